@@ -1,0 +1,39 @@
+# Two commands: `make demo` shows what dpsc does, `make test` checks that it does it.
+# Each sets up what it needs once (in .venv) and goes straight to work the next time.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+          $(BIN)/python -m pip install --quiet
+
+.PHONY: demo test lint format clean
+
+demo: $(VENV)/.ready
+	$(BIN)/dpsc demo --out demo-output
+
+test: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo-output
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.ready

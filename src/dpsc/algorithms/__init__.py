@@ -1,0 +1,1 @@
+"""One file per private algorithm, each reading like its pseudo-code."""

@@ -1,0 +1,57 @@
+"""The last lines of every two-step algorithm: a released path, back in the outcome's units, as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dpsc.bounds import Array
+from dpsc.guarantee import Guarantee
+from dpsc.panel import Panel
+from dpsc.result import SEEDED, PrivateResult, UnprovenResult
+
+
+def private(
+    panel: Panel,
+    algorithm: str,
+    weights: Array,
+    scaled_path: Array,
+    parameters: Mapping[str, Any],
+    guarantee: Guarantee,
+    *,
+    seed: int | None,
+) -> PrivateResult | UnprovenResult:
+    """Return an answer with its guarantee, or without one if its noise came from a seed."""
+    if seed is not None:
+        return unproven(panel, algorithm, weights, scaled_path, parameters, SEEDED)
+    return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters), guarantee=guarantee)
+
+
+def unproven(
+    panel: Panel,
+    algorithm: str,
+    weights: Array,
+    scaled_path: Array,
+    parameters: Mapping[str, Any],
+    reason: str,
+) -> UnprovenResult:
+    """Return an answer without a guarantee, and the reason why it has none."""
+    return UnprovenResult(**_fields(panel, algorithm, weights, scaled_path, parameters), reason=reason)
+
+
+def _fields(
+    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Unscale the path; index the weights by position, because the donors' labels are not released."""
+    assert panel.bounds is not None
+    path = panel.bounds.unscale(scaled_path, panel.post)
+    return {
+        "target": panel.target,
+        "T0": panel.T0,
+        "counterfactual": pd.Series(path, index=panel.times[panel.post], name="counterfactual"),
+        "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
+        "algorithm": algorithm,
+        "parameters": parameters,
+    }

@@ -1,0 +1,62 @@
+"""Checks of public parameters, so that every refusal reads the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpsc.errors import ParameterError
+
+
+def finite_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
+    """Return ``value`` as a float, or refuse it by name.
+
+    Examples
+    --------
+    >>> finite_number("epsilon", 0, above=0)
+    Traceback (most recent call last):
+        ...
+    dpsc.errors.ParameterError: epsilon must be a finite number above 0, not 0.
+    """
+    if above is not None:
+        wanted = f"a finite number above {above:g}"
+    elif at_least is not None:
+        wanted = f"a finite number of at least {at_least:g}"
+    else:
+        wanted = "a finite number"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} must be {wanted}, not {value!r}.") from None
+    too_small = (above is not None and number <= above) or (at_least is not None and number < at_least)
+    if isinstance(value, bool | str) or not math.isfinite(number) or too_small:
+        raise ParameterError(f"{name} must be {wanted}, not {value!r}.")
+    return number
+
+
+def epsilon(name: str, value: Any) -> float:
+    """Return a privacy budget: finite and above zero."""
+    return finite_number(name, value, above=0)
+
+
+def delta(name: str, value: Any) -> float:
+    """Return a failure probability: at least zero and below one."""
+    number = finite_number(name, value, at_least=0)
+    if number >= 1:
+        raise ParameterError(f"{name} must be below 1, not {value!r}.")
+    return number
+
+
+def share(name: str, value: Any) -> float:
+    """Return a share strictly between zero and one."""
+    number = finite_number(name, value, above=0)
+    if number >= 1:
+        raise ParameterError(f"{name} must be below 1, not {value!r}.")
+    return number
+
+
+def whole_number(name: str, value: Any, *, at_least: int) -> int:
+    """Return a whole number that is not too small."""
+    if isinstance(value, bool) or int(value) != value or value < at_least:
+        raise ParameterError(f"{name} must be a whole number of at least {at_least}, not {value!r}.")
+    return int(value)

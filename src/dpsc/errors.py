@@ -1,0 +1,21 @@
+"""The errors dpsc raises on purpose.
+
+A message says what is wrong, where, and what to do. It may name columns, periods and the position
+of a donor in the input; it never contains a donor's value.
+"""
+
+
+class DpscError(Exception):
+    """Base class of every error that dpsc raises on purpose."""
+
+
+class PanelError(DpscError):
+    """The data do not form a panel that dpsc can use."""
+
+
+class ParameterError(DpscError):
+    """A parameter has a value that makes no sense or that the guarantee does not allow."""
+
+
+class UnprovenError(DpscError):
+    """An algorithm without a proof of privacy was about to run on data without the caller's word."""

@@ -1,0 +1,72 @@
+"""What a release promises, as a small value that can be read, stored and added up. It knows no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dpsc import checks
+from dpsc.errors import ParameterError
+
+Arithmetic = Literal["exact", "float"]
+REPLACE_ONE = "replace one donor"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """An (epsilon, delta) differential-privacy guarantee and what it rests on.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    adjacency : str
+        Which databases count as neighbours. ``"replace one donor"``: one donor's whole row may be any other row;
+        the number of donors, their order, the periods, the target and all parameters are public.
+    arithmetic : {"exact", "float"}
+        ``"exact"``: integer arithmetic and exact samplers. ``"float"``: the proof is about real numbers, and the
+        low bits of floating-point noise may leak more than it says.
+    basis : str
+        The theorem, or theorems, behind it.
+
+    Examples
+    --------
+    >>> step = Guarantee(0.5, basis="a theorem")
+    >>> print(step + step)
+    (1, 0)-differential privacy, replace one donor, float arithmetic; a theorem
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    adjacency: str = REPLACE_ONE
+    arithmetic: Arithmetic = "float"
+    basis: str = ""
+
+    def __post_init__(self) -> None:
+        checks.epsilon("epsilon", self.epsilon)
+        checks.delta("delta", self.delta)
+        if self.arithmetic not in ("exact", "float"):
+            raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        """Compose two releases from the same donors (basic composition: both parameters add up)."""
+        if not isinstance(other, Guarantee):
+            return NotImplemented
+        if self.adjacency != other.adjacency:
+            raise ParameterError(
+                f"cannot compose guarantees for different neighbours: {self.adjacency!r} and {other.adjacency!r}."
+            )
+        bases = [basis for basis in dict.fromkeys((self.basis, other.basis)) if basis]
+        return Guarantee(
+            epsilon=self.epsilon + other.epsilon,
+            delta=self.delta + other.delta,
+            adjacency=self.adjacency,
+            arithmetic="exact" if self.arithmetic == other.arithmetic == "exact" else "float",
+            basis=", ".join(bases),
+        )
+
+    def __str__(self) -> str:
+        basis = f"; {self.basis}" if self.basis else ""
+        return (
+            f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}, "
+            f"{self.arithmetic} arithmetic{basis}"
+        )

@@ -1,0 +1,1 @@
+"""Noise and nothing else. Nothing here knows of panels, targets or results."""

@@ -1,0 +1,389 @@
+"""The one door for data: donors and a target, in order, with public bounds.
+
+A ``Panel`` belongs to the custodian. It holds raw donor rows, so it never prints them, and what it counts
+about them is behind a method whose name says who may look. It knows nothing of noise or privacy budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dpsc import times as periods_of
+from dpsc.bounds import Array, Bounds, Scaling
+from dpsc.errors import PanelError
+from dpsc.frames import Matrix, read_long, read_wide, to_floats
+
+Missing = Literal["error", "interpolate", "midpoint"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledPanel:
+    """What the paper calls X_pre, X_post and y_pre: entries in [-1, 1] after scaling with public bounds."""
+
+    X: Array
+    Z: Array
+    y: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """Donor outcomes over time, a target, and the time the target was treated.
+
+    Build one with :meth:`from_long`, :meth:`from_wide` or :meth:`from_arrays`.
+
+    Attributes
+    ----------
+    donors : array, n × T
+        Private. One row a donor, in the order of first appearance in the input (that order, like n, counts
+        as public); missing cells filled, values clipped to the bounds if there are any.
+    target : Series
+        Public. The treated unit, indexed by time; may be missing after the intervention.
+    T0 : int
+        The number of periods before the intervention.
+    bounds : Bounds or None
+        Public. Chosen without looking at the donors.
+    donor_labels : Index
+        Private. Who the rows are.
+    """
+
+    donors: Array
+    target: pd.Series[float]
+    T0: int
+    bounds: Bounds | None
+    donor_labels: pd.Index[Any]
+    outcome: str = "outcome"
+    _diagnostics: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_long(
+        cls,
+        df: pd.DataFrame,
+        *,
+        unit: Hashable,
+        time: Hashable,
+        outcome: Hashable,
+        treatment_time: Any,
+        treated_unit: Hashable | None = None,
+        target: Any | None = None,
+        donors: Sequence[Hashable] | None = None,
+        bounds: Any | None = None,
+        scaling: Scaling = "zero",
+        missing: Missing = "error",
+    ) -> Panel:
+        """Read one row per unit and period.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        unit, time, outcome : column names
+        treatment_time
+            The first treated period, of the same kind as the times.
+        treated_unit : label, optional
+            The unit of the frame that was treated. Give this or ``target``.
+        target : Series or array, optional
+            The treated unit as a series of its own, indexed by time (or in time order).
+        donors : labels, optional
+            The units to use as donors; all others but the treated unit by default.
+        bounds : pair or one pair per period, optional
+            Public bounds of the outcome. Donor values outside are clipped silently.
+        scaling : {"zero", "center"}
+            See :class:`~dpsc.bounds.Bounds`.
+        missing : {"error", "interpolate", "midpoint"}
+            What to do with missing donor cells: refuse; interpolate along the donor's own row, ends held
+            constant; or the middle of the bounds.
+
+        Examples
+        --------
+        >>> df = pd.DataFrame({"who": list("aaabbbccc"), "year": [1, 2, 3] * 3, "x": range(9)})
+        >>> Panel.from_long(df, unit="who", time="year", outcome="x",
+        ...                 treated_unit="a", treatment_time=3, bounds=(0, 10))
+        Panel(2 donors × 3 periods, 2 before and 1 after treatment at 3, bounded)
+        """
+        matrix = read_long(df, unit, time, outcome)
+        return cls._assemble(
+            matrix, treated_unit, target, donors, treatment_time, bounds, scaling, missing, str(outcome)
+        )
+
+    @classmethod
+    def from_wide(
+        cls,
+        df: pd.DataFrame,
+        *,
+        treatment_time: Any,
+        unit: Hashable | None = None,
+        periods: Sequence[Hashable] | None = None,
+        treated_unit: Hashable | None = None,
+        target: Any | None = None,
+        donors: Sequence[Hashable] | None = None,
+        bounds: Any | None = None,
+        scaling: Scaling = "zero",
+        missing: Missing = "error",
+        outcome: str = "outcome",
+    ) -> Panel:
+        """Read one row per unit and one column per period.
+
+        Units are named by the column ``unit``, or by the index without it. ``periods`` names the columns
+        to use; all but ``unit`` by default. The other parameters are those of :meth:`from_long`.
+
+        Examples
+        --------
+        >>> df = pd.DataFrame({"who": ["a", "b"], 1999: [1, 2], 2000: [2, 3], 2001: [3, 5]})
+        >>> Panel.from_wide(df, unit="who", treated_unit="a", treatment_time=2001)
+        Panel(1 donors × 3 periods, 2 before and 1 after treatment at 2001, unbounded)
+        """
+        matrix = read_wide(df, unit, periods)
+        return cls._assemble(matrix, treated_unit, target, donors, treatment_time, bounds, scaling, missing, outcome)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        donors: Any,
+        target: Any,
+        *,
+        treatment_time: Any,
+        bounds: Any | None = None,
+        times: Sequence[Any] | None = None,
+        scaling: Scaling = "zero",
+        missing: Missing = "error",
+        outcome: str = "outcome",
+    ) -> Panel:
+        """Read donors as an n × T array and the target as a vector of length T.
+
+        Without ``times`` the periods are 0, 1, ..., T-1, so ``treatment_time`` is T0.
+
+        Examples
+        --------
+        >>> Panel.from_arrays(np.zeros((5, 10)), np.ones(10), treatment_time=7, bounds=(-1, 1))
+        Panel(5 donors × 10 periods, 7 before and 3 after treatment at 7, bounded)
+        """
+        values = to_floats(donors, "donors")
+        if values.ndim != 2:
+            raise PanelError(f"donors must be an n × T array, not {values.ndim}-dimensional.")
+        index = periods_of.as_index(range(values.shape[1]) if times is None else times)
+        if len(index) != values.shape[1]:
+            raise PanelError(f"donors have {values.shape[1]} columns but there are {len(index)} times.")
+        if not index.is_unique:
+            raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
+        matrix = Matrix(values, pd.RangeIndex(values.shape[0]), index)
+        return cls._assemble(matrix, None, target, None, treatment_time, bounds, scaling, missing, outcome)
+
+    @classmethod
+    def _assemble(
+        cls,
+        matrix: Matrix,
+        treated_unit: Hashable | None,
+        target: Any | None,
+        donors: Sequence[Hashable] | None,
+        treatment_time: Any,
+        bounds: Any | None,
+        scaling: Scaling,
+        missing: Missing,
+        outcome: str,
+    ) -> Panel:
+        """Check and combine: order the periods, set the target apart, fill, clip."""
+        if len(matrix.times) < 3:
+            raise PanelError(
+                f"the panel has {len(matrix.times)} period(s); at least 2 before and 1 after the treatment are needed."
+            )
+        order = periods_of.in_order(matrix.times)
+        times = matrix.times[order]
+        T0 = periods_of.first_treated(times, treatment_time)
+        if T0 < 2:
+            raise PanelError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
+        public = None if bounds is None else Bounds.parse(bounds, len(times), scaling)
+
+        series = _target_series(matrix, treated_unit, target, order, times, outcome)
+        rows = _donor_rows(matrix.units, treated_unit, donors)
+        _check_target(series, T0, public)
+
+        values = matrix.values[np.ix_(rows, order)]
+        filled = _fill_missing(values, missing, public, times)
+        clipped = 0
+        if public is not None:
+            clipped = int(((values < public.lower) | (values > public.upper)).sum())
+            values = public.clip(values)
+        values.flags.writeable = False
+        diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
+        return cls(values, series, T0, public, matrix.units[rows], outcome, diagnostics)
+
+    def __repr__(self) -> str:
+        bounded = "unbounded" if self.bounds is None else "bounded"
+        return (
+            f"Panel({self.n} donors × {self.T} periods, {self.T0} before and {self.h} after "
+            f"treatment at {self.treatment_time}, {bounded})"
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of donors; public."""
+        return int(self.donors.shape[0])
+
+    @property
+    def T(self) -> int:  # noqa: N802
+        """The number of periods."""
+        return int(self.donors.shape[1])
+
+    @property
+    def h(self) -> int:
+        """The number of periods from the intervention on."""
+        return self.T - self.T0
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        return self.target.index
+
+    @property
+    def treatment_time(self) -> Any:
+        """The first treated period."""
+        return self.times[self.T0]
+
+    @property
+    def pre(self) -> slice:
+        """The periods before the intervention."""
+        return slice(None, self.T0)
+
+    @property
+    def post(self) -> slice:
+        """The periods from the intervention on."""
+        return slice(self.T0, None)
+
+    def scaled(self, algorithm: str) -> ScaledPanel:
+        """Scale to [-1, 1] with the public bounds, or refuse in the name of the algorithm that needs them."""
+        if self.bounds is None:
+            raise PanelError(
+                f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "
+                "panel with bounds=(lo, hi), chosen from public knowledge and never from the data."
+            )
+        # Donors are within the bounds; the second clip takes off what rounding may add under "center".
+        U = np.clip(self.bounds.scale(self.donors), -1.0, 1.0)
+        y = self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre)
+        return ScaledPanel(U[:, self.pre], U[:, self.post], y)
+
+    def custodian_diagnostics(self) -> dict[str, int]:
+        """Count what was clipped and filled. Private: for the custodian's eyes, not for publication.
+
+        Examples
+        --------
+        >>> panel = Panel.from_arrays([[0, 5, 0]], [0, 0, 0], treatment_time=2, bounds=(-1, 1))
+        >>> panel.custodian_diagnostics()
+        {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0}
+        """
+        return dict(self._diagnostics)
+
+
+def _target_series(
+    matrix: Matrix,
+    treated_unit: Hashable | None,
+    target: Any | None,
+    order: np.ndarray[Any, np.dtype[np.intp]],
+    times: pd.Index[Any],
+    outcome: str,
+) -> pd.Series[float]:
+    """Return the target over the panel's periods, from a row of the frame or from a series of its own."""
+    if (treated_unit is None) == (target is None):
+        raise PanelError("give either treated_unit (a unit of the frame) or target (a series), not both or none.")
+    if target is None:
+        positions = np.flatnonzero(np.asarray(matrix.units == treated_unit))
+        if not positions.size:
+            raise PanelError(f"treated unit {treated_unit!r} is not in the data.")
+        return pd.Series(matrix.values[positions[0], order], index=times, name=outcome)
+    if not isinstance(target, pd.Series):
+        values = to_floats(target, "target")
+        if values.shape != (len(times),):
+            raise PanelError(f"target has shape {values.shape}; expected one value for each of {len(times)} periods.")
+        return pd.Series(values[order], index=times, name=outcome)
+    series = pd.Series(to_floats(target, "target"), index=periods_of.as_index(target.index))
+    if not series.index.is_unique:
+        raise PanelError(f"target has the period {series.index[series.index.duplicated()][0]} twice.")
+    unknown = series.index.difference(times, sort=False)
+    if len(unknown):
+        raise PanelError(
+            f"target has the period {unknown[0]!r}, which the donors do not have; "
+            f"the donors' periods run from {times[0]!r} to {times[-1]!r}."
+        )
+    return series.reindex(times).rename(outcome)
+
+
+def _donor_rows(
+    units: pd.Index[Any], treated_unit: Hashable | None, donors: Sequence[Hashable] | None
+) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return the positions of the donors: those selected, or all but the treated unit."""
+    if donors is None:
+        chosen = np.ones(len(units), dtype=bool)
+        if treated_unit is not None:
+            chosen &= np.asarray(units != treated_unit)
+        rows = np.flatnonzero(chosen)
+    else:
+        wanted: pd.Index[Any] = pd.Index(list(donors), dtype=object)
+        if not wanted.is_unique:
+            raise PanelError("donors= names a unit twice.")
+        if treated_unit is not None and treated_unit in wanted:
+            raise PanelError("the treated unit cannot be one of its own donors.")
+        rows = np.asarray(units.get_indexer(wanted), dtype=np.intp)
+        if (rows < 0).any():
+            raise PanelError(f"the unit at position {int(np.argmax(rows < 0))} of donors= is not in the data.")
+        rows = np.sort(rows)
+    if not rows.size:
+        raise PanelError("no donor is left; a panel needs at least one unit besides the target.")
+    return rows
+
+
+def _check_target(target: pd.Series[float], T0: int, bounds: Bounds | None) -> None:
+    """Refuse a target with holes before the intervention, infinities, or values outside the bounds."""
+    values = target.to_numpy(dtype=np.float64)
+    if np.isinf(values).any():
+        raise PanelError(f"target is infinite in period {target.index[np.isinf(values)][0]}.")
+    holes = np.flatnonzero(np.isnan(values[:T0]))
+    if holes.size:
+        raise PanelError(
+            f"target is missing in period {target.index[holes[0]]}, before the intervention; "
+            "every pre-period value is needed."
+        )
+    if bounds is not None:
+        pre = slice(None, T0)
+        outside = np.flatnonzero((values[pre] < bounds.lower[pre]) | (values[pre] > bounds.upper[pre]))
+        if outside.size:
+            raise PanelError(
+                f"the target is outside the bounds in period {target.index[outside[0]]}, before the "
+                "intervention; bounds that the target exceeds are too narrow for its donors too. Widen them."
+            )
+
+
+def _fill_missing(values: Array, missing: Missing, bounds: Bounds | None, times: pd.Index[Any]) -> int:
+    """Fill missing donor cells in place, each from its own row or from public numbers; return how many."""
+    if missing not in ("error", "interpolate", "midpoint"):
+        raise PanelError(f"missing must be 'error', 'interpolate' or 'midpoint', not {missing!r}.")
+    infinite = np.isinf(values)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise PanelError(
+            f"the donor at position {row} has an infinite value in period {times[column]}; "
+            "correct it, or make it missing and choose missing='interpolate' or 'midpoint'."
+        )
+    holes = np.isnan(values)
+    count = int(holes.sum())
+    if not count:
+        return 0
+    if missing == "error":
+        row, column = np.argwhere(holes)[0]
+        raise PanelError(
+            f"the donor at position {row} has no value in period {times[column]}; "
+            "choose missing='interpolate' or missing='midpoint', or complete the data."
+        )
+    if missing == "midpoint" and bounds is None:
+        raise PanelError("missing='midpoint' fills with the middle of the bounds; give bounds=(lo, hi).")
+    default = np.zeros(values.shape[1]) if bounds is None else bounds.midpoint
+    if missing == "midpoint":
+        np.copyto(values, default, where=holes)
+        return count
+    affected = np.flatnonzero(holes.any(axis=1))
+    rows = pd.DataFrame(values[affected]).interpolate(axis=1, limit_direction="both").to_numpy(np.float64)
+    values[affected] = np.where(np.isnan(rows), default, rows)  # a row with no value at all
+    return count
