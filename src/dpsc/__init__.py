@@ -1,16 +1,21 @@
 """Differentially private synthetic control.
 
 A custodian turns private donor rows into a private release; an analyst turns the release and a public target into a
-counterfactual. Every name here is part of the public contract.
+counterfactual. Every name here is part of the public contract. Names load when first used, so that ``dpsc --help``
+does not wait for numerical libraries.
 """
 
-from dpsc.algorithms.objective import ObjectivePerturbation
-from dpsc.algorithms.output import OutputPerturbation
-from dpsc.errors import DpscError, PanelError, ParameterError, UnprovenError
-from dpsc.guarantee import Guarantee
-from dpsc.panel import Panel
-from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
-from dpsc.synthetic import SyntheticControl
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dpsc.algorithms.objective import ObjectivePerturbation
+    from dpsc.algorithms.output import OutputPerturbation
+    from dpsc.errors import DpscError, PanelError, ParameterError, UnprovenError
+    from dpsc.guarantee import Guarantee
+    from dpsc.panel import Panel
+    from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
+    from dpsc.synthetic import SyntheticControl
 
 __version__ = "0.1.0"
 
@@ -29,3 +34,31 @@ __all__ = [
     "UnprovenResult",
     "__version__",
 ]
+
+_HOME = {
+    "DpscError": "errors",
+    "Guarantee": "guarantee",
+    "NonPrivateResult": "result",
+    "ObjectivePerturbation": "algorithms.objective",
+    "OutputPerturbation": "algorithms.output",
+    "Panel": "panel",
+    "PanelError": "errors",
+    "ParameterError": "errors",
+    "PrivateResult": "result",
+    "SyntheticControl": "synthetic",
+    "UnprovenError": "errors",
+    "UnprovenResult": "result",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module the first time it is used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'dpsc' has no attribute {name!r}")
+    value = getattr(import_module(f"dpsc.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

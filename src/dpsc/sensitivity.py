@@ -12,10 +12,9 @@ import math
 def printed_ridge(n: int, T0: int, lambda_: float) -> float:
     """Return the paper's l2 sensitivity of the ridge weights, ``4 T0 sqrt(8 + n) / lambda`` (Lemma lem.sens).
 
-    It holds, although its proof bounds the gradient over ||f||_1 <= 1, which unconstrained ridge does not promise.
-    With singular values s of X, ``||f|| <= max s/(s^2 + lambda/2) ||y|| <= sqrt(T0) / sqrt(2 lambda) sqrt(T0)``, so the
-    weights move by at most ``T0 sqrt(2 / lambda)``, and for lambda >= 2 T0 by at most ``4 T0 / (2 T0 + lambda) sqrt(T0)``
-    (docs/sensitivity.md).
+    It holds, although its proof bounds the gradient over ||f||_1 <= 1, which unconstrained ridge does not promise. In
+    one line: ``f = (X X' + mu I)^-1 X y`` with mu = lambda / 2, so ``||f|| <= ||X y|| / mu <= 2 sqrt(n) T0 / lambda``
+    for entries in [-1, 1], and two such vectors differ by at most ``4 sqrt(n) T0 / lambda``. It is far from tight.
     """
     return 4 * T0 * math.sqrt(8 + n) / lambda_
 
