@@ -17,6 +17,18 @@ def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tupl
     return Panel.from_arrays(paths[1:], paths[0], treatment_time=T0, bounds=bounds)
 
 
+class NoNoise:
+    """A source whose noise is zero, to look at what is computed before noise is added."""
+
+    private = False
+
+    def normals(self, shape: tuple[int, ...]) -> Array:
+        return np.zeros(shape)
+
+    def gammas(self, shape_parameter: float, shape: tuple[int, ...]) -> Array:
+        return np.zeros(shape)
+
+
 @pytest.fixture
 def panel() -> Panel:
     return make_panel()

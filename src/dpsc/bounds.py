@@ -36,19 +36,22 @@ class Bounds:
     scaling: Scaling = "zero"
 
     @classmethod
-    def parse(cls, bounds: Any, periods: int, scaling: Scaling = "zero") -> Bounds:
-        """Read ``(lo, hi)`` or one such pair per period.
+    def parse(cls, bounds: Any, periods: int, scaling: Scaling = "zero", order: Any = slice(None)) -> Bounds:
+        """Read ``(lo, hi)`` or one such pair per period; ``order`` sorts pairs that are not in time order.
 
         Examples
         --------
         >>> Bounds.parse((0, 300), periods=3).upper
         array([300., 300., 300.])
         """
-        if scaling not in ("zero", "center"):
+        if not isinstance(scaling, str) or scaling not in ("zero", "center"):
             raise PanelError(f"scaling must be 'zero' or 'center', not {scaling!r}.")
         try:
-            pairs = np.asarray(bounds, dtype=np.float64)
-        except (TypeError, ValueError):
+            numbers = np.asarray(bounds)
+            if numbers.dtype.kind not in "iufO":
+                raise TypeError
+            pairs = numbers.astype(np.float64)
+        except (TypeError, ValueError, ArithmeticError):
             raise PanelError("bounds must be numbers: a pair (lo, hi), or one such pair per period.") from None
         if pairs.shape == (2,):
             pairs = np.broadcast_to(pairs, (periods, 2))
@@ -62,15 +65,19 @@ class Bounds:
                 "bounds must be finite numbers; NaN or infinity bounds nothing. Take them from "
                 "public knowledge, never from the data."
             )
-        lower, upper = np.array(pairs.T)
+        lower, upper = np.array(pairs[order].T)
         wrong = np.flatnonzero(lower >= upper)
         if wrong.size:
             first = int(wrong[0])
             raise PanelError(
                 f"bounds need lo < hi, but period number {first} has ({lower[first]:g}, {upper[first]:g})."
             )
-        if not np.isfinite(upper - lower).all():
-            raise PanelError("bounds are so wide that hi - lo overflows; use smaller units.")
+        with np.errstate(over="ignore"):
+            width = upper - lower
+        if not np.isfinite(width).all():
+            raise PanelError("bounds are so wide that hi - lo overflows; use larger units.")
+        if not (width / 2 > 0).all():
+            raise PanelError("bounds are so narrow that (hi - lo) / 2 is zero; use smaller units.")
         lower.flags.writeable = upper.flags.writeable = False
         return cls(lower, upper, scaling)
 

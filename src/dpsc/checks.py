@@ -60,3 +60,12 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     if isinstance(value, bool) or int(value) != value or value < at_least:
         raise ParameterError(f"{name} must be a whole number of at least {at_least}, not {value!r}.")
     return int(value)
+
+
+def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
+    """Check what every two-step algorithm takes."""
+    epsilon("epsilon", epsilon_value)
+    delta("delta", delta_value)
+    share("split", split)
+    if arithmetic not in ("exact", "float"):
+        raise ParameterError(f"arithmetic must be 'exact' or 'float', not {arithmetic!r}.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dpsc import checks
+from dpsc.accounting import Loss
 from dpsc.errors import ParameterError
 
 Arithmetic = Literal["exact", "float"]
@@ -27,6 +28,8 @@ class Guarantee:
         low bits of floating-point noise may leak more than it says.
     basis : str
         The theorem, or theorems, behind it.
+    loss : Loss
+        What is known beyond (epsilon, delta), so that several guarantees add up tightly. By default nothing more.
 
     Examples
     --------
@@ -40,28 +43,51 @@ class Guarantee:
     adjacency: str = REPLACE_ONE
     arithmetic: Arithmetic = "float"
     basis: str = ""
+    loss: Loss = field(default=Loss(), repr=False)
 
     def __post_init__(self) -> None:
         checks.epsilon("epsilon", self.epsilon)
         checks.delta("delta", self.delta)
         if self.arithmetic not in ("exact", "float"):
             raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
+        if self.loss == Loss():
+            object.__setattr__(self, "loss", Loss.from_epsilon_delta(self.epsilon, self.delta))
+        elif self.loss.epsilon(self.delta) > self.epsilon * (1 + 1e-6):
+            raise ParameterError(
+                f"the losses cost epsilon = {self.loss.epsilon(self.delta):g} at delta = {self.delta:g}; "
+                f"a guarantee of epsilon = {self.epsilon:g} would promise too much."
+            )
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that is proved at another delta (infinite if there is none).
+
+        Examples
+        --------
+        >>> round(Guarantee(1.0, 1e-6, loss=Loss.from_rho(0.02)).epsilon_at(1e-9), 2)
+        1.16
+        """
+        return self.loss.epsilon(checks.delta("delta", delta))
 
     def __add__(self, other: Guarantee) -> Guarantee:
-        """Compose two releases from the same donors (basic composition: both parameters add up)."""
+        """Compose two releases from the same donors: deltas add up, and epsilon is the tightest we can prove there."""
         if not isinstance(other, Guarantee):
             return NotImplemented
         if self.adjacency != other.adjacency:
             raise ParameterError(
                 f"cannot compose guarantees for different neighbours: {self.adjacency!r} and {other.adjacency!r}."
             )
+        delta = self.delta + other.delta
+        loss, added = self.loss + other.loss, self.epsilon + other.epsilon
+        if added < loss.epsilon(delta):  # a mixture of kinds for which plain addition is the tightest we know
+            loss = Loss.from_epsilon_delta(added, delta)
         bases = [basis for basis in dict.fromkeys((self.basis, other.basis)) if basis]
         return Guarantee(
-            epsilon=self.epsilon + other.epsilon,
-            delta=self.delta + other.delta,
+            epsilon=loss.epsilon(delta),
+            delta=delta,
             adjacency=self.adjacency,
             arithmetic="exact" if self.arithmetic == other.arithmetic == "exact" else "float",
             basis=", ".join(bases),
+            loss=loss,
         )
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,21 @@ import pandas as pd
 from dpsc import times as periods_of
 from dpsc.bounds import Array, Bounds, Scaling
 from dpsc.errors import PanelError
-from dpsc.frames import Matrix, read_long, read_wide, to_floats
-
-Missing = Literal["error", "interpolate", "midpoint"]
+from dpsc.frames import Matrix, Missing, fill_missing, read_long, read_wide, to_floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaledPanel:
-    """What the paper calls X_pre, X_post and y_pre: entries in [-1, 1] after scaling with public bounds."""
+    """What the paper calls X_pre, X_post and y_pre: entries in [-1, 1] after scaling with public bounds.
+
+    ``Z_lower`` and ``Z_upper`` are the scaled bounds of the periods of Z, which may be narrower than [-1, 1].
+    """
 
     X: Array
     Z: Array
     y: Array
+    Z_lower: Array
+    Z_upper: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,16 +90,16 @@ class Panel:
         treated_unit : label, optional
             The unit of the frame that was treated. Give this or ``target``.
         target : Series or array, optional
-            The treated unit as a series of its own, indexed by time (or in time order).
+            The treated unit as a series of its own, indexed by time, or in time order.
         donors : labels, optional
             The units to use as donors; all others but the treated unit by default.
-        bounds : pair or one pair per period, optional
+        bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Donor values outside are clipped silently.
         scaling : {"zero", "center"}
             See :class:`~dpsc.bounds.Bounds`.
         missing : {"error", "interpolate", "midpoint"}
             What to do with missing donor cells: refuse; interpolate along the donor's own row, ends held
-            constant; or the middle of the bounds.
+            constant; or the middle of the bounds, which is also what a donor without any value gets.
 
         Examples
         --------
@@ -155,7 +158,8 @@ class Panel:
     ) -> Panel:
         """Read donors as an n × T array and the target as a vector of length T.
 
-        Without ``times`` the periods are 0, 1, ..., T-1, so ``treatment_time`` is T0.
+        Without ``times`` the periods are 0, 1, ..., T-1, so ``treatment_time`` is T0. The target and one pair
+        of bounds per period are in the order of ``times``, like the columns of ``donors``.
 
         Examples
         --------
@@ -171,7 +175,9 @@ class Panel:
         if not index.is_unique:
             raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
         matrix = Matrix(values, pd.RangeIndex(values.shape[0]), index)
-        return cls._assemble(matrix, None, target, None, treatment_time, bounds, scaling, missing, outcome)
+        return cls._assemble(
+            matrix, None, target, None, treatment_time, bounds, scaling, missing, outcome, by_column=True
+        )
 
     @classmethod
     def _assemble(
@@ -185,8 +191,12 @@ class Panel:
         scaling: Scaling,
         missing: Missing,
         outcome: str,
+        by_column: bool = False,
     ) -> Panel:
-        """Check and combine: order the periods, set the target apart, fill, clip."""
+        """Check and combine: order the periods, set the target apart, fill, clip.
+
+        With ``by_column`` the target and the bounds are in the order of the matrix' columns, else in time order.
+        """
         if len(matrix.times) < 3:
             raise PanelError(
                 f"the panel has {len(matrix.times)} period(s); at least 2 before and 1 after the treatment are needed."
@@ -196,21 +206,28 @@ class Panel:
         T0 = periods_of.first_treated(times, treatment_time)
         if T0 < 2:
             raise PanelError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
-        public = None if bounds is None else Bounds.parse(bounds, len(times), scaling)
+        times = periods_of.plain(times)
+        given: Any = order if by_column else slice(None)
+        public = None if bounds is None else Bounds.parse(bounds, len(times), scaling, given)
 
-        series = _target_series(matrix, treated_unit, target, order, times, outcome)
+        if (treated_unit is None) == (target is None):
+            raise PanelError("give either treated_unit (a unit of the frame) or target (a series), not both or none.")
+        if target is None:
+            row = matrix.values[_treated_row(matrix.units, treated_unit), order]
+            series = pd.Series(row, index=times, name=str(outcome))
+        else:
+            series = _target_series(target, given, times).rename(str(outcome))
         rows = _donor_rows(matrix.units, treated_unit, donors)
         _check_target(series, T0, public)
 
         values = matrix.values[np.ix_(rows, order)]
-        filled = _fill_missing(values, missing, public, times)
-        clipped = 0
+        clipped = 0 if public is None else int(((values < public.lower) | (values > public.upper)).sum())
+        filled = fill_missing(values, missing, public, times)
         if public is not None:
-            clipped = int(((values < public.lower) | (values > public.upper)).sum())
             values = public.clip(values)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
-        return cls(values, series, T0, public, matrix.units[rows], outcome, diagnostics)
+        return cls(values, series, T0, public, matrix.units[rows], str(outcome), diagnostics)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -261,10 +278,12 @@ class Panel:
                 f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "
                 "panel with bounds=(lo, hi), chosen from public knowledge and never from the data."
             )
-        # Donors are within the bounds; the second clip takes off what rounding may add under "center".
+        # Donors and target are within the bounds; the second clip takes off what rounding may add under "center".
         U = np.clip(self.bounds.scale(self.donors), -1.0, 1.0)
-        y = self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre)
-        return ScaledPanel(U[:, self.pre], U[:, self.post], y)
+        y = np.clip(self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre), -1.0, 1.0)
+        lower = np.maximum(self.bounds.scale(self.bounds.lower), -1.0)[self.post]
+        upper = np.minimum(self.bounds.scale(self.bounds.upper), 1.0)[self.post]
+        return ScaledPanel(U[:, self.pre], U[:, self.post], y, lower, upper)
 
     def custodian_diagnostics(self) -> dict[str, int]:
         """Count what was clipped and filled. Private: for the custodian's eyes, not for publication.
@@ -278,57 +297,63 @@ class Panel:
         return dict(self._diagnostics)
 
 
-def _target_series(
-    matrix: Matrix,
-    treated_unit: Hashable | None,
-    target: Any | None,
-    order: np.ndarray[Any, np.dtype[np.intp]],
-    times: pd.Index[Any],
-    outcome: str,
-) -> pd.Series[float]:
-    """Return the target over the panel's periods, from a row of the frame or from a series of its own."""
-    if (treated_unit is None) == (target is None):
-        raise PanelError("give either treated_unit (a unit of the frame) or target (a series), not both or none.")
-    if target is None:
-        positions = np.flatnonzero(np.asarray(matrix.units == treated_unit))
-        if not positions.size:
-            raise PanelError(f"treated unit {treated_unit!r} is not in the data.")
-        return pd.Series(matrix.values[positions[0], order], index=times, name=outcome)
+def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[float]:
+    """Return the target over the panel's periods, from a series by its index or from an array in the given order."""
     if not isinstance(target, pd.Series):
         values = to_floats(target, "target")
         if values.shape != (len(times),):
             raise PanelError(f"target has shape {values.shape}; expected one value for each of {len(times)} periods.")
-        return pd.Series(values[order], index=times, name=outcome)
-    series = pd.Series(to_floats(target, "target"), index=periods_of.as_index(target.index))
+        return pd.Series(values[given], index=times)
+    series = pd.Series(to_floats(target, "target"), index=periods_of.plain(periods_of.as_index(target.index)))
     if not series.index.is_unique:
         raise PanelError(f"target has the period {series.index[series.index.duplicated()][0]} twice.")
     unknown = series.index.difference(times, sort=False)
     if len(unknown):
         raise PanelError(
-            f"target has the period {unknown[0]!r}, which the donors do not have; "
-            f"the donors' periods run from {times[0]!r} to {times[-1]!r}."
+            f"target has the period {unknown.tolist()[0]!r}, which the donors do not have; "
+            f"the donors' periods run from {times.tolist()[0]!r} to {times.tolist()[-1]!r}."
         )
-    return series.reindex(times).rename(outcome)
+    return series.reindex(times)
+
+
+def _rows_of(units: pd.Index[Any], labels: list[Hashable]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return the positions of the labels among the units, -1 for one that is not there."""
+    wanted: pd.Index[Any] = pd.Index(labels, dtype=object, tupleize_cols=False)
+    try:
+        rows = np.asarray(units.astype(object).get_indexer(wanted), dtype=np.intp)
+        unique = wanted.is_unique
+    except (TypeError, ValueError):
+        raise PanelError("a unit's label is a single value, not a list or an array.") from None
+    if not unique:
+        raise PanelError("donors= names a unit twice.")
+    return rows
+
+
+def _treated_row(units: pd.Index[Any], treated_unit: Hashable) -> int:
+    row = int(_rows_of(units, [treated_unit])[0])
+    if row < 0:
+        raise PanelError(f"treated unit {treated_unit!r} is not in the data, whose labels are of kind {units.dtype}.")
+    return row
 
 
 def _donor_rows(
     units: pd.Index[Any], treated_unit: Hashable | None, donors: Sequence[Hashable] | None
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return the positions of the donors: those selected, or all but the treated unit."""
+    treated = None if treated_unit is None else _treated_row(units, treated_unit)
     if donors is None:
-        chosen = np.ones(len(units), dtype=bool)
-        if treated_unit is not None:
-            chosen &= np.asarray(units != treated_unit)
-        rows = np.flatnonzero(chosen)
+        rows = np.delete(np.arange(len(units)), [] if treated is None else [treated])
+    elif isinstance(donors, str) or not pd.api.types.is_list_like(donors):
+        raise PanelError("donors= must be a list of unit labels.")
     else:
-        wanted: pd.Index[Any] = pd.Index(list(donors), dtype=object)
-        if not wanted.is_unique:
-            raise PanelError("donors= names a unit twice.")
-        if treated_unit is not None and treated_unit in wanted:
-            raise PanelError("the treated unit cannot be one of its own donors.")
-        rows = np.asarray(units.get_indexer(wanted), dtype=np.intp)
+        rows = _rows_of(units, list(donors))
         if (rows < 0).any():
-            raise PanelError(f"the unit at position {int(np.argmax(rows < 0))} of donors= is not in the data.")
+            raise PanelError(
+                f"the unit at position {int(np.argmax(rows < 0))} of donors= is not in the data, "
+                f"whose labels are of kind {units.dtype}."
+            )
+        if treated in rows:
+            raise PanelError("the treated unit cannot be one of its own donors.")
         rows = np.sort(rows)
     if not rows.size:
         raise PanelError("no donor is left; a panel needs at least one unit besides the target.")
@@ -354,36 +379,3 @@ def _check_target(target: pd.Series[float], T0: int, bounds: Bounds | None) -> N
                 f"the target is outside the bounds in period {target.index[outside[0]]}, before the "
                 "intervention; bounds that the target exceeds are too narrow for its donors too. Widen them."
             )
-
-
-def _fill_missing(values: Array, missing: Missing, bounds: Bounds | None, times: pd.Index[Any]) -> int:
-    """Fill missing donor cells in place, each from its own row or from public numbers; return how many."""
-    if missing not in ("error", "interpolate", "midpoint"):
-        raise PanelError(f"missing must be 'error', 'interpolate' or 'midpoint', not {missing!r}.")
-    infinite = np.isinf(values)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        raise PanelError(
-            f"the donor at position {row} has an infinite value in period {times[column]}; "
-            "correct it, or make it missing and choose missing='interpolate' or 'midpoint'."
-        )
-    holes = np.isnan(values)
-    count = int(holes.sum())
-    if not count:
-        return 0
-    if missing == "error":
-        row, column = np.argwhere(holes)[0]
-        raise PanelError(
-            f"the donor at position {row} has no value in period {times[column]}; "
-            "choose missing='interpolate' or missing='midpoint', or complete the data."
-        )
-    if missing == "midpoint" and bounds is None:
-        raise PanelError("missing='midpoint' fills with the middle of the bounds; give bounds=(lo, hi).")
-    default = np.zeros(values.shape[1]) if bounds is None else bounds.midpoint
-    if missing == "midpoint":
-        np.copyto(values, default, where=holes)
-        return count
-    affected = np.flatnonzero(holes.any(axis=1))
-    rows = pd.DataFrame(values[affected]).interpolate(axis=1, limit_direction="both").to_numpy(np.float64)
-    values[affected] = np.where(np.isnan(rows), default, rows)  # a row with no value at all
-    return count

@@ -8,17 +8,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
+from dpsc.bounds import Array
 from dpsc.guarantee import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
+
+
+class NoiseLaw(Protocol):
+    """The public law of the noise on an answer."""
+
+    def half_width(self, level: float) -> float:
+        """Return what the size of one entry stays below with probability ``level``."""
+        ...
+
+    def half_width_of(self, combination: Array, level: float) -> float:
+        """Return the same for a linear combination of the entries."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -116,6 +130,25 @@ class _ReleasedResult(_Result):
 
     algorithm: str
     parameters: Mapping[str, Any]
+    noise: NoiseLaw
+    noise_unit: Array
+
+    def interval(self, level: float = 0.95) -> pd.DataFrame:
+        """Return, by period, where the counterfactual would be without the noise of the projection step.
+
+        The part of the uncertainty that privacy noise on the answer causes, from its known law given the released
+        weights; no donor is touched. Each period's interval covers, with probability ``level``, what the released
+        weights give on the donors themselves. How far those weights are from the best ones, and how well any weights
+        predict, is not in it: it is not an interval for the effect.
+        """
+        half = self.noise.half_width(checks.share("level", level)) * self.noise_unit
+        return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
+
+    def att_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the same for the average effect."""
+        seen = self.observed.notna().to_numpy()
+        half = self.noise.half_width_of(self.noise_unit * seen / seen.sum(), checks.share("level", level))
+        return self.att - half, self.att + half
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))

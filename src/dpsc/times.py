@@ -7,6 +7,8 @@ to another kind, so results carry the caller's own labels.
 from __future__ import annotations
 
 import re
+from datetime import date
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,15 @@ import pandas as pd
 
 from dpsc.errors import PanelError
 
-_MONTH_NAME = re.compile(r"\b(jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)([a-z]*)\b", re.IGNORECASE)
-_YEAR_LAST = re.compile(r"^\d{1,2}\D+(\d{1,2}\D+)?\d{4}$")
+Positions = np.ndarray[Any, np.dtype[np.intp]]
+
+_DAY_OR_MONTH_NAME = re.compile(
+    r"(?<![a-z])(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?"
+    r"|nov(ember)?|dec(ember)?|mon(day)?|tue(s?day)?|wed(nesday)?|thu(rsday)?|fri(day)?|sat(urday)?|sun(day)?)(?![a-z])",
+    re.IGNORECASE,
+)
+_SHORT_YEAR_LAST = re.compile(r"^\d{1,2}([-/. ])\d{1,2}\1\d{2}$")
+_YEAR_LAST = re.compile(r"^((?!.*\d{4}.*\d{4}$).*\D)(1[5-9]|20)\d\d$")
 
 
 def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
@@ -26,12 +35,18 @@ def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
     >>> as_index(["9", "10"])
     Index(['9', '10'], dtype='str', name='time')
     """
-    index: pd.Index[Any] = pd.Index(times, name=name)
-    if index.hasnans:
-        raise PanelError(f"column {name!r} has missing times; every row needs a period.")
+    try:
+        index: pd.Index[Any] = pd.Index(times, name=name, tupleize_cols=False).infer_objects()
+    except (TypeError, ValueError):
+        raise PanelError("times must be a list of single labels, one for each period.") from None
+    if isinstance(index, pd.CategoricalIndex):
+        index = index.remove_unused_categories()
+        index = index if _has_own_order(index) else plain(index)
     if isinstance(index, pd.MultiIndex):
         raise PanelError("times must be single labels, not a MultiIndex.")
-    if pd.api.types.is_bool_dtype(index) or isinstance(index, pd.IntervalIndex):
+    if _any_missing(index):
+        raise PanelError(f"column {name!r} has missing times; every row needs a period.")
+    if index.dtype.kind in "bc" or isinstance(index, pd.IntervalIndex):
         raise PanelError(f"times of kind {index.dtype} cannot be ordered; use numbers, strings or dates.")
     if index.dtype == object:
         kinds = sorted({type(value).__name__ for value in index})
@@ -40,16 +55,24 @@ def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
                 f"the times mix kinds ({', '.join(kinds)}); convert them to one kind, "
                 "for example with pd.to_datetime or astype(str)."
             )
-        if isinstance(index[0], pd.Period):
-            return pd.PeriodIndex(index, name=name)
-    return pd.Index(index)
+        if kinds and kinds[0] in ("tuple", "list", "dict", "set", "Period"):  # Periods of one frequency are inferred
+            raise PanelError(f"times of kind {kinds[0]} cannot be ordered; use single labels of one frequency.")
+    if pd.api.types.is_datetime64_any_dtype(index.dtype):
+        return pd.DatetimeIndex(index)  # from Arrow, too
+    return index
 
 
-def in_order(index: pd.Index[Any]) -> np.ndarray[Any, np.dtype[np.intp]]:
+def plain(index: pd.Index[Any]) -> pd.Index[Any]:
+    """Return the labels of a categorical index as an index of their own kind, and any other index as it is."""
+    return index.astype(index.categories.dtype) if isinstance(index, pd.CategoricalIndex) else index
+
+
+def in_order(index: pd.Index[Any]) -> Positions:
     """Return the positions that sort the times.
 
-    Strings are sorted naturally, numbers inside them by value: ``"t2"`` before ``"t10"``. Strings whose
-    alphabetical order is not their order in time (month names, dates with the year last) are refused.
+    An ordered categorical keeps its order. Strings are sorted naturally, numbers in them by value: ``"t2"``
+    before ``"t10"``. Strings whose alphabetical order is not their order in time (names of months and days,
+    dates with the year last) are refused.
 
     Examples
     --------
@@ -61,14 +84,14 @@ def in_order(index: pd.Index[Any]) -> np.ndarray[Any, np.dtype[np.intp]]:
             return np.asarray(index.argsort(), dtype=np.intp)
         except TypeError:
             raise PanelError(f"times of kind {index.dtype} cannot be put in order.") from None
-    labels = [str(label) for label in index]
-    unordered = next((s for s in labels if _MONTH_NAME.search(s) or _YEAR_LAST.match(s.strip())), None)
+    labels = [str(label).strip() for label in index]
+    unordered = _not_in_text_order(labels)
     if unordered is not None:
         raise PanelError(
-            f"the period label {unordered!r} does not sort in time order as text; convert the times first, "
-            "for example with pd.to_datetime(..., format=...) or pd.PeriodIndex(...)."
+            f"the period label {unordered!r} does not sort in time order as text; convert the times first, for "
+            "example with pd.to_datetime(..., format=...), pd.PeriodIndex(...) or an ordered pd.Categorical."
         )
-    keys = [_natural_key(label) for label in labels]
+    keys: list[Any] = _numbers(labels) or [_natural_key(label) for label in labels]
     return np.asarray(sorted(range(len(labels)), key=keys.__getitem__), dtype=np.intp)
 
 
@@ -83,43 +106,86 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     2
     """
     where = f"the panel runs from {index[0]} to {index[-1]}"
-    if _holds_strings(index):
-        matches = np.flatnonzero(np.asarray(index == str(treatment_time)))
-        if not matches.size:
+    if _holds_strings(index) or isinstance(index, pd.CategoricalIndex):
+        matches = [position for position, label in enumerate(index) if str(label) == str(treatment_time)]
+        if not matches:
             raise PanelError(f"treatment time {treatment_time!r} is not one of the periods; {where}.")
-        return int(matches[0])
+        return matches[0]
     try:
         value = _same_kind(index, treatment_time)
-        position = int(index.searchsorted(value, side="left"))
-    except (TypeError, ValueError):
+        inside = bool(index[0] <= value <= index[-1])  # False for NaT
+        position = int(index.searchsorted(value, side="left")) if inside else -1
+    except (TypeError, ValueError, ArithmeticError):
         raise PanelError(
             f"treatment time {treatment_time!r} is not of the same kind as the periods ({index.dtype}); {where}."
         ) from None
-    if value < index[0] or value > index[-1]:
+    if not inside:
         raise PanelError(f"treatment time {treatment_time} is outside the panel; {where}.")
     return position
 
 
+def _any_missing(index: pd.Index[Any]) -> bool:
+    try:
+        return bool(index.hasnans)
+    except ArithmeticError:  # a signalling NaN among Decimals
+        return True
+
+
 def _holds_strings(index: pd.Index[Any]) -> bool:
-    return isinstance(index[0], str)
+    return isinstance(index[0], str) and not isinstance(index, pd.CategoricalIndex)
+
+
+def _has_own_order(index: pd.CategoricalIndex[Any]) -> bool:
+    """Tell an order that the caller chose from the alphabetical one that pandas chooses."""
+    return bool(index.ordered) and not index.categories.is_monotonic_increasing
+
+
+def _not_in_text_order(labels: list[str]) -> str | None:
+    """Return a label that names a month or a day, or is a date with the year last; None if there is none."""
+    for label in labels:
+        if _DAY_OR_MONTH_NAME.search(label) or _SHORT_YEAR_LAST.match(label):
+            return label
+    year_last = {match[1]: match[0] for match in map(_YEAR_LAST.match, labels) if match}
+    # "FY2001", "FY2002" sort well: what stands before the year is always the same.
+    return next(iter(year_last.values())) if len(year_last) > 1 else None
+
+
+def _numbers(labels: list[str]) -> list[Decimal] | None:
+    """Return the numbers that the labels spell, exactly, or None if one of them is not a number."""
+    try:
+        numbers = [Decimal(label) for label in labels]
+    except InvalidOperation:
+        return None
+    return numbers if all(number.is_finite() for number in numbers) else None
 
 
 def _natural_key(label: str) -> list[tuple[int, int, str]]:
-    parts = re.split(r"(\d+)", label)
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part]
+    """Compare digits by value (without leading zeros: first the longer, then the larger) and the rest as text."""
+    parts = [part for part in re.split(r"([0-9]+)", label) if part]
+    return [(0, len(part.lstrip("0")), part.lstrip("0")) if part[0] in "0123456789" else (1, 0, part) for part in parts]
 
 
 def _same_kind(index: pd.Index[Any], value: Any) -> Any:
     if isinstance(index, pd.PeriodIndex):
+        if isinstance(value, int | np.integer):
+            value = f"{value:04d}"  # a year
         return value if isinstance(value, pd.Period) else pd.Period(value, freq=index.freqstr)
     if isinstance(index, pd.DatetimeIndex):
-        if isinstance(value, int | float):
-            raise TypeError
-        stamp = pd.Timestamp(value.start_time if isinstance(value, pd.Period) else value)
+        stamp = _stamp(value)
         return stamp.tz_localize(index.tz) if index.tz is not None and stamp.tz is None else stamp
     if pd.api.types.is_numeric_dtype(index):
+        if isinstance(value, int | np.integer):
+            return int(value)
         number = float(value)
         if not np.isfinite(number):
             raise ValueError
         return int(number) if number.is_integer() else number
+    if type(index[0]) is date:
+        return _stamp(value).date()
     return value
+
+
+def _stamp(value: Any) -> pd.Timestamp:
+    if isinstance(value, int | float | np.number):
+        raise TypeError
+    return pd.Timestamp(value.start_time if isinstance(value, pd.Period) else value)

@@ -131,7 +131,7 @@ def test_the_projected_matrix_gets_one_joint_draw() -> None:
     n, h, runs = 4, 3, 20_000
     noise = source.seeded(5)
     f = np.eye(n)[0]
-    W = np.array([printed._project(np.zeros((n, h)), f, 1.0, noise) for _ in range(runs)])
+    W = np.array([printed._project(np.zeros((n, h)), f, 1.0, noise)[0] for _ in range(runs)])
     # Given the squared radius R^2 ~ Gamma(nh)^2, the share of h coordinates is Beta(h/2, (nh-h)/2).
     rng = np.random.default_rng(6)
     expected = rng.standard_gamma(n * h, 50_000) ** 2 * rng.beta(h / 2, (n * h - h) / 2, 50_000)

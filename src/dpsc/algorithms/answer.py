@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpsc.bounds import Array
 from dpsc.guarantee import Guarantee
+from dpsc.mechanisms.additive import Noise
 from dpsc.panel import Panel
 from dpsc.result import SEEDED, PrivateResult, UnprovenResult
 
@@ -19,14 +21,15 @@ def private(
     weights: Array,
     scaled_path: Array,
     parameters: Mapping[str, Any],
+    noise: Noise,
     guarantee: Guarantee,
     *,
     seed: int | None,
 ) -> PrivateResult | UnprovenResult:
     """Return an answer with its guarantee, or without one if its noise came from a seed."""
     if seed is not None:
-        return unproven(panel, algorithm, weights, scaled_path, parameters, SEEDED)
-    return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters), guarantee=guarantee)
+        return unproven(panel, algorithm, weights, scaled_path, parameters, noise, SEEDED)
+    return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), guarantee=guarantee)
 
 
 def unproven(
@@ -35,14 +38,15 @@ def unproven(
     weights: Array,
     scaled_path: Array,
     parameters: Mapping[str, Any],
+    noise: Noise,
     reason: str,
 ) -> UnprovenResult:
     """Return an answer without a guarantee, and the reason why it has none."""
-    return UnprovenResult(**_fields(panel, algorithm, weights, scaled_path, parameters), reason=reason)
+    return UnprovenResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), reason=reason)
 
 
 def _fields(
-    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any]
+    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any], noise: Noise
 ) -> dict[str, Any]:
     """Unscale the path; index the weights by position, because the donors' labels are not released."""
     assert panel.bounds is not None
@@ -54,4 +58,6 @@ def _fields(
         "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
         "algorithm": algorithm,
         "parameters": parameters,
+        "noise": noise,
+        "noise_unit": panel.bounds.unscale_difference(np.ones(panel.h), panel.post),
     }

@@ -1,12 +1,96 @@
-"""DPSC_obj: perturb the objective, minimise it, project the donors after the intervention."""
+"""DPSC_obj made private: perturb the objective, minimise it over {||f||_1 <= 1}, project the donors."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from dpsc import checks, exact, sensitivity
+from dpsc.accounting import Loss
+from dpsc.algorithms import answer, constrained
+from dpsc.algorithms.budget import single
 from dpsc.algorithms.printed import PrintedObjectivePerturbation
+from dpsc.algorithms.projection import onto_l1_ball, release_answer
+from dpsc.bounds import Array
+from dpsc.guarantee import Arithmetic, Guarantee
+from dpsc.mechanisms import discrete, laplace
+from dpsc.mechanisms import source as randomness
+from dpsc.mechanisms.additive import release_floats, release_integers
+from dpsc.panel import Panel
+from dpsc.result import PrivateResult, UnprovenResult
+
+NAME = "ObjectivePerturbation"
+SOLVER_SHARE = 0.02  # of the learning budget, to hide how the solver's last digits depend on donors
 
 
+@dataclass(frozen=True)
 class ObjectivePerturbation:
-    """Private synthetic control by objective perturbation."""
+    """Private synthetic control by objective perturbation over {||f||_1 <= 1}.
+
+    The paper's Algorithm 3 with the constraint that its proof needs, sharper constants, and the answer projected.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole budget. delta = 0 gives pure differential privacy and Laplace noise, delta > 0 Gaussian noise.
+    split : float
+        The share of the budget that the weights get; the rest pays for the counterfactual.
+    lambda_ : float, optional
+        The paper's lambda on the scale of [-1, 1]; T0 by default, the paper's advice. The algorithm raises it to the
+        curvature ``nu`` that the privacy of the minimiser needs.
+    arithmetic : {"exact", "float"}
+        ``"exact"``: integers and OpenDP's discrete samplers. ``"float"``: continuous samplers, whose low bits may leak.
+    seed : int, optional
+        For experiments only; the result then says that it is not private.
+
+    Examples
+    --------
+    >>> panel = Panel.from_arrays(np.ones((4, 6)), np.ones(6), treatment_time=4, bounds=(-1, 1))
+    >>> print(ObjectivePerturbation(epsilon=1.0, delta=1e-6).fit(panel).guarantee)
+    (1, 1e-06)-differential privacy, replace one donor, exact arithmetic; constrained objective ...
+    """
+
+    _: KW_ONLY
+    epsilon: float
+    delta: float = 0.0
+    split: float = 0.5
+    lambda_: float | None = None
+    arithmetic: Arithmetic = "exact"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.budget(self.epsilon, self.delta, self.split, self.arithmetic)
+        if self.lambda_ is not None:
+            checks.finite_number("lambda_", self.lambda_, above=0)
+
+    def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
+        """Release weights and a counterfactual."""
+        data = panel.scaled(NAME)
+        source = randomness.choose(self.seed)
+        lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
+        epsilon1, delta1 = self.split * self.epsilon, self.split * self.delta
+        for_answer = single((1 - self.split) * self.epsilon, (1 - self.split) * self.delta, self.arithmetic)
+
+        # Step 1: learn regression coefficients
+        f, used = release_minimiser(data.X, data.y, lambda_, epsilon1, delta1, self.arithmetic, source)
+
+        # Step 2: predict via projection
+        path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
+
+        guarantee = Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic=self.arithmetic,
+            basis="constrained objective perturbation, answer projection",
+            loss=Loss.from_epsilon_delta(epsilon1, delta1) + for_answer.loss,
+        )
+        parameters = {
+            "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "epsilon": self.epsilon,
+            "delta": self.delta, "split": self.split, "noise": noise.law, **used, "answer_scale": noise.scale,
+        }  # fmt: skip
+        return answer.private(panel, NAME, f, path, parameters, noise, guarantee, seed=self.seed)
 
     @staticmethod
     def as_printed(
@@ -35,8 +119,6 @@ class ObjectivePerturbation:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dpsc import Panel
         >>> panel = Panel.from_arrays(np.ones((4, 6)), np.ones(6), treatment_time=4, bounds=(-1, 1))
         >>> algorithm = ObjectivePerturbation.as_printed(epsilon1=0.5, epsilon2=0.5, lambda_=4.0)
         >>> algorithm.fit(panel, unproven=True).guarantee is None
@@ -45,3 +127,96 @@ class ObjectivePerturbation:
         return PrintedObjectivePerturbation(
             epsilon1=epsilon1, epsilon2=epsilon2, lambda_=lambda_, delta=delta, c=c, seed=seed
         )
+
+
+def release_minimiser(
+    X: Array, y: Array, lambda_: float, epsilon: float, delta: float, arithmetic: Arithmetic, source: randomness.Source
+) -> tuple[Array, dict[str, float]]:
+    """Release the minimiser of the perturbed objective over the l1 ball, (epsilon, delta)-differentially private.
+
+    Private: X, entries in [-1, 1]. Neighbours: one row replaced. The true minimiser alpha is a mechanism of its own:
+    the noise b that leads to a given alpha (and normal vector) differs between neighbours by the gradient's difference
+    (``sensitivity.constrained_gradient``), and the Jacobian by ``sensitivity.constrained_jacobian``. What is computed
+    is within a public tolerance of alpha and is then released with noise for twice that tolerance, as a second
+    mechanism that sees alpha. docs/objective-perturbation.md has the proof, also for noise on a grid. It would break
+    without the constraint, or with a tolerance that the solver does not keep.
+    """
+    n, T0 = X.shape
+    for_noise, for_solver = (1 - SOLVER_SHARE) * epsilon, SOLVER_SHARE * epsilon
+    nu = max(lambda_, (sensitivity.constrained_jacobian(n, T0, 1.0) - 1) / math.expm1(min(for_noise / 2, 700)))
+    epsilon0 = exact.safely_below(for_noise - math.log(sensitivity.constrained_jacobian(n, T0, nu)))
+
+    limit = 4 * constrained.gradient_size(T0, nu)
+    tolerance = constrained.tolerance(n, T0, nu)
+    if arithmetic == "exact":
+        finest = 2 * nu * tolerance / math.sqrt(n)
+        integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source)
+        b = constrained.what_matters(integers, math.ceil(limit / unit)) * unit
+        X = np.ldexp(exact.truncate(X).astype(np.float64), -exact.ENTRY_BITS)
+    else:
+        b, beta = draw_in_floats(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, source)
+        b, unit = constrained.what_matters(b, limit), 0.0
+    alpha = constrained.minimise(X, y, nu, b)
+
+    # The noise that is thought to have been drawn is within half a unit of b, a coordinate (docs).
+    apart = exact.safely_above(2 * (tolerance + math.sqrt(n) * unit / 2 / nu))
+    budget = single(for_solver, SOLVER_SHARE * delta, arithmetic)
+    if arithmetic == "exact":
+        grid = exact.power_of_two_below(apart / math.sqrt(n))
+        l2 = exact.safely_above(apart / grid + math.sqrt(n))
+        noisy, noise = release_integers(
+            exact.as_integers(np.rint(alpha / grid)), (math.sqrt(n) * l2, l2), budget, source, largest=1 / grid + 1
+        )
+        f, noise = noisy * grid, noise.times(grid)
+    else:
+        f, noise = release_floats(alpha, apart, budget, source)
+    return onto_l1_ball(f), {"nu": nu, "epsilon0": epsilon0, "beta": beta, "solver_scale": noise.scale}
+
+
+def draw_in_floats(n: int, T0: int, epsilon0: float, delta: float, source: randomness.Source) -> tuple[Array, float]:
+    """Draw continuous noise for the objective, joint Laplace for delta = 0 or Gaussian; return also its scale."""
+    _, l2 = sensitivity.constrained_gradient(n, T0)
+    if delta == 0:
+        beta = l2 / epsilon0
+        return laplace.sample(n, beta, source), beta
+    beta = gaussian_beta(l2, epsilon0, delta)
+    return beta * source.normals((n,)), beta
+
+
+def draw_on_a_grid(
+    n: int, T0: int, epsilon0: float, delta: float, finest: float, source: randomness.Source
+) -> tuple[exact.Integers, float, float]:
+    """Draw discrete noise for the objective; return the integers, the scale of the noise and the unit of its grid.
+
+    Spread each integer uniformly over its cell, in thought: the noise then has a density, which is what the proof
+    needs, and the true draw is within half a unit of it. Laplace: shifting by h changes the integers by at most
+    ||h||_1 / unit + n in l1. Gaussian: where all entries are below (t + 1) scales the density is within a factor e^eta
+    of the continuous one, eta = n (t + 2) unit / beta; t bounds all n entries but for a probability of delta / 1000.
+    The unit is ``finest`` or coarser, but never so fine that 64 bits hold less than 2^13 scales.
+    """
+    l1, l2 = sensitivity.constrained_gradient(n, T0)
+    if delta == 0:
+        unit = exact.power_of_two_below(max(min(l1 / n / 2**14, finest), l1 / epsilon0 / 2**50))
+        beta = exact.safely_above((l1 + n * unit) / epsilon0)
+        kind: discrete.Kind = "laplace"
+    else:
+        tail = math.sqrt(2 * math.log(2 * n * 1000 / delta))
+        eta = epsilon0 / 2**12
+        beta = exact.safely_above(gaussian_beta(l2, epsilon0 - 2 * eta, 0.99 * delta))
+        finest_needed = min(eta * beta / (n * (tail + 2)), beta / 2**10, finest)
+        unit = exact.power_of_two_below(max(finest_needed, beta / 2**50))
+        exact.require(n * (tail + 2) * unit / beta <= eta, "the grid of the noise is too coarse for so many donors")
+        kind = "gaussian"
+    zeros = np.zeros(n, dtype=np.int64)
+    return discrete.add(zeros, kind, beta / unit, source, largest=0), beta, unit
+
+
+def gaussian_beta(l2: float, epsilon0: float, delta: float) -> float:
+    """Return the standard deviation with which the privacy loss of the noise exceeds epsilon0 with probability delta.
+
+    The gradient's difference h lies in a fixed plane (of e_i and X(x' - x)), so <b, h> <= ||h|| beta chi, where chi is
+    the norm of a standard normal in the plane: P(chi > t) = exp(-t^2 / 2) = delta. The loss is at most
+    ``r t + r^2 / 2`` with r = ||h|| / beta.
+    """
+    t = math.sqrt(2 * math.log(1 / delta))
+    return l2 / (2 * epsilon0) * (t + math.sqrt(t**2 + 2 * epsilon0))

@@ -2,11 +2,105 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dpsc import checks, exact, sensitivity
+from dpsc.algorithms import answer
+from dpsc.algorithms.budget import divide
 from dpsc.algorithms.printed import PrintedOutputPerturbation
+from dpsc.algorithms.projection import onto_l1_ball, release_answer
+from dpsc.bounds import Array
+from dpsc.errors import ParameterError
+from dpsc.guarantee import Arithmetic, Guarantee
+from dpsc.mechanisms import source as randomness
+from dpsc.mechanisms.additive import Budget, release_floats, release_integers
+from dpsc.panel import Panel
+from dpsc.result import PrivateResult, UnprovenResult
+from dpsc.synthetic import ridge_weights
+
+NAME = "OutputPerturbation"
 
 
+@dataclass(frozen=True)
 class OutputPerturbation:
-    """Private synthetic control by output perturbation."""
+    """Private synthetic control by output perturbation, with the exact sensitivity and the answer projected.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole budget. delta = 0 gives pure differential privacy and Laplace noise, delta > 0 Gaussian noise.
+    split : float
+        The share of the budget that the weights get; the rest pays for the counterfactual.
+    lambda_ : float, optional
+        The paper's lambda on the scale of [-1, 1]. Default: the square of the row norm, which is T0 without
+        ``row_norm``: the paper's advice, and a public number.
+    row_norm : float, optional
+        A public bound on the norm of a donor's scaled row before the intervention, at most sqrt(T0). Longer rows are
+        shortened to it, silently; the noise on the weights shrinks with it.
+    weights_ball : bool
+        Whether to project the released weights onto {||f||_1 <= 1}, the paper's model assumption. It is free.
+    arithmetic : {"exact", "float"}
+        ``"exact"``: integers and OpenDP's discrete samplers. ``"float"``: continuous samplers, whose low bits may leak.
+    seed : int, optional
+        For experiments only; the result then says that it is not private.
+
+    Examples
+    --------
+    >>> panel = Panel.from_arrays(np.ones((4, 6)), np.ones(6), treatment_time=4, bounds=(-1, 1))
+    >>> print(OutputPerturbation(epsilon=1.0).fit(panel).guarantee)
+    (1, 0)-differential privacy, replace one donor, exact arithmetic; exact ridge sensitivity, answer projection
+    """
+
+    _: KW_ONLY
+    epsilon: float
+    delta: float = 0.0
+    split: float = 0.5
+    lambda_: float | None = None
+    row_norm: float | None = None
+    weights_ball: bool = True
+    arithmetic: Arithmetic = "exact"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.budget(self.epsilon, self.delta, self.split, self.arithmetic)
+        if self.lambda_ is not None:
+            checks.finite_number("lambda_", self.lambda_, above=0)
+        if self.row_norm is not None:
+            checks.finite_number("row_norm", self.row_norm, above=0)
+
+    def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
+        """Release weights and a counterfactual."""
+        data = panel.scaled(NAME)
+        source = randomness.choose(self.seed)
+        R = math.sqrt(panel.T0) if self.row_norm is None else min(self.row_norm, math.sqrt(panel.T0))
+        lambda_ = R**2 if self.lambda_ is None else float(self.lambda_)
+        for_weights, for_answer = divide(self.epsilon, self.delta, self.split, self.arithmetic)
+
+        # Step 1: learn regression coefficients
+        release = release_ridge_exactly if self.arithmetic == "exact" else release_ridge_in_floats
+        f, weight_scale = release(shorten_rows(data.X, R), data.y, lambda_, R, for_weights, source)
+        f = onto_l1_ball(f) if self.weights_ball else f
+
+        # Step 2: predict via projection
+        path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
+
+        guarantee = Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic=self.arithmetic,
+            basis="exact ridge sensitivity, answer projection",
+            loss=for_weights.loss + for_answer.loss,
+        )
+        parameters = {
+            "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "row_norm": R,
+            "epsilon": self.epsilon, "delta": self.delta, "split": self.split, "weights_ball": self.weights_ball,
+            "noise": noise.law, "weight_scale": weight_scale, "answer_scale": noise.scale,
+        }  # fmt: skip
+        return answer.private(panel, NAME, f, path, parameters, noise, guarantee, seed=self.seed)
 
     @staticmethod
     def as_printed(
@@ -25,11 +119,84 @@ class OutputPerturbation:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dpsc import Panel
         >>> panel = Panel.from_arrays(np.ones((4, 6)), np.ones(6), treatment_time=4, bounds=(-1, 1))
         >>> result = OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.5, lambda_=4.0).fit(panel)
         >>> print(result.guarantee)
         (1, 0)-differential privacy, replace one donor, float arithmetic; paper, Theorem step1.privacy, ...
         """
         return PrintedOutputPerturbation(epsilon1=epsilon1, epsilon2=epsilon2, lambda_=lambda_, seed=seed)
+
+
+def shorten_rows(X: Array, R: float) -> Array:
+    """Scale rows longer than R down to it, a little below so that rounding cannot exceed it; a row-local function."""
+    if math.sqrt(X.shape[1]) <= R:  # entries in [-1, 1] are enough
+        return X
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.asarray(X * np.minimum(1.0, R * (1 - 2.0**-40) / np.maximum(norms, R / 2)))
+
+
+def release_ridge_in_floats(
+    X: Array, y: Array, lambda_: float, R: float, budget: Budget, source: randomness.Source
+) -> tuple[Array, float]:
+    """Release the ridge weights with continuous noise for ``sensitivity.exact_ridge``; return also the noise scale."""
+    l2 = sensitivity.exact_ridge(float(np.linalg.norm(y)), R, lambda_)
+    if l2 == 0:
+        return np.zeros(X.shape[0]), 0.0
+    f, noise = release_floats(ridge_weights(X, y, lambda_), l2, budget, source)
+    return f, noise.scale
+
+
+def release_ridge_exactly(
+    X: Array, y: Array, lambda_: float, R: float, budget: Budget, source: randomness.Source
+) -> tuple[Array, float]:
+    """Release the ridge weights as integers with discrete noise; return them in real units, and the noise scale.
+
+    Private: X, rows of norm at most R. Neighbours: one row replaced. The donors are first truncated to a grid, which
+    shortens rows and is row-local, so ``sensitivity.exact_ridge`` bounds how far the true weights of the truncated
+    donors move. What is computed in floating point differs from those by at most e (``solver_error``), and rounding to
+    the grid moves each of n weights by at most half a unit. So the integers move by at most
+    ``(sensitivity + 2 e) / unit + sqrt(n)`` in l2 and sqrt(n) times that in l1. A solver without the stated error
+    bound, or a unit chosen from the donors, would break it.
+    """
+    n, T0 = X.shape
+    mu = lambda_ / 2
+    y_norm = exact.safely_above(float(np.linalg.norm(y)))
+    if y_norm == 0:
+        return np.zeros(n), 0.0  # the weights are zero whatever the donors are
+    e = solver_error(n, T0, y_norm, R, mu)
+    l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
+    unit = exact.power_of_two_below(l2 / math.sqrt(n) / 2**12)
+
+    integers = exact.truncate(X)
+    gram = np.ldexp(exact.gram(integers).astype(np.float64), -2 * exact.ENTRY_BITS)
+    gram[np.diag_indices(T0)] += mu
+    f = np.ldexp(integers.astype(np.float64), -exact.ENTRY_BITS) @ cho_solve(cho_factor(gram), y)
+
+    l2_units = exact.safely_above(l2 / unit + math.sqrt(n))
+    noisy, noise = release_integers(
+        exact.as_integers(np.rint(f / unit)),
+        (math.sqrt(n) * l2_units, l2_units),
+        budget,
+        source,
+        largest=(y_norm / (2 * math.sqrt(mu)) + e) / unit + 1,
+    )
+    return noisy * unit, noise.scale * unit
+
+
+def solver_error(n: int, T0: int, y_norm: float, R: float, mu: float) -> float:
+    """Bound the l2 distance between computed and true ridge weights, from public numbers alone.
+
+    The Cholesky solution r of (X'X + mu I) r = y solves a system perturbed by at most E in norm (Higham, Accuracy and
+    Stability of Numerical Algorithms, Theorem 10.4, and ||X'X|| <= n R^2), which moves X r by at most
+    ``||X (X'X + mu I)^-1|| E ||r|| <= E ||y|| / (2 sqrt(mu) (mu - E))``; the product X r adds gamma_T0 R ||r|| a
+    coordinate.
+    """
+    E = (1.01 * T0 * exact.gamma(3 * T0 + 1) + 4 * exact.UNIT_ROUNDOFF) * (n * R**2 + mu)
+    if mu / 8 < E:
+        raise ParameterError(
+            f"lambda_ = {2 * mu:g} is too small for exact arithmetic with {n} donors: the weights could not be solved "
+            "for accurately enough. Use a larger lambda_."
+        )
+    solving = E * y_norm / (2 * math.sqrt(mu) * (mu - E))
+    multiplying = math.sqrt(n) * exact.gamma(T0 + 1) * R * y_norm / (mu - E)
+    return exact.safely_above(solving + multiplying)

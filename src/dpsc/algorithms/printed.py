@@ -19,6 +19,7 @@ from dpsc.errors import UnprovenError
 from dpsc.guarantee import Guarantee
 from dpsc.mechanisms import laplace
 from dpsc.mechanisms import source as noise
+from dpsc.mechanisms.additive import Noise
 from dpsc.panel import Panel
 from dpsc.result import SEEDED, PrivateResult, UnprovenResult
 from dpsc.synthetic import ridge_weights
@@ -54,14 +55,14 @@ class PrintedOutputPerturbation:
 
         # Step 2: predict via projection
         b = sensitivity.post_period(panel.h) / self.epsilon2
-        y_out = _project(data.Z, f_out, b, source)
+        y_out, noise_law = _project(data.Z, f_out, b, source)
 
         parameters = _parameters(self, panel) | {"a": a, "b": b}
         guarantee = Guarantee(self.epsilon1, basis="paper, Theorem step1.privacy") + Guarantee(
             self.epsilon2, basis="paper, Lemma step2.privacy"
         )
         name = "DPSC_out as printed (paper, Algorithm 2)"
-        return answer.private(panel, name, f_out, y_out, parameters, guarantee, seed=self.seed)
+        return answer.private(panel, name, f_out, y_out, parameters, noise_law, guarantee, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ class PrintedObjectivePerturbation:
 
         # Step 2: predict via projection
         b = sensitivity.post_period(panel.h) / self.epsilon2
-        y_obj = _project(data.Z, f_obj, b, source)
+        y_obj, noise_law = _project(data.Z, f_obj, b, source)
 
         parameters = _parameters(self, panel) | {
             "delta": self.delta, "c": c, "epsilon0": epsilon0, "Delta": Delta, "beta": beta, "b": b,
         }  # fmt: skip
         name = "DPSC_obj as printed (paper, Algorithm 3)"
         reason = WHY_UNPROVEN if self.seed is None else f"{WHY_UNPROVEN}; {SEEDED}"
-        return answer.unproven(panel, name, f_obj, y_obj, parameters, reason)
+        return answer.unproven(panel, name, f_obj, y_obj, parameters, noise_law, reason)
 
 
 def default_c(n: int, T0: int) -> float:
@@ -153,10 +154,14 @@ def _check(epsilon1: float, epsilon2: float, lambda_: float) -> None:
     checks.finite_number("lambda_", lambda_, above=0)
 
 
-def _project(Z: Array, f: Array, b: float, source: noise.Source) -> Array:
-    """Return (Z + W)'f, where W is one joint draw in n*h dimensions (independent entries would not be private)."""
+def _project(Z: Array, f: Array, b: float, source: noise.Source) -> tuple[Array, Noise]:
+    """Return (Z + W)'f, where W is one joint draw in n*h dimensions (independent entries would not be private).
+
+    Given the released f, the noise W'f on the answer is ||f|| times h coordinates of that draw.
+    """
     W = laplace.sample(Z.size, b, source).reshape(Z.shape)
-    return np.asarray((Z + W).T @ f)
+    law = Noise("joint laplace", b * float(np.linalg.norm(f)), Z.shape[1], ambient=Z.size)
+    return np.asarray((Z + W).T @ f), law
 
 
 def _parameters(algorithm: PrintedOutputPerturbation | PrintedObjectivePerturbation, panel: Panel) -> dict[str, Any]:

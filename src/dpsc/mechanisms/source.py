@@ -28,8 +28,8 @@ class Source(Protocol):
         """Draw standard normal variables."""
         ...
 
-    def gammas(self, shape_parameter: int, shape: tuple[int, ...]) -> Array:
-        """Draw Gamma variables with a whole shape parameter and scale 1."""
+    def gammas(self, shape_parameter: float, shape: tuple[int, ...]) -> Array:
+        """Draw Gamma variables with scale 1; the shape parameter must be whole for private noise."""
         ...
 
 
@@ -41,11 +41,11 @@ class _System:
     def normals(self, shape: tuple[int, ...]) -> Array:
         return np.asarray(ndtri(self._uniforms(shape)))
 
-    def gammas(self, shape_parameter: int, shape: tuple[int, ...]) -> Array:
-        count = int(np.prod(shape))
+    def gammas(self, shape_parameter: float, shape: tuple[int, ...]) -> Array:
+        count, terms = int(np.prod(shape)), whole_number("shape_parameter", shape_parameter, at_least=1)
         total = np.empty(count)
         for i in range(count):  # a sum of exponentials; one draw at a time keeps memory at one draw
-            total[i] = -np.log(self._uniforms((shape_parameter,))).sum()
+            total[i] = -np.log(self._uniforms((terms,))).sum()
         return total.reshape(shape)
 
     def _uniforms(self, shape: tuple[int, ...]) -> Array:
@@ -65,7 +65,7 @@ class _Seeded:
     def normals(self, shape: tuple[int, ...]) -> Array:
         return self.generator.standard_normal(shape)
 
-    def gammas(self, shape_parameter: int, shape: tuple[int, ...]) -> Array:
+    def gammas(self, shape_parameter: float, shape: tuple[int, ...]) -> Array:
         return self.generator.standard_gamma(shape_parameter, shape)
 
 

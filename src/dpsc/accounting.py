@@ -1,0 +1,190 @@
+"""What privacy losses cost: zCDP and Gaussian curves, and their (epsilon, delta) pairs. Formulas only, no data.
+
+Every function errs on the safe side: a returned epsilon or delta is never smaller, a returned budget never larger, than
+what the formula allows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr
+
+_SLACK = 1e-9  # the relative precision of the searches below, always given away on the safe side
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The privacy losses of any number of releases from the same donors, by kind, so that they add up tightly.
+
+    Attributes
+    ----------
+    pure : float
+        The sum of the epsilons of pure releases.
+    pure_as_rho : float
+        The same releases as zCDP: the sum of epsilon^2 / 2 (Bun and Steinke 2016, Proposition 1.4).
+    rho : float
+        The sum of the rhos of releases that are zCDP (discrete Gaussian noise).
+    mu_squared : float
+        The sum of mu^2 of releases that are exactly a Gaussian mechanism, mu = sensitivity / sigma.
+    rest_epsilon, rest_delta : float
+        The sums over releases of which nothing finer than (epsilon, delta) is known.
+    """
+
+    pure: float = 0.0
+    pure_as_rho: float = 0.0
+    rho: float = 0.0
+    mu_squared: float = 0.0
+    rest_epsilon: float = 0.0
+    rest_delta: float = 0.0
+
+    @classmethod
+    def from_pure(cls, epsilon: float) -> Loss:
+        """Return the loss of a release that is (epsilon, 0)-differentially private."""
+        return cls(pure=epsilon, pure_as_rho=epsilon**2 / 2)
+
+    @classmethod
+    def from_rho(cls, rho: float) -> Loss:
+        """Return the loss of a release that is rho-zCDP."""
+        return cls(rho=rho)
+
+    @classmethod
+    def from_mu(cls, mu: float) -> Loss:
+        """Return the loss of a Gaussian mechanism with sensitivity mu times its standard deviation."""
+        return cls(mu_squared=mu**2)
+
+    @classmethod
+    def from_epsilon_delta(cls, epsilon: float, delta: float) -> Loss:
+        """Return the loss of a release of which only (epsilon, delta) is known."""
+        return cls.from_pure(epsilon) if delta == 0 else cls(rest_epsilon=epsilon, rest_delta=delta)
+
+    def __add__(self, other: Loss) -> Loss:
+        """Compose, adaptively: all six sums add up (for mu see Dong, Roth and Su 2022, Corollary 3.3)."""
+        return Loss(
+            self.pure + other.pure,
+            self.pure_as_rho + other.pure_as_rho,
+            self.rho + other.rho,
+            self.mu_squared + other.mu_squared,
+            self.rest_epsilon + other.rest_epsilon,
+            self.rest_delta + other.rest_delta,
+        )
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon we can prove at this delta, infinite if none.
+
+        Examples
+        --------
+        >>> once = Loss.from_rho(0.02)
+        >>> ten_times = sum([once] * 9, once)
+        >>> round(once.epsilon(1e-6), 2), round(ten_times.epsilon(1e-6), 2)
+        (0.9, 3.13)
+        """
+        left = delta - self.rest_delta
+        if left < 0:
+            return math.inf
+        noisy = self.rho + self.mu_squared / 2
+        if noisy == 0:
+            ways = [self.pure]
+            if left > 0 and self.pure_as_rho > 0:
+                ways.append(zcdp_epsilon(self.pure_as_rho, left))
+        elif left == 0:
+            return math.inf
+        else:
+            ways = [self.pure + zcdp_epsilon(noisy, left), zcdp_epsilon(self.pure_as_rho + noisy, left)]
+            if self.rho == 0:
+                ways.append(self.pure + gaussian_epsilon(math.sqrt(self.mu_squared), left))
+        return self.rest_epsilon + min(ways)
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Return a delta such that rho-zCDP implies (epsilon, delta).
+
+    Canonne, Kamath and Steinke (2020), Proposition 7 with rho-zCDP's Rényi bound: for every a > 1,
+    ``delta <= exp((a-1)(a rho - epsilon)) / (a-1) * (1 - 1/a)^a``. Each a gives a valid delta, so the search for a good
+    one needs no proof.
+    """
+    if rho == 0:
+        return 0.0
+
+    def log_delta(log_excess: float) -> float:
+        a = 1 + math.exp(log_excess)
+        return (a - 1) * (a * rho - epsilon) - math.log(a - 1) + a * math.log1p(-1 / a)
+
+    best = minimize_scalar(log_delta, bounds=(-12, 12 + max(0.0, -math.log(rho))), method="bounded")
+    return min(1.0, math.exp(min(0.0, float(best.fun))))
+
+
+@lru_cache(maxsize=1024)
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """Return an epsilon such that rho-zCDP implies (epsilon, delta), for delta in (0, 1)."""
+    loose = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # Bun and Steinke 2016, Proposition 1.3
+    return _smallest(lambda epsilon: zcdp_delta(rho, epsilon) <= delta, loose * (1 + _SLACK))
+
+
+@lru_cache(maxsize=1024)
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Return the rho that (epsilon, delta) pays for.
+
+    Examples
+    --------
+    >>> round((2 * zcdp_rho(1.0, 1e-6)) ** -0.5, 2)  # the standard deviation for sensitivity 1
+    4.53
+    """
+    return _largest(lambda rho: zcdp_delta(rho, epsilon) <= delta, start=epsilon**2 / 2)
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the exact delta of a Gaussian mechanism, mu = sensitivity / sigma (Balle and Wang 2018, Theorem 8)."""
+    if mu == 0:
+        return 0.0
+    first = math.exp(log_ndtr(mu / 2 - epsilon / mu))
+    second = math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    return max(0.0, first - second) + 1e-15 * first  # what rounding in the difference may have taken away
+
+
+@lru_cache(maxsize=1024)
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the smallest epsilon of a Gaussian mechanism at delta in (0, 1)."""
+    loose = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
+    return _smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, loose * (1 + _SLACK))
+
+
+@lru_cache(maxsize=1024)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the mu that (epsilon, delta) pays for; noise of standard deviation sensitivity / mu is calibrated.
+
+    Examples
+    --------
+    >>> round(1 / gaussian_mu(1.0, 1e-6), 4)
+    4.2247
+    """
+    return _largest(lambda mu: gaussian_delta(mu, epsilon) <= delta, start=epsilon)
+
+
+def _smallest(holds: Callable[[float], bool], upper: float) -> float:
+    """Return a point where an increasing condition holds, within the slack of the first such point below ``upper``."""
+    if holds(0.0):
+        return 0.0
+    lower = 0.0
+    while upper - lower > _SLACK * upper:
+        middle = (lower + upper) / 2
+        lower, upper = (lower, middle) if holds(middle) else (middle, upper)
+    return upper
+
+
+def _largest(holds: Callable[[float], bool], start: float) -> float:
+    """Return a positive point where a decreasing condition holds, within the slack of the last such point."""
+    upper = start
+    while holds(upper):
+        upper *= 2
+    lower = upper / 2
+    while not holds(lower):
+        lower, upper = lower / 2, lower
+    while upper - lower > _SLACK * upper:
+        middle = (lower + upper) / 2
+        lower, upper = (middle, upper) if holds(middle) else (lower, middle)
+    return lower

@@ -1,0 +1,33 @@
+"""Dividing (epsilon, delta) between the steps of an algorithm, in the currency that composes best."""
+
+from __future__ import annotations
+
+import math
+
+from dpsc import accounting
+from dpsc.guarantee import Arithmetic
+from dpsc.mechanisms.additive import Budget
+
+
+def divide(epsilon: float, delta: float, split: float, arithmetic: Arithmetic) -> tuple[Budget, Budget]:
+    """Return the budgets of two additive steps; ``split`` is the first one's share.
+
+    delta = 0: epsilon is divided. delta > 0, exact arithmetic: rho is divided, because discrete Gaussian noise is
+    proved zCDP. delta > 0, float arithmetic: mu^2 is divided, because two Gaussian mechanisms compose to exactly one.
+    """
+    if delta == 0:
+        return Budget("epsilon", split * epsilon), Budget("epsilon", (1 - split) * epsilon)
+    if arithmetic == "exact":
+        rho = accounting.zcdp_rho(epsilon, delta)
+        return Budget("rho", split * rho), Budget("rho", (1 - split) * rho)
+    mu = accounting.gaussian_mu(epsilon, delta)
+    return Budget("mu", math.sqrt(split) * mu), Budget("mu", math.sqrt(1 - split) * mu)
+
+
+def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> Budget:
+    """Return the budget of one additive step."""
+    if delta == 0:
+        return Budget("epsilon", epsilon)
+    if arithmetic == "exact":
+        return Budget("rho", accounting.zcdp_rho(epsilon, delta))
+    return Budget("mu", accounting.gaussian_mu(epsilon, delta))

@@ -1,0 +1,57 @@
+"""Discrete Laplace and discrete Gaussian noise on 64-bit integers, from OpenDP's exact samplers.
+
+OpenDP draws from the operating system's entropy in exact rational arithmetic and saturates at the ends of int64, which
+is post-processing. Its library is imported when noise is drawn, not before.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from dpsc.checks import finite_number
+from dpsc.exact import Integers, as_integers, require_no_overflow
+from dpsc.mechanisms.source import Source
+
+Kind = Literal["laplace", "gaussian"]
+_WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
+
+
+def add(values: Integers, kind: Kind, scale: float, source: Source, *, largest: float) -> Integers:
+    """Return ``values``, of size at most the public number ``largest``, plus independent discrete noise.
+
+    ``"laplace"``: P(k) proportional to exp(-|k| / scale). Integers with l1 sensitivity D under replace-one become
+    (D / scale, 0)-differentially private. ``"gaussian"``: P(k) proportional to exp(-k^2 / (2 scale^2)). Integers with
+    l2 sensitivity D become D^2 / (2 scale^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4). Both statements are
+    about the very numbers that come out. They would break for 32-bit integers (OpenDP's ``int``), which saturate early
+    enough to matter, and for a scale computed from the donors.
+    """
+    scale = finite_number("scale", scale, above=0)
+    require_no_overflow(_WIDEST * scale + largest, "the noise")
+    if not source.private:
+        return values + as_integers(np.rint(_continuous(kind, scale, source, values.shape)))
+    return np.maximum(as_integers(measurement(kind, scale)(values.tolist())), -(2**63 - 1))
+
+
+@lru_cache(maxsize=64)
+def measurement(kind: Kind, scale: float) -> Any:
+    """Return OpenDP's measurement on vectors of i64, whose ``map`` states the same privacy loss."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if kind == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
+
+
+def _continuous(kind: Kind, scale: float, source: Source, shape: tuple[int, ...]) -> Any:
+    """Draw for experiments: rounded continuous noise, which only a seeded source may use."""
+    if kind == "gaussian":
+        return scale * source.normals(shape)
+    return scale * (source.gammas(1, shape) - source.gammas(1, shape))
