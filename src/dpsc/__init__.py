@@ -9,11 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dpsc.algorithms.gram import GramRelease
     from dpsc.algorithms.objective import ObjectivePerturbation
     from dpsc.algorithms.output import OutputPerturbation
-    from dpsc.errors import DpscError, PanelError, ParameterError, UnprovenError
+    from dpsc.errors import DpscError, DpscWarning, PanelError, ParameterError, ReleaseError, UnprovenError
     from dpsc.guarantee import Guarantee
     from dpsc.panel import Panel
+    from dpsc.release import Release
     from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
     from dpsc.synthetic import SyntheticControl
 
@@ -21,6 +23,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DpscError",
+    "DpscWarning",
+    "GramRelease",
     "Guarantee",
     "NonPrivateResult",
     "ObjectivePerturbation",
@@ -29,6 +33,8 @@ __all__ = [
     "PanelError",
     "ParameterError",
     "PrivateResult",
+    "Release",
+    "ReleaseError",
     "SyntheticControl",
     "UnprovenError",
     "UnprovenResult",
@@ -37,6 +43,8 @@ __all__ = [
 
 _HOME = {
     "DpscError": "errors",
+    "DpscWarning": "errors",
+    "GramRelease": "algorithms.gram",
     "Guarantee": "guarantee",
     "NonPrivateResult": "result",
     "ObjectivePerturbation": "algorithms.objective",
@@ -45,6 +53,8 @@ _HOME = {
     "PanelError": "errors",
     "ParameterError": "errors",
     "PrivateResult": "result",
+    "Release": "release",
+    "ReleaseError": "errors",
     "SyntheticControl": "synthetic",
     "UnprovenError": "errors",
     "UnprovenResult": "result",

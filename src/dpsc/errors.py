@@ -19,3 +19,11 @@ class ParameterError(DpscError):
 
 class UnprovenError(DpscError):
     """An algorithm without a proof of privacy was about to run on data without the caller's word."""
+
+
+class ReleaseError(DpscError):
+    """A release file is damaged, edited, from a newer version, or does not fit what is asked of it."""
+
+
+class DpscWarning(UserWarning):
+    """Something public that the user should know. Never about donors."""

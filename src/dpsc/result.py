@@ -5,16 +5,17 @@ A result is frozen. A number computed from donors without a mechanism exists onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
 from dpsc.bounds import Array
+from dpsc.errors import ParameterError
 from dpsc.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -23,15 +24,18 @@ if TYPE_CHECKING:
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 
 
-class NoiseLaw(Protocol):
-    """The public law of the noise on an answer."""
+Part = Literal["both", "privacy", "model"]
 
-    def half_width(self, level: float) -> float:
-        """Return what the size of one entry stays below with probability ``level``."""
+
+class Uncertainty(Protocol):
+    """What is known of the error of a counterfactual: from privacy noise, and from the model where there is one."""
+
+    def half_widths(self, level: float, part: Part) -> Array:
+        """Return the half-width of each period's interval."""
         ...
 
-    def half_width_of(self, combination: Array, level: float) -> float:
-        """Return the same for a linear combination of the entries."""
+    def half_width_of(self, combination: Array, level: float, part: Part) -> float:
+        """Return the half-width of the interval of a linear combination of the periods."""
         ...
 
 
@@ -42,7 +46,7 @@ class _Result:
     target: pd.Series[float]
     T0: int
     counterfactual: pd.Series[float]
-    weights: pd.Series[float]
+    weights: pd.Series[float] | pd.DataFrame
 
     @property
     def observed(self) -> pd.Series[float]:
@@ -126,35 +130,71 @@ class NonPrivateResult(_Result):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _ReleasedResult(_Result):
-    """An answer made with noise: released weights (by donor position) and every public parameter used."""
+    """An answer made with noise, and every public parameter used; what only a Gram release offers is None elsewhere."""
 
     algorithm: str
     parameters: Mapping[str, Any]
-    noise: NoiseLaw
-    noise_unit: Array
+    uncertainty: Uncertainty
+    level: float = 0.95
+    fitted: pd.Series[float] | None = None
+    baselines: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+    backdate: Callable[[Any], Any] | None = None
 
-    def interval(self, level: float = 0.95) -> pd.DataFrame:
-        """Return, by period, where the counterfactual would be without the noise of the projection step.
+    def interval(self, level: float | None = None, part: Part = "both") -> pd.DataFrame:
+        """Return an interval around the counterfactual of each period.
 
-        The part of the uncertainty that privacy noise on the answer causes, from its known law given the released
-        weights; no donor is touched. Each period's interval covers, with probability ``level``, what the released
-        weights give on the donors themselves. How far those weights are from the best ones, and how well any weights
-        predict, is not in it: it is not an interval for the effect.
+        From a Gram release: ``"both"`` covers the untreated outcome, from how targets differ from donors (``"model"``)
+        and what the release's noise does (``"privacy"``, too narrow alone). From the two-step algorithms: only
+        what the noise of the projection step does is known, so the interval covers what the released weights give on the
+        donors themselves. How good those weights are is not in it: it is not an interval for the effect.
         """
-        half = self.noise.half_width(checks.share("level", level)) * self.noise_unit
+        half = self.uncertainty.half_widths(self._level(level), _part(part))
         return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
 
-    def att_interval(self, level: float = 0.95) -> tuple[float, float]:
+    def att_interval(self, level: float | None = None, part: Part = "both") -> tuple[float, float]:
         """Return the same for the average effect."""
         seen = self.observed.notna().to_numpy()
-        half = self.noise.half_width_of(self.noise_unit * seen / seen.sum(), checks.share("level", level))
+        half = self.uncertainty.half_width_of(seen / max(1, seen.sum()), self._level(level), _part(part))
         return self.att - half, self.att + half
+
+    def placebo_in_time(self, treatment_time: Any | None = None) -> Any:
+        """Pretend the intervention came earlier and forecast the untreated periods after that; its gaps should be small.
+
+        Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
+        """
+        if self.backdate is None:
+            raise ParameterError(
+                "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
+                "algorithm to a panel with an earlier treatment time, and pay for it."
+            )
+        return self.backdate(treatment_time)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a period from the intervention on: observed, counterfactual with its interval, gap."""
+        frame = super().to_frame()
+        band = self.interval()
+        frame.insert(2, "lower", band["lower"])
+        frame.insert(3, "upper", band["upper"])
+        return frame if self.baselines is None else frame.join(self.baselines)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
 
-    def _parameter_line(self) -> str:
-        return "parameters: " + ", ".join(f"{k} = {_number(v)}" for k, v in self.parameters.items())
+    def _level(self, level: float | None) -> float:
+        return self.level if level is None else checks.share("level", level)
+
+    def _footer(self) -> str:
+        low, high = self.att_interval()
+        effect = (
+            f"average effect (att): {_number(self.att)}, {self.level:.0%} interval {_number(low)} to {_number(high)}"
+        )
+        notes = "".join(f"\nnote: {note}" for note in self.notes)
+        parameters = ", ".join(f"{k} = {_number(v)}" for k, v in self.parameters.items())
+        return f"{effect}{notes}\n{self._promise()}\nparameters: {parameters}"
+
+    def _promise(self) -> str:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -163,10 +203,15 @@ class PrivateResult(_ReleasedResult):
 
     Attributes
     ----------
-    weights : Series
-        The released weights, by the donor's position in the panel. Labels stay with the custodian.
+    weights : Series or DataFrame
+        Two-step algorithms: the released weights by the donor's position in the panel; labels stay with the
+        custodian. Gram release: each period after the intervention as a combination of those before (the same
+        forecast seen from the other side, and it names no donor).
     counterfactual : Series
-        By period from the intervention on. There is no pre-period fit: it would touch the donors again.
+        By period from the intervention on.
+    fitted, baselines, notes
+        From a Gram release: the common part before the intervention, forecasts without donors, and what to beware of.
+        The two-step algorithms have no pre-period fit: it would touch the donors again.
     guarantee : Guarantee
     parameters : mapping
         The public numbers used, enough to redo the arithmetic by hand.
@@ -177,8 +222,8 @@ class PrivateResult(_ReleasedResult):
     def _headline(self) -> str:
         return self.algorithm
 
-    def _footer(self) -> str:
-        return f"{super()._footer()}\nguarantee: {self.guarantee}\n{self._parameter_line()}"
+    def _promise(self) -> str:
+        return f"guarantee: {self.guarantee}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -195,8 +240,14 @@ class UnprovenResult(_ReleasedResult):
     def _headline(self) -> str:
         return f"{self.algorithm}, NOT PRIVATE"
 
-    def _footer(self) -> str:
-        return f"{super()._footer()}\nno guarantee: {self.reason}\n{self._parameter_line()}"
+    def _promise(self) -> str:
+        return f"no guarantee: {self.reason}"
+
+
+def _part(part: Part) -> Part:
+    if part not in ("both", "privacy", "model"):
+        raise ParameterError(f"part must be 'both', 'privacy' or 'model', not {part!r}.")
+    return part
 
 
 def _rms(values: pd.Series[float]) -> float:

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc.bounds import Array
+from dpsc.errors import ParameterError
 from dpsc.guarantee import Guarantee
 from dpsc.mechanisms.additive import Noise
 from dpsc.panel import Panel
-from dpsc.result import SEEDED, PrivateResult, UnprovenResult
+from dpsc.result import SEEDED, Part, PrivateResult, UnprovenResult
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionNoise:
+    """The error that the noise of the projection step causes, in the outcome's units; nothing is known of the model."""
+
+    noise: Noise
+    unit: Array
+
+    def half_widths(self, level: float, part: Part) -> Array:
+        """Return the half-width of each period's interval."""
+        return self._known(part) * self.noise.half_width(level) * self.unit
+
+    def half_width_of(self, combination: Array, level: float, part: Part) -> float:
+        """Return the half-width of the interval of a linear combination of the periods."""
+        return self._known(part) * self.noise.half_width_of(self.unit * combination, level)
+
+    def _known(self, part: Part) -> int:
+        if part == "model":
+            raise ParameterError(
+                "two-step algorithms release nothing about how well weights predict; see a Gram release."
+            )
+        return 1
 
 
 def private(
@@ -58,6 +83,5 @@ def _fields(
         "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
         "algorithm": algorithm,
         "parameters": parameters,
-        "noise": noise,
-        "noise_unit": panel.bounds.unscale_difference(np.ones(panel.h), panel.post),
+        "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
     }

@@ -17,7 +17,7 @@ from dpsc.exact import Integers, as_integers, require_no_overflow
 from dpsc.mechanisms.source import Source
 
 Kind = Literal["laplace", "gaussian"]
-_WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
+WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
 
 
 def add(values: Integers, kind: Kind, scale: float, source: Source, *, largest: float) -> Integers:
@@ -30,7 +30,7 @@ def add(values: Integers, kind: Kind, scale: float, source: Source, *, largest: 
     enough to matter, and for a scale computed from the donors.
     """
     scale = finite_number("scale", scale, above=0)
-    require_no_overflow(_WIDEST * scale + largest, "the noise")
+    require_no_overflow(WIDEST * scale + largest, "the noise")
     if not source.private:
         return values + as_integers(np.rint(_continuous(kind, scale, source, values.shape)))
     return np.maximum(as_integers(measurement(kind, scale)(values.tolist())), -(2**63 - 1))

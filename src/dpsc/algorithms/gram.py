@@ -1,0 +1,181 @@
+"""The Gram release: one small private matrix from which any number of counterfactuals follow for free."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import accounting, checks, exact
+from dpsc.accounting import Loss
+from dpsc.bounds import Array
+from dpsc.engines import memory
+from dpsc.errors import DpscWarning, PanelError, ParameterError
+from dpsc.frames import fill_missing, read_wide, to_floats
+from dpsc.guarantee import Guarantee
+from dpsc.kernel import Kernel, Smoothness
+from dpsc.mechanisms import discrete
+from dpsc.mechanisms import source as randomness
+from dpsc.panel import Panel
+from dpsc.release import Release
+from dpsc.result import SEEDED
+from dpsc.times import as_index, in_order
+
+GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for a hundred million donors
+LARGEST_T = 2000
+
+
+@dataclass(frozen=True)
+class GramRelease:
+    """Release the T × T second-moment matrix of the donors, each scaled to length one.
+
+    No bounds are needed: a donor's row counts by its direction only, so no row can weigh more than any other. Ridge and
+    principal-component synthetic control depend on the donors only through this matrix, and its noise does not
+    grow with n, so the error falls with the number of donors.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole budget; delta must be above 0 (Gaussian noise). Choose delta well below 1/n.
+    smoothness : {"high", "mild", "none"}
+        How persistent such series are, from public knowledge: see docs/gram-release.md.
+    reference : Series or array, optional
+        A public path that is subtracted from every donor (and later from the target): a national average, a price
+        index. A large common level hides what distinguishes donors; take it off.
+    grid_bits : int
+        The resolution of the integer arithmetic.
+    seed : int, optional
+        For experiments only; the release then carries no guarantee.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> donors = rng.normal(size=(500, 2)) @ np.cumsum(rng.normal(size=(2, 12)), axis=1)
+    >>> GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+    <Release: 500 donors × 12 periods, (1, 1e-06)-differential privacy, replace one donor, exact arithmetic; ...>
+    """
+
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    smoothness: Smoothness = "high"
+    reference: Any | None = None
+    grid_bits: int = GRID_BITS
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.epsilon("epsilon", self.epsilon)
+        if checks.delta("delta", self.delta) == 0:
+            raise ParameterError(
+                "the Gram release adds Gaussian noise, which needs delta above 0; use for example delta=1e-6, or "
+                "OutputPerturbation for pure differential privacy."
+            )
+        Kernel.named(self.smoothness)
+        if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
+            raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
+
+    def release(self, donors: Panel | pd.DataFrame | Any, *, provenance: str = "") -> Release:
+        """Turn private donors into a release.
+
+        Parameters
+        ----------
+        donors : Panel, DataFrame or array
+            A panel (its target is not used), a wide frame (one row a donor, one column a period) or an n × T array.
+        provenance : str
+            Free text for whoever reads the release. It is published as it is.
+
+        Notes
+        -----
+        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, replacing one changes
+        the sum of q q' by a matrix of squared Frobenius norm ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian
+        noise of scale s on the diagonal and s / sqrt(2) above it costs
+        ``rho = sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = ||D||_F^2 / (2 s^2) <= 16^k / s^2``, so s = 4^k / sqrt(rho). It
+        would break if a vector could be longer (round to nearest instead of truncating), or if rows were dropped or
+        scaled by something computed from other rows.
+        """
+        values, times, outcome = _donors(donors)
+        n, T = values.shape
+        largest = n * 4.0**self.grid_bits
+        rho = accounting.zcdp_rho(self.epsilon, self.delta)
+        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(rho))
+        above = exact.safely_above(diagonal / math.sqrt(2))
+        self._check_sizes(n, T, largest + discrete.WIDEST * diagonal)
+        kernel, reference = Kernel.named(self.smoothness), self._reference(times)
+        source = randomness.choose(self.seed)
+
+        total = memory.gram(values, kernel, reference, self.grid_bits)
+
+        rows, columns = np.triu_indices(T, 1)
+        noisy = np.zeros((T, T), dtype=np.int64)
+        noisy[np.diag_indices(T)] = discrete.add(np.diag(total), "gaussian", diagonal, source, largest=largest)
+        noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
+        noisy[columns, rows] = noisy[rows, columns]
+
+        guarantee = Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic="exact",
+            basis="discrete Gaussian on unit rows' Gram matrix",
+            loss=Loss.from_rho(rho),
+        )
+        return Release(
+            matrix=noisy,
+            n=n,
+            times=times,
+            outcome=outcome,
+            kernel=kernel,
+            reference=reference,
+            grid_bits=self.grid_bits,
+            diagonal_scale=diagonal,
+            off_diagonal_scale=above,
+            guarantee=guarantee if self.seed is None else None,
+            no_guarantee="" if self.seed is None else SEEDED,
+            provenance=str(provenance),
+        )
+
+    def _check_sizes(self, n: int, T: int, largest: float) -> None:
+        """Refuse or warn from public numbers, before the donors are touched."""
+        if T > LARGEST_T:
+            raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
+        exact.require_no_overflow(largest, "the sum over donors")
+        if self.delta >= 1 / n:
+            warnings.warn(
+                f"delta = {self.delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at random "
+                "would satisfy it. Choose delta well below 1/n.",
+                DpscWarning,
+                stacklevel=3,
+            )
+
+    def _reference(self, times: pd.Index[Any]) -> Array | None:
+        if self.reference is None:
+            return None
+        if isinstance(self.reference, pd.Series):
+            values = self.reference.reindex(times).to_numpy(dtype=np.float64)
+        else:
+            values = np.asarray(self.reference, dtype=np.float64)
+        if values.shape != (len(times),) or not np.isfinite(values).all():
+            raise ParameterError(f"reference must give one finite number for each of the {len(times)} periods.")
+        return values
+
+
+def _donors(donors: Panel | pd.DataFrame | Any) -> tuple[Array, pd.Index[Any], str]:
+    """Return the donors' values in time order, the periods and the outcome's name; an array of floats is not copied."""
+    if isinstance(donors, Panel):
+        return donors.donors, donors.times, donors.outcome
+    if isinstance(donors, pd.DataFrame):
+        matrix = read_wide(donors, None, None)
+        order = in_order(matrix.times)
+        values, times = matrix.values[:, order], matrix.times[order]
+    else:
+        plain = isinstance(donors, np.ndarray) and donors.dtype == np.float64
+        values = donors if plain else to_floats(donors, "donors")
+        if values.ndim != 2 or 0 in values.shape:
+            raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
+        times = as_index(range(values.shape[1]))
+    if not all(np.isfinite(part).all() for part in np.array_split(values, 1 + values.size // 10**7)):
+        fill_missing(values, "error", None, times)
+    return values, times, "outcome"

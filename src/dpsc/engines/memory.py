@@ -1,0 +1,48 @@
+"""The in-memory engine: donors are an array, blocks of it are worked on by a few threads."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from dpsc.bounds import Array
+from dpsc.engines.rows import IntegerRows
+from dpsc.exact import Integers
+from dpsc.kernel import Kernel
+
+BLOCK = 2048  # rows at a time: a block of 110 periods stays in the cache
+
+
+def gram(
+    donors: Array,
+    kernel: Kernel,
+    reference: Array | None,
+    bits: int,
+    *,
+    block: int = BLOCK,
+    threads: int | None = None,
+) -> Integers:
+    """Return the exact T × T sum over donors of q q', q the integer vectors of :class:`IntegerRows`.
+
+    A block is multiplied in float64, where every partial sum is a whole number below 2^53 and so exact; blocks are added
+    in int64. The result is the same to the last bit for any block size, order of rows and number of threads.
+    """
+    n, T = donors.shape
+    block = max(1, min(block, n, 2**53 // 4**bits))
+    starts = range(0, n, block)
+    workers = min(len(starts), threads or len(os.sched_getaffinity(0)))
+
+    def part(worker: int) -> Integers:
+        to_integers = IntegerRows(T, block, kernel, reference, bits)
+        total, product = np.zeros((T, T), dtype=np.int64), np.empty((T, T))
+        for start in starts[worker::workers]:
+            q = to_integers(donors[start : start + block])
+            total += np.matmul(q, q.T, out=product).astype(np.int64)
+        return total
+
+    if workers == 1:
+        return part(0)
+    with ThreadPoolExecutor(workers) as pool:
+        return np.sum(list(pool.map(part, range(workers))), axis=0, dtype=np.int64)

@@ -1,0 +1,197 @@
+"""What leaves the custodian: a noisy integer matrix and everything public about it. It knows no raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.accounting import Loss
+from dpsc.bounds import Array
+from dpsc.errors import ReleaseError
+from dpsc.exact import Integers
+from dpsc.guarantee import Guarantee
+from dpsc.kernel import Kernel
+
+if TYPE_CHECKING:
+    from dpsc.denoise import Denoised
+    from dpsc.result import PrivateResult, UnprovenResult
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A private release of donors, made by :class:`dpsc.GramRelease`.
+
+    Attributes
+    ----------
+    matrix : T × T integers
+        The noisy sum of q q', symmetric; it need not be positive definite.
+    n : int
+        The number of donors, public.
+    times : Index
+        The periods.
+    kernel, reference, grid_bits
+        How each row was whitened, centred and rounded: public.
+    diagonal_scale, off_diagonal_scale : float
+        The scales of the noise, in the matrix's units.
+    guarantee : Guarantee or None
+        None if the noise came from a seed; ``no_guarantee`` then says so.
+    sites : int
+        How many releases of disjoint donors were merged.
+    """
+
+    matrix: Integers
+    n: int
+    times: pd.Index[Any]
+    outcome: str
+    kernel: Kernel
+    reference: Array | None
+    grid_bits: int
+    diagonal_scale: float
+    off_diagonal_scale: float
+    guarantee: Guarantee | None
+    no_guarantee: str = ""
+    sites: int = 1
+    provenance: str = ""
+
+    def __repr__(self) -> str:
+        promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
+        return f"<Release: {self.n} donors × {self.T} periods, {promise}>"
+
+    @property
+    def T(self) -> int:  # noqa: N802
+        """The number of periods."""
+        return len(self.times)
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a diagonal entry, where every donor adds about 1/T."""
+        return self.diagonal_scale / 4.0**self.grid_bits
+
+    @property
+    def gram(self) -> Array:
+        """The noisy second-moment matrix of the whitened unit rows, in real numbers."""
+        return np.asarray(self.matrix / 4.0**self.grid_bits)
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, whole or not at all."""
+        from dpsc import release_file
+
+        release_file.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a JSON file and check it."""
+        from dpsc import release_file
+
+        return release_file.load(Path(path))
+
+    @classmethod
+    def merge(cls, releases: Sequence[Release]) -> Release:
+        """Add up releases of custodians whose donors are disjoint (membership public).
+
+        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the weakest of
+        them. The variances of the noise add up.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.random.default_rng(0).normal(size=(200, 6))
+        >>> make = GramRelease(epsilon=1.0, delta=1e-6)
+        >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])]).n
+        200
+        """
+        if not releases:
+            raise ReleaseError("there is nothing to merge.")
+        first = releases[0]
+        for other in releases[1:]:
+            for name in ("kernel", "grid_bits", "outcome"):
+                if getattr(first, name) != getattr(other, name):
+                    raise ReleaseError(
+                        f"the releases differ in {name} ({getattr(first, name)} and {getattr(other, name)}); they add "
+                        "up only if they were made in the same way."
+                    )
+            if not first.times.equals(other.times):
+                raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
+            if not _same_path(first.reference, other.reference):
+                raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
+        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+        return cls(
+            matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
+            n=sum(r.n for r in releases),
+            times=first.times,
+            outcome=first.outcome,
+            kernel=first.kernel,
+            reference=first.reference,
+            grid_bits=first.grid_bits,
+            diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
+            off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
+            guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),
+            no_guarantee=missing,
+            sites=sum(r.sites for r in releases),
+            provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
+        )
+
+    def estimate(
+        self,
+        target: Any,
+        treatment_time: Any,
+        *,
+        level: float = 0.95,
+        lambda_: float | None = None,
+        rank: int | None = None,
+        threshold: float | None = None,
+    ) -> PrivateResult | UnprovenResult:
+        """Return a counterfactual for a public target; it costs nothing more. See :func:`dpsc.estimate.estimate`."""
+        from dpsc.estimate import estimate
+
+        return estimate(self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold)
+
+    def estimate_many(
+        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+    ) -> dict[Any, PrivateResult | UnprovenResult]:
+        """Estimate several targets (a mapping, or a frame with one column a target), all for free."""
+        items = targets.items()
+        return {name: self.estimate(target, treatment_time, **options) for name, target in items}
+
+    @cached_property
+    def denoised(self) -> Denoised:
+        """The default estimate of the donors' second moments, computed once."""
+        from dpsc.denoise import denoise
+
+        return denoise(self.gram, self.n, self.noise_scale, self.kernel)
+
+    @cached_property
+    def replicates(self) -> list[Array]:
+        """Second moments estimated from simulated releases around this one, for intervals."""
+        from dpsc.denoise import replicates
+
+        return replicates(self.denoised, self.n, self.noise_scale, self.kernel)
+
+
+def _same_path(one: Array | None, other: Array | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _weakest(guarantees: list[Guarantee]) -> Guarantee:
+    """Return a guarantee that holds for the donors of every site."""
+    if len({g.adjacency for g in guarantees}) > 1:
+        raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
+    losses = [g.loss for g in guarantees]
+    worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
+    delta = max(g.delta for g in guarantees)
+    return Guarantee(
+        epsilon=max(*(g.epsilon for g in guarantees), worst.epsilon(delta)),
+        delta=delta,
+        adjacency=guarantees[0].adjacency,
+        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
+        basis=", ".join(dict.fromkeys(g.basis for g in guarantees)) + " (per donor, of its own site)",
+        loss=worst,
+    )
