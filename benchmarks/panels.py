@@ -24,7 +24,7 @@ class Problem:
 
 
 def paper(n: int, T0: int, h: int, rng: np.random.Generator) -> Problem:
-    """The paper's printed generator: lines with random slopes in [3, 5] plus noise of variance 0.1 in [-1, 1]."""
+    """Return the paper's printed generator: lines of random slope in [3, 5], noise of variance 0.1 in [-1, 1]."""
     T = T0 + h
     slopes = 4 + truncnorm.rvs(-1, 1, size=n + 1, random_state=rng)
     sigma = np.sqrt(0.1)
@@ -108,7 +108,7 @@ def rmse(forecast: Any, truth: Array) -> float:
 
 
 def best_ridge(problem: Problem) -> float:
-    """The error of non-private ridge at its best lambda, which nobody knows in advance: a hard yardstick."""
+    """Return the error of non-private ridge at its best lambda, which nobody knows in advance: a hard yardstick."""
     from dpsc.synthetic import ridge_weights
 
     T0 = problem.T0

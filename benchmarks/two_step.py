@@ -2,7 +2,8 @@
 
     python benchmarks/two_step.py [--runs 40]
 
-Writes results/two_step.csv, .md and .png. One fixed budget (epsilon, and delta where a column says so) is the whole cost.
+Writes results/two_step.csv, .md and .png. One fixed budget (epsilon, and delta where a column says so) is the whole
+cost.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def test_results_are_in_the_outcomes_units_and_indexed_by_time() -> None:
     assert result.fitted.tolist() == pytest.approx(target[:3].tolist())
     assert result.rmse_pre == pytest.approx(0, abs=1e-6)
     assert result.rmse_post == pytest.approx(np.sqrt(250))
-    assert result.weights.tolist() == pytest.approx([0.5, 0.5])
+    assert result.weights.to_numpy() == pytest.approx([0.5, 0.5])
     assert "NOT PRIVATE" in result.summary()
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpsc.errors import DpscError, DpscWarning, PanelError, ParameterError, ReleaseError, UnprovenError
     from dpsc.guarantee import Guarantee
     from dpsc.panel import Panel
+    from dpsc.planning import Plan, plan
     from dpsc.release import Release
     from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
     from dpsc.synthetic import SyntheticControl
@@ -32,6 +33,7 @@ __all__ = [
     "Panel",
     "PanelError",
     "ParameterError",
+    "Plan",
     "PrivateResult",
     "Release",
     "ReleaseError",
@@ -39,6 +41,7 @@ __all__ = [
     "UnprovenError",
     "UnprovenResult",
     "__version__",
+    "plan",
 ]
 
 _HOME = {
@@ -52,12 +55,14 @@ _HOME = {
     "Panel": "panel",
     "PanelError": "errors",
     "ParameterError": "errors",
+    "Plan": "planning",
     "PrivateResult": "result",
     "Release": "release",
     "ReleaseError": "errors",
     "SyntheticControl": "synthetic",
     "UnprovenError": "errors",
     "UnprovenResult": "result",
+    "plan": "planning",
 }
 
 

@@ -1,13 +1,14 @@
 """From a noisy second-moment matrix to a usable one: pure post-processing of a release.
 
-The default estimator takes the donors for a few common directions plus a bulk of idiosyncratic variation, and uses what is
-known of the noise: its scale, hence the size E of its largest eigenvalue, and that the trace is n.
+The default estimator takes the donors for a few common directions plus a bulk of idiosyncratic variation, and uses
+what is known of the noise: its scale, hence the size E of its largest eigenvalue, and that the trace is n.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -46,17 +47,16 @@ class Denoised:
 def denoise(gram: Array, n: int, noise_scale: float, kernel: Kernel) -> Denoised:
     """Estimate second moments from a noisy matrix.
 
-    With E = noise_scale sqrt(2 T), the size of the largest eigenvalue of the noise: common directions are eigenvectors of
-    gram - bulk with eigenvalue lam > E, of true size theta = (lam + sqrt(lam^2 - E^2)) / 2; the bulk is a non-negative
-    combination of whitened AR(1) covariances, fitted to what the directions leave; both are found in turn. At the end
-    eigenvalues are shrunk to sqrt(lam^2 - E^2), which is optimal in Frobenius norm for a low-rank matrix in such noise.
+    With E = noise_scale sqrt(2 T), the size of the largest eigenvalue of the noise: common directions are
+    eigenvectors of gram - bulk with eigenvalue lam > E, of true size theta = (lam + sqrt(lam^2 - E^2)) / 2; the bulk
+    is a non-negative combination of whitened AR(1) covariances, fitted to what the directions leave; both are found
+    in turn. At the end eigenvalues are shrunk to sqrt(lam^2 - E^2), which is optimal in Frobenius norm for a low-rank
+    matrix in such noise.
     """
     T = len(gram)
     E = noise_scale * math.sqrt(2 * T)
-    root = kernel.root(T)
+    root, shapes, basis, triangle = _bulk(kernel, T)
     gram = gram + np.eye(T) * (n - np.trace(gram)) / T
-    shapes = [_whitened(correlation(phi, T), root) for phi in _BULK_PERSISTENCE]
-    basis, triangle = np.linalg.qr(np.stack([shape.ravel() for shape in shapes], axis=1))
 
     bulk = max(float(np.median(np.linalg.eigvalsh(gram))), 0.0) * np.eye(T)
     for _ in range(_ROUNDS):
@@ -64,7 +64,7 @@ def denoise(gram: Array, n: int, noise_scale: float, kernel: Kernel) -> Denoised
         theta = (lam + np.sqrt(lam**2 - E**2)) / 2
         rest = gram - (V * theta) @ V.T
         amounts = nnls(triangle, basis.T @ rest.ravel())[0]
-        bulk = np.asarray(sum(a * shape for a, shape in zip(amounts, shapes, strict=True)))
+        bulk = np.tensordot(amounts, shapes, axes=1)
 
     eta = np.maximum(np.sqrt(lam**2 - E**2), 0.1 * E)
     signal = (V * eta) @ V.T
@@ -104,7 +104,7 @@ def plain(gram: Array, noise_scale: float, kernel: Kernel, *, ridge: float) -> D
 def truncated(
     gram: Array, noise_scale: float, kernel: Kernel, *, rank: int | None = None, threshold: float | None = None
 ) -> Denoised:
-    """Keep the largest eigenvalues: the first ``rank``, or those whose root (a singular value) exceeds ``threshold``."""
+    """Keep the largest eigenvalues: the first ``rank``, or those whose root, a singular value, is above a threshold."""
     root = kernel.root(len(gram))
     lam, V = _above(gram, 0.0 if threshold is None else threshold**2)
     if rank is not None:
@@ -112,6 +112,15 @@ def truncated(
     kept = (V * lam) @ V.T
     floor = 1e-9 * max(float(lam.max(initial=0.0)), noise_scale) * np.eye(len(gram))
     return Denoised(_unwhitened(kept + floor, root), _unwhitened(kept, root), kept, len(lam))
+
+
+@lru_cache(maxsize=8)
+def _bulk(kernel: Kernel, T: int) -> tuple[Array, Array, Array, Array]:
+    """Return the kernel's root, the whitened covariances that make up the bulk, and a QR factorisation of them."""
+    root = kernel.root(T)
+    shapes = np.stack([_whitened(correlation(phi, T), root) for phi in _BULK_PERSISTENCE])
+    basis, triangle = np.linalg.qr(shapes.reshape(len(shapes), -1).T)
+    return root, shapes, basis, triangle
 
 
 def _above(matrix: Array, limit: float) -> tuple[Array, Array]:

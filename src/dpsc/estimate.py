@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.stats import t as student
 
 from dpsc import checks, denoise
 from dpsc import times as periods_of
-from dpsc.bounds import Array
+from dpsc.blas import one_thread
 from dpsc.denoise import Denoised
 from dpsc.errors import ParameterError, ReleaseError
 from dpsc.frames import to_floats
 from dpsc.release import Release
-from dpsc.result import Part, PrivateResult, UnprovenResult
+from dpsc.result import PrivateResult, UnprovenResult
+from dpsc.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights
 
 NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
 NO_BETTER = "before the intervention, forecasts from the donors were no better than the last value"
-
-
-@dataclass(frozen=True, eq=False)
-class ForecastUncertainty:
-    """Two sources of error of a counterfactual, as covariances over its periods, and how much to widen them.
-
-    ``model``: how the target may differ from what the donors have in common. ``privacy``: how the noise of the release
-    moves the forecast. ``inflation``: how much worse forecasts inside the pre-period were than the model says.
-    """
-
-    model: Array
-    privacy: Array
-    inflation: float
-    degrees_of_freedom: int
-
-    def half_widths(self, level: float, part: Part) -> Array:
-        """Return the half-width of each period's interval."""
-        variances = np.diag(self._covariance(part))
-        return np.asarray(self._quantile(level) * np.sqrt(variances))
-
-    def half_width_of(self, combination: Array, level: float, part: Part) -> float:
-        """Return the half-width of the interval of a linear combination of the periods."""
-        return self._quantile(level) * math.sqrt(float(combination @ self._covariance(part) @ combination))
-
-    def _covariance(self, part: Part) -> Array:
-        if part == "privacy":
-            return self.privacy
-        return self.inflation * (self.model if part == "model" else self.model + self.privacy)
-
-    def _quantile(self, level: float) -> float:
-        return float(student.ppf((1 + level) / 2, self.degrees_of_freedom))
 
 
 def estimate(
@@ -88,7 +54,8 @@ def estimate(
     series, T0 = _target(release, target, treatment_time)
     moments, method = _moments(release, lambda_, rank, threshold)
     default = moments is release.denoised
-    return _forecast(release, series, T0, moments, method, checks.share("level", level), default)
+    with one_thread():
+        return _forecast(release, series, T0, moments, method, checks.share("level", level), default)
 
 
 def _moments(
@@ -115,26 +82,21 @@ def _forecast(
     level: float,
     default: bool,
 ) -> PrivateResult | UnprovenResult:
-    """Predict the periods from T0 on from those before, and say how sure that is. ``series`` may end early (placebo)."""
+    """Predict the periods from T0 on from those before, and say how sure that is; ``series`` may end early."""
     T = len(series)
     reference = np.zeros(T) if release.reference is None else release.reference[:T]
     y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
     D = moments.moments[:T, :T]
 
-    weights = _weights(D, T0)
+    weights = forecast_weights(D, T0)
     path = weights @ y + reference[T0:]
     fitted = moments.signal[:T0, :T0] @ np.linalg.solve(D[:T0, :T0], y) + reference[:T0]
 
-    spread = float(y @ np.linalg.solve(D[:T0, :T0], y)) / T0
-    model = spread * (D[T0:, T0:] - weights @ D[:T0, T0:])
-    checked = forward_validation(D[:T0, :T0], y, horizon=T - T0)
-    privacy = _privacy_covariance(release, y, T0, T) if default else np.zeros_like(model)
-    uncertainty = ForecastUncertainty(model, privacy, max(1.0, checked.inflation), max(1, T0 - 1))
-
+    rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
     notes = []
     if moments.directions == 0:
         notes.append(NO_SIGNAL)
-    if checked.rmse >= checked.rmse_last_value:
+    if rmse >= rmse_last_value:
         notes.append(NO_BETTER)
     if not default:
         notes.append("intervals of this estimator leave out the noise of the release; the default's include it")
@@ -150,9 +112,9 @@ def _forecast(
         "parameters": {
             "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
             "phi": release.kernel.phi, "nu": release.kernel.nu, "directions": moments.directions,
-            "forward_rmse": checked.rmse, "forward_rmse_last_value": checked.rmse_last_value,
+            "forward_rmse": rmse, "forward_rmse_last_value": rmse_last_value,
         },
-        "uncertainty": uncertainty,
+        "uncertainty": ForecastUncertainty(release, D, y, simulate=default),
         "level": level,
         "baselines": _baselines(series, T0),
         "notes": tuple(notes),
@@ -178,53 +140,6 @@ def _backdated(
             "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
         )
     return _forecast(release, untreated, earlier, moments, method, level, default)
-
-
-def _weights(D: Array, T0: int) -> Array:
-    """Return D21 D11^-1: each later period as a combination of the earlier ones."""
-    return np.asarray(cho_solve(cho_factor(D[:T0, :T0], lower=True), D[:T0, T0:]).T)
-
-
-def _privacy_covariance(release: Release, y: Array, T0: int, T: int) -> Array:
-    """Return the mean squared distance of forecasts from simulated releases to the forecast from their truth."""
-    truth, *simulated = (_weights(D[:T, :T], T0) @ y for D in release.replicates)
-    errors = np.array(simulated) - truth
-    return np.asarray(errors.T @ errors / len(errors))
-
-
-@dataclass(frozen=True)
-class Validation:
-    """How forecasts inside the pre-period did: against the model's own variance, and against the last value."""
-
-    inflation: float
-    rmse: float
-    rmse_last_value: float
-
-
-def forward_validation(D: Array, y: Array, horizon: int) -> Validation:
-    """Forecast up to ``horizon`` periods from every origin in the second half of the pre-period.
-
-    With L the Cholesky factor of D and z = L^-1 y, the forecast of y_t from the first k values is sum_{j<k} L_tj z_j and
-    its variance, in the model, the mean of z_j^2 over j < k times sum_{k<=j<=t} L_tj^2.
-    """
-    T0 = len(y)
-    L = np.linalg.cholesky(D)
-    z = solve_triangular(L, y, lower=True)
-    standardised, errors, last = [], [], []
-    for k in range(max(2, T0 // 2), T0):
-        block = slice(k, min(k + horizon, T0))
-        error = y[block] - L[block, :k] @ z[:k]
-        variance = np.mean(z[:k] ** 2) * (L[block, k:] ** 2).sum(axis=1)
-        standardised.append(error**2 / np.maximum(variance, 1e-300))
-        errors.append(error**2)
-        last.append((y[block] - y[k - 1]) ** 2)
-    if not errors:
-        return Validation(1.0, 0.0, math.inf)
-    return Validation(
-        float(np.mean(np.concatenate(standardised))),
-        math.sqrt(float(np.mean(np.concatenate(errors)))),
-        math.sqrt(float(np.mean(np.concatenate(last)))),
-    )
 
 
 def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:

@@ -1,7 +1,7 @@
 """The public covariance kernel with which donors are whitened before the Gram release.
 
-K[s, t] = (1 - nu) phi^|s - t| + nu 1{s = t}: a persistent series plus white noise. Chosen before the release from public
-knowledge of how smooth such series are, never from the donors.
+K[s, t] = (1 - nu) phi^|s - t| + nu 1{s = t}: a persistent series plus white noise. Chosen before the release from
+public knowledge of how smooth such series are, never from the donors.
 """
 
 from __future__ import annotations

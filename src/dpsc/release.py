@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from dpsc.accounting import Loss
+from dpsc.blas import one_thread
 from dpsc.bounds import Array
 from dpsc.errors import ReleaseError
-from dpsc.exact import Integers
+from dpsc.exact import Integers, require_no_overflow
 from dpsc.guarantee import Guarantee
 from dpsc.kernel import Kernel
 
@@ -95,8 +96,8 @@ class Release:
     def merge(cls, releases: Sequence[Release]) -> Release:
         """Add up releases of custodians whose donors are disjoint (membership public).
 
-        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the weakest of
-        them. The variances of the noise add up.
+        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
+        weakest of them. The variances of the noise add up.
 
         Examples
         --------
@@ -120,6 +121,7 @@ class Release:
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
             if not _same_path(first.reference, other.reference):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
+        require_no_overflow(sum(r.n for r in releases) * 4.0**first.grid_bits, "the sum over sites")
         missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
         return cls(
             matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
@@ -164,14 +166,16 @@ class Release:
         """The default estimate of the donors' second moments, computed once."""
         from dpsc.denoise import denoise
 
-        return denoise(self.gram, self.n, self.noise_scale, self.kernel)
+        with one_thread():
+            return denoise(self.gram, self.n, self.noise_scale, self.kernel)
 
     @cached_property
     def replicates(self) -> list[Array]:
         """Second moments estimated from simulated releases around this one, for intervals."""
         from dpsc.denoise import replicates
 
-        return replicates(self.denoised, self.n, self.noise_scale, self.kernel)
+        with one_thread():
+            return replicates(self.denoised, self.n, self.noise_scale, self.kernel)
 
 
 def _same_path(one: Array | None, other: Array | None) -> bool:
@@ -186,9 +190,9 @@ def _weakest(guarantees: list[Guarantee]) -> Guarantee:
         raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
     losses = [g.loss for g in guarantees]
     worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
-    delta = max(g.delta for g in guarantees)
+    delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
     return Guarantee(
-        epsilon=max(*(g.epsilon for g in guarantees), worst.epsilon(delta)),
+        epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
         delta=delta,
         adjacency=guarantees[0].adjacency,
         arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",

@@ -181,4 +181,5 @@ def _periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
         return index.tz_convert(periods["tz"]) if periods["tz"] is not None else index
     kinds: dict[str, type] = {"integer": int, "number": float, "text": str}
     _require(kind in kinds and all(type(v) is kinds[kind] for v in values), "the periods are of an unknown kind")
-    return pd.Index(values, name=name)
+    plain: pd.Index[Any] = pd.Index(values, name=name)
+    return plain

@@ -146,8 +146,8 @@ class _ReleasedResult(_Result):
 
         From a Gram release: ``"both"`` covers the untreated outcome, from how targets differ from donors (``"model"``)
         and what the release's noise does (``"privacy"``, too narrow alone). From the two-step algorithms: only
-        what the noise of the projection step does is known, so the interval covers what the released weights give on the
-        donors themselves. How good those weights are is not in it: it is not an interval for the effect.
+        what the noise of the projection step does is known, so the interval covers what the released weights give on
+        the donors themselves. How good those weights are is not in it: it is not an interval for the effect.
         """
         half = self.uncertainty.half_widths(self._level(level), _part(part))
         return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
@@ -159,7 +159,7 @@ class _ReleasedResult(_Result):
         return self.att - half, self.att + half
 
     def placebo_in_time(self, treatment_time: Any | None = None) -> Any:
-        """Pretend the intervention came earlier and forecast the untreated periods after that; its gaps should be small.
+        """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
 
         Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
         """
@@ -180,6 +180,12 @@ class _ReleasedResult(_Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"parameters": dict(self.parameters)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"parameters": MappingProxyType(state["parameters"])})
 
     def _level(self, level: float | None) -> float:
         return self.level if level is None else checks.share("level", level)

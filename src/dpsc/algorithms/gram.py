@@ -90,12 +90,12 @@ class GramRelease:
 
         Notes
         -----
-        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, replacing one changes
-        the sum of q q' by a matrix of squared Frobenius norm ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian
-        noise of scale s on the diagonal and s / sqrt(2) above it costs
-        ``rho = sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = ||D||_F^2 / (2 s^2) <= 16^k / s^2``, so s = 4^k / sqrt(rho). It
-        would break if a vector could be longer (round to nearest instead of truncating), or if rows were dropped or
-        scaled by something computed from other rows.
+        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, replacing one
+        changes the sum of q q' by a matrix of squared Frobenius norm ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``.
+        Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2) above it costs
+        ``rho = sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = ||D||_F^2 / (2 s^2) <= 16^k / s^2``, so s = 4^k /
+        sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
+        were dropped or scaled by something computed from other rows.
         """
         values, times, outcome = _donors(donors)
         n, T = values.shape
@@ -144,8 +144,8 @@ class GramRelease:
         exact.require_no_overflow(largest, "the sum over donors")
         if self.delta >= 1 / n:
             warnings.warn(
-                f"delta = {self.delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at random "
-                "would satisfy it. Choose delta well below 1/n.",
+                f"delta = {self.delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at "
+                "random would satisfy it. Choose delta well below 1/n.",
                 DpscWarning,
                 stacklevel=3,
             )

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from dpsc.blas import one_thread
 from dpsc.bounds import Array
 from dpsc.engines.rows import IntegerRows
 from dpsc.exact import Integers
@@ -26,8 +27,8 @@ def gram(
 ) -> Integers:
     """Return the exact T × T sum over donors of q q', q the integer vectors of :class:`IntegerRows`.
 
-    A block is multiplied in float64, where every partial sum is a whole number below 2^53 and so exact; blocks are added
-    in int64. The result is the same to the last bit for any block size, order of rows and number of threads.
+    A block is multiplied in float64, where every partial sum is a whole number below 2^53 and so exact; blocks are
+    added in int64. The result is the same to the last bit for any block size, order of rows and number of threads.
     """
     n, T = donors.shape
     block = max(1, min(block, n, 2**53 // 4**bits))
@@ -42,7 +43,5 @@ def gram(
             total += np.matmul(q, q.T, out=product).astype(np.int64)
         return total
 
-    if workers == 1:
-        return part(0)
-    with ThreadPoolExecutor(workers) as pool:
-        return np.sum(list(pool.map(part, range(workers))), axis=0, dtype=np.int64)
+    with one_thread(), ThreadPoolExecutor(workers) as pool:
+        return np.asarray(np.sum(list(pool.map(part, range(workers))), axis=0, dtype=np.int64))
