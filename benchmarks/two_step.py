@@ -132,10 +132,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=40)
-    runs = parser.parse_args().runs
+def main(runs: int) -> None:
     results = measure(runs)
     OUT.mkdir(exist_ok=True)
     medians = results.groupby(["panel", "n", "method", "epsilon"], dropna=False, sort=False)["rmse"]
@@ -145,4 +142,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=40)
+    main(parser.parse_args().runs)

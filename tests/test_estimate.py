@@ -41,7 +41,7 @@ def test_the_error_falls_with_the_number_of_donors() -> None:
     for n in (100, 1000, 10_000):
         runs = []
         for seed in range(12):
-            donors, target = walks(n, seed, noise=0.1)
+            donors, target = walks(n, seed, rank=3, noise=0.02)
             runs.append(rmse(released(donors, seed=seed).estimate(target, T0).counterfactual, target[T0:]))
         errors[n] = np.median(runs)
     assert errors[10_000] < 0.7 * errors[1000] < 0.7 * errors[100]

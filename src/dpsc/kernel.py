@@ -47,25 +47,29 @@ class Kernel:
         """Return the lower triangular L with K = L L'. Whitening multiplies by its inverse A."""
         return np.linalg.cholesky(self.matrix(T))
 
-    def whiten_in_place(self, columns: Array) -> None:
+    def whiten_in_place(self, columns: Array, scratch: Array | None = None) -> None:
         """Multiply each column of a T × rows array by A = L^-1, by the Kalman recursion of the kernel.
 
-        The series is a hidden AR(1) plus white noise; A turns it into standardised one-step forecast errors. That takes
-        a few operations a cell instead of T, and the result for a row does not depend on the rows beside it.
+        The series u is a hidden AR(1) plus white noise; A turns it into standardised one-step forecast errors. With f_t
+        the forecast, g_t the filter's gain and e_t = u_t - f_t, the update f_{t+1} = phi f_t + g_t e_t gives
+        ``e_{t+1} = (u_{t+1} - phi u_t) + (phi - g_t) e_t``. That takes a few operations a cell instead of T, and the
+        result for a row does not depend on the rows beside it. ``scratch`` is memory of the same shape to work in.
         """
         if self.nu == 1:
             return
-        forecast, scratch = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
-        scales = np.empty((columns.shape[0], 1))
+        T = len(columns)
+        scratch = np.empty_like(columns) if scratch is None else scratch
+        np.multiply(columns[:-1], self.phi, out=scratch[1:])
+        columns[1:] -= scratch[1:]
+        carry = scratch[0]
+        scales = np.empty((T, 1))
         variance = 1 - self.nu
-        for t, values in enumerate(columns):
+        for t in range(T):
             spread = variance + self.nu
-            gain = self.phi * variance / spread
-            np.multiply(values, gain, out=scratch)
-            values -= forecast
-            forecast *= self.phi - gain  # phi * forecast + gain * (values - forecast), the filter's update
-            forecast += scratch
             scales[t] = 1 / math.sqrt(spread)
+            if t + 1 < T:
+                np.multiply(columns[t], self.phi - self.phi * variance / spread, out=carry)
+                columns[t + 1] += carry
             variance = self.phi**2 * variance * self.nu / spread + (1 - self.phi**2) * (1 - self.nu)
         columns *= scales
 

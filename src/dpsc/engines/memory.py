@@ -13,7 +13,7 @@ from dpsc.engines.rows import IntegerRows
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
-BLOCK = 2048  # rows at a time: a block of 110 periods stays in the cache
+BLOCK_CELLS = 1_100_000  # large enough for threads to work apart, small enough to stay near the cache
 
 
 def gram(
@@ -22,7 +22,7 @@ def gram(
     reference: Array | None,
     bits: int,
     *,
-    block: int = BLOCK,
+    block: int | None = None,
     threads: int | None = None,
 ) -> Integers:
     """Return the exact T × T sum over donors of q q', q the integer vectors of :class:`IntegerRows`.
@@ -31,7 +31,7 @@ def gram(
     added in int64. The result is the same to the last bit for any block size, order of rows and number of threads.
     """
     n, T = donors.shape
-    block = max(1, min(block, n, 2**53 // 4**bits))
+    block = max(1, min(block or BLOCK_CELLS // T, n, 2**53 // 4**bits))
     starts = range(0, n, block)
     workers = min(len(starts), threads or len(os.sched_getaffinity(0)))
 

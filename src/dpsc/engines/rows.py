@@ -25,7 +25,7 @@ class IntegerRows:
 
     def __init__(self, T: int, block: int, kernel: Kernel, reference: Array | None, bits: int) -> None:
         self.kernel, self.reference, self.bits = kernel, reference, bits
-        self._memory = np.empty(T * block)
+        self._memory, self._scratch = np.empty(T * block), np.empty(T * block)
 
     def __call__(self, rows: Array) -> Array:
         """Return a T × rows array of whole float64 numbers, one column a donor, sums of squares at most 4^bits.
@@ -42,7 +42,7 @@ class IntegerRows:
         with np.errstate(all="ignore"):
             if self.reference is not None:
                 columns -= self.reference[:, np.newaxis]
-            self.kernel.whiten_in_place(columns)
+            self.kernel.whiten_in_place(columns, self._scratch[: rows.size].reshape(columns.shape))
             squares = _sum_of_squares(columns)
             extreme = np.flatnonzero(~((squares > _TINY) & (squares < _HUGE)))
             if extreme.size:
