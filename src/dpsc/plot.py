@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpsc.result import NonPrivateResult
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -18,7 +16,7 @@ BLACK, ORANGE, BLUE, GREY = "#000000", "#D55E00", "#0072B2", "#999999"
 
 
 def path(result: Any) -> Figure:
-    """Draw observed and counterfactual over time, and the gap between them below."""
+    """Draw observed and counterfactual over time, and the gap between them below, with intervals if there are any."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5.6), layout="constrained")
@@ -27,12 +25,17 @@ def path(result: Any) -> Figure:
     post = times[result.T0 :]
 
     top.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
-    if isinstance(result, NonPrivateResult):
-        top.plot(times[: result.T0], result.fitted, color=ORANGE, lw=1.2, ls=":", label="fit")
+    fitted = getattr(result, "fitted", None)
+    if fitted is not None:
+        top.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label="fit")
     top.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
+    for band, shade, label in _bands(result):
+        top.fill_between(post, band["lower"], band["upper"], color=ORANGE, alpha=shade, lw=0, label=label)
+        gaps = result.observed - band["upper"], result.observed - band["lower"]
+        bottom.fill_between(post, *gaps, color=BLUE, alpha=shade, lw=0)
     top.set_ylabel(str(result.target.name))
-    top.legend(frameon=False, loc="best")
-    top.set_title(result._headline(), loc="left", fontsize=10)
+    top.legend(frameon=False, loc="best", fontsize=9)
+    top.set_title(result.headline, loc="left", fontsize=10)
 
     bottom.axhline(0, color=GREY, lw=1)
     bottom.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=3)
@@ -44,6 +47,19 @@ def path(result: Any) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     _label_periods(bottom, result.target.index)
     return figure
+
+
+def _bands(result: Any) -> list[tuple[pd.DataFrame, float, str]]:
+    """Return the intervals to draw: from a Gram release the whole one and, set apart, what privacy noise causes."""
+    if not hasattr(result, "interval"):
+        return []
+    level = f"{result.level:.0%}"
+    if result.baselines is None:
+        return [(result.interval(), 0.2, f"{level} interval, projection noise only")]
+    return [
+        (result.interval(), 0.15, f"{level} interval"),
+        (result.interval(part="privacy"), 0.3, "of which privacy noise"),
+    ]
 
 
 def _axis_values(index: pd.Index[Any]) -> np.ndarray[Any, Any]:

@@ -80,12 +80,14 @@ class _Result:
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
-        return "\n".join([self._headline(), "", self.to_frame().to_string(float_format=_number), "", self._footer()])
+        return "\n".join([self.headline, "", self.to_frame().to_string(float_format=_number), "", self._footer()])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._headline()}, average effect {_number(self.att)}>"
+        return f"<{type(self).__name__}: {self.headline}, average effect {_number(self.att)}>"
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What this is, in a few words."""
         raise NotImplementedError
 
     def _footer(self) -> str:
@@ -116,7 +118,9 @@ class NonPrivateResult(_Result):
         """Root mean squared gap from the intervention on: effect and error together."""
         return _rms(self.gaps)
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What this is, in a few words."""
         return f"synthetic control ({self.method}), NOT PRIVATE"
 
     def _footer(self) -> str:
@@ -225,7 +229,9 @@ class PrivateResult(_ReleasedResult):
 
     guarantee: Guarantee
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What this is, in a few words."""
         return self.algorithm
 
     def _promise(self) -> str:
@@ -243,7 +249,9 @@ class UnprovenResult(_ReleasedResult):
         """There is none; see ``reason``."""
         return None
 
-    def _headline(self) -> str:
+    @property
+    def headline(self) -> str:
+        """What this is, in a few words."""
         return f"{self.algorithm}, NOT PRIVATE"
 
     def _promise(self) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsc import Release
+
 pytestmark = pytest.mark.end_to_end
 
 
@@ -17,12 +19,15 @@ def dpsc(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_demo_runs_and_names_the_files_it_made(tmp_path: Path) -> None:
     done = dpsc("demo", "--out", str(tmp_path / "demo"))
     assert done.returncode == 0, done.stderr
-    for name in ("non-private.png", "dpsc-out-epsilon-1.png", "counterfactuals.csv"):
+    for name in ("non-private.png", "gram-release.png", "counterfactuals.csv", "donors.dpsc.json"):
         assert (tmp_path / "demo" / name).stat().st_size > 0
+        assert name in done.stdout
     table = pd.read_csv(tmp_path / "demo" / "counterfactuals.csv")
     effects = table.groupby("method")["gap"].mean()
     assert effects["non-private"] == pytest.approx(0.2, abs=0.02)
-    assert abs(effects["dpsc-out-epsilon-1"]) > 100
+    assert effects["gram-release"] == pytest.approx(0.2, abs=0.15)
+    assert abs(effects["dpsc-out-as-printed"]) > 1000
+    assert Release.load(tmp_path / "demo" / "donors.dpsc.json").guarantee is not None
 
 
 def test_the_version_is_printed() -> None:
