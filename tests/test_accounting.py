@@ -89,6 +89,24 @@ def test_mixed_losses_are_never_cheaper_than_their_parts() -> None:
     assert total.epsilon(1e-6) <= sum(part.epsilon(2.5e-7) for part in parts)
 
 
+@pytest.mark.parametrize("nonsense", [{"pure": -1.0}, {"pure": math.nan}, {"rest_delta": -1e-3}, {"rho": math.inf}])
+def test_senseless_losses_are_refused(nonsense: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(nonsense))):
+        Loss(**nonsense)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-30), (1e-11, 1e-100), (1e-6, 1e-100), (1e-3, 1e-40)])
+def test_tiny_budgets_err_on_the_safe_side_too(epsilon: float, delta: float) -> None:
+    """Against the integral in 60 digits, where the closed form cancels."""
+    import mpmath
+
+    mpmath.mp.dps = 60
+    mu, e = mpmath.mpf(accounting.gaussian_mu(epsilon, delta)), mpmath.mpf(epsilon)
+    phi = mpmath.ncdf
+    true = phi(mu / 2 - e / mu) - mpmath.exp(e) * phi(-mu / 2 - e / mu)
+    assert true <= mpmath.mpf(delta)
+
+
 def test_noise_without_delta_buys_nothing() -> None:
     assert Loss.from_rho(0.1).epsilon(0.0) == math.inf
     assert Loss.from_epsilon_delta(1.0, 1e-6).epsilon(1e-7) == math.inf

@@ -14,6 +14,8 @@ from functools import lru_cache
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
+from dpsc import checks
+
 _SLACK = 1e-9  # the relative precision of the searches below, always given away on the safe side
 
 
@@ -61,6 +63,10 @@ class Loss:
     def from_epsilon_delta(cls, epsilon: float, delta: float) -> Loss:
         """Return the loss of a release of which only (epsilon, delta) is known."""
         return cls.from_pure(epsilon) if delta == 0 else cls(rest_epsilon=epsilon, rest_delta=delta)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            checks.finite_number(name, value, at_least=0)
 
     def __add__(self, other: Loss) -> Loss:
         """Compose, adaptively: all six sums add up (for mu see Dong, Roth and Su 2022, Corollary 3.3)."""
@@ -141,9 +147,12 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the exact delta of a Gaussian mechanism, mu = sensitivity / sigma (Balle and Wang 2018, Theorem 8)."""
     if mu == 0:
         return 0.0
-    first = math.exp(log_ndtr(mu / 2 - epsilon / mu))
+    x = mu / 2 - epsilon / mu
+    log_first = float(log_ndtr(x))
+    first = math.exp(log_first)
     second = math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
-    return max(0.0, first - second) + 1e-15 * first  # what rounding in the difference may have taken away
+    lost = 2.0**-50 * (1 + abs(log_first) + x**2) * first  # what rounding may have taken away from the difference
+    return min(1.0, max(0.0, first - second) + lost)
 
 
 @lru_cache(maxsize=1024)

@@ -7,6 +7,9 @@ from typing import Any
 
 from dpsc.errors import ParameterError
 
+SMALLEST_DELTA = 1e-100
+SMALLEST_FLOAT_DELTA = 1e-12
+
 
 def finite_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
     """Return ``value`` as a float, or refuse it by name.
@@ -44,6 +47,8 @@ def delta(name: str, value: Any) -> float:
     number = finite_number(name, value, at_least=0)
     if number >= 1:
         raise ParameterError(f"{name} must be below 1, not {value!r}.")
+    if 0 < number < SMALLEST_DELTA:
+        raise ParameterError(f"{name} must be 0 or at least {SMALLEST_DELTA:g}, not {value!r}.")
     return number
 
 
@@ -65,7 +70,12 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
     """Check what every two-step algorithm takes."""
     epsilon("epsilon", epsilon_value)
-    delta("delta", delta_value)
+    failure = delta("delta", delta_value)
     share("split", split)
     if arithmetic not in ("exact", "float"):
         raise ParameterError(f"arithmetic must be 'exact' or 'float', not {arithmetic!r}.")
+    if arithmetic == "float" and 0 < failure < SMALLEST_FLOAT_DELTA:
+        raise ParameterError(
+            f"delta = {failure:g} is too small for arithmetic='float', whose noise has bounded tails; use "
+            f"arithmetic='exact' or a delta of at least {SMALLEST_FLOAT_DELTA:g}."
+        )

@@ -66,6 +66,12 @@ def require(condition: bool, problem: str) -> None:
         raise ParameterError(f"{problem}; use arithmetic='float' or a larger budget.")
 
 
+def norm(vector: Array) -> float:
+    """Return a number at least the l2 norm of a vector; squares of tiny entries do not vanish in it."""
+    size = float(np.abs(vector).max(initial=0.0))
+    return 0.0 if size == 0 else safely_above(size * float(np.linalg.norm(vector / size)))
+
+
 def safely_above(value: float) -> float:
     """Return a float at least as large as the real number whose rounded evaluation ``value`` is (few operations)."""
     return value * (1 + 1e-12)

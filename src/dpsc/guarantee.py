@@ -21,11 +21,12 @@ class Guarantee:
     ----------
     epsilon, delta : float
     adjacency : str
-        Which databases count as neighbours. ``"replace one donor"``: one donor's whole row may be any other row;
+        Which databases count as neighbours. ``"replace one donor"``: one donor's row may be any other finite row;
         the number of donors, their order, the periods, the target and all parameters are public.
     arithmetic : {"exact", "float"}
-        ``"exact"``: integer arithmetic and exact samplers. ``"float"``: the proof is about real numbers, and the
-        low bits of floating-point noise may leak more than it says.
+        ``"exact"``: integer arithmetic and exact samplers. ``"float"``: the proof is about real numbers; the low
+        bits of floating-point noise may leak more than it says, and noise beyond about 8 standard deviations
+        (36 Laplace scales) is never drawn.
     basis : str
         The theorem, or theorems, behind it.
     loss : Loss
@@ -52,7 +53,7 @@ class Guarantee:
             raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
         if self.loss == Loss():
             object.__setattr__(self, "loss", Loss.from_epsilon_delta(self.epsilon, self.delta))
-        elif self.loss.epsilon(self.delta) > self.epsilon * (1 + 1e-6):
+        elif not self.loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # 1e-8: what the search for it gives away
             raise ParameterError(
                 f"the losses cost epsilon = {self.loss.epsilon(self.delta):g} at delta = {self.delta:g}; "
                 f"a guarantee of epsilon = {self.epsilon:g} would promise too much."

@@ -271,6 +271,7 @@ class Panel:
         """The periods from the intervention on."""
         return slice(self.T0, None)
 
+    @np.errstate(all="ignore")
     def scaled(self, algorithm: str) -> ScaledPanel:
         """Scale to [-1, 1] with the public bounds, or refuse in the name of the algorithm that needs them."""
         if self.bounds is None:

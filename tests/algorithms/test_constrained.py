@@ -64,6 +64,37 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
         assert constrained.distance_bound(X, y, nu, b, f, L) <= 1e-9
 
 
+@pytest.mark.parametrize(("n", "nu"), [(1, 1e7), (1000, 100.0), (1000, 1e7), (20_000, 1e5), (100_000, 1e7)])
+@pytest.mark.parametrize("donors", ["nobody", "everybody alike"])
+def test_ties_among_all_weights_are_solved_within_the_tolerance(n: int, nu: float, donors: str) -> None:
+    """The hardest noise for the certificate: all entries equal, so that every donor shares the ball."""
+    T0 = 2
+    X, y = np.full((n, T0), 0.0 if donors == "nobody" else 1.0), np.ones(T0)
+    b = np.full(n, 4 * constrained.gradient_size(T0, nu))
+    f = constrained.minimise(X, y, nu, b)
+    tolerance = constrained.tolerance(n, T0, nu)
+    L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+    assert np.linalg.norm(f + 1 / n) <= tolerance
+    assert constrained.distance_bound(X, y, nu, b, f, L) <= tolerance
+
+
+def test_degenerate_noise_is_always_certified() -> None:
+    """Ties, zeros and duplicates in both donors and noise: the certificate must come every time."""
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        n, T0 = int(rng.integers(1, 12)), int(rng.integers(1, 5))
+        X = rng.choice([-1.0, 0.0, 1.0, 0.5], (n, T0))
+        X[rng.integers(0, n, n // 2)] = X[0]
+        y, nu = rng.choice([-1.0, 0.0, 1.0], T0), float(10 ** rng.uniform(-1, 5))
+        limit = 4 * constrained.gradient_size(T0, nu)
+        b = constrained.what_matters(
+            rng.choice([-1.0, 1.0, 0.0, 1 - 1e-9], n) * limit * rng.choice([1e-3, 0.3, 1, 9]), limit
+        )
+        f = constrained.minimise(X, y, nu, b)
+        L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        assert constrained.distance_bound(X, y, nu, b, f, L) <= constrained.tolerance(n, T0, nu)
+
+
 def test_small_noise_is_left_alone() -> None:
     b = np.array([1.0, -2.0])
     np.testing.assert_array_equal(constrained.what_matters(b, 3.0), b)

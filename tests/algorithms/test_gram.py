@@ -57,14 +57,14 @@ def test_gradient_ascent_finds_orthogonal_rows_and_nothing_worse() -> None:
 
 @pytest.mark.statistical
 def test_the_noise_has_the_stated_scales_and_the_test_rejects_10_percent_less() -> None:
-    rows = np.random.default_rng(0).normal(size=(40, 60))
+    rows = np.random.default_rng(0).normal(size=(40, 120))
     exact = gram(rows, HIGH, None, 18)
     release = MAKE.release(rows)
     noise = (release.matrix - exact).astype(float)
     np.testing.assert_array_equal(noise, noise.T)
     assert release.diagonal_scale == pytest.approx(4.0**18 * 6.408, rel=1e-3)
     assert release.off_diagonal_scale == pytest.approx(release.diagonal_scale / math.sqrt(2))
-    above = noise[np.triu_indices(60, 1)] / release.off_diagonal_scale
+    above = noise[np.triu_indices(120, 1)] / release.off_diagonal_scale
     for sample, power in ((above, 1e-6), (np.diag(noise) / release.diagonal_scale, 0.5)):
         law, total = stats.chi2(sample.size), np.sum(sample**2)
         assert 2 * min(law.cdf(total), law.sf(total)) > 1e-6

@@ -132,6 +132,28 @@ def test_with_a_large_budget_it_approaches_the_constrained_minimiser() -> None:
     np.testing.assert_allclose(result.counterfactual, data.Z.T @ exact, atol=1e-2)
 
 
+def test_a_lambda_too_small_to_solve_with_is_refused_whatever_the_donors_are() -> None:
+    for value in (0.0, 1.0):
+        panel = Panel.from_arrays(np.full((1, 3), value), np.ones(3), treatment_time=2, bounds=(-1, 1))
+        for arithmetic in ("exact", "float"):
+            algorithm = ObjectivePerturbation(epsilon=300, lambda_=1e-20, arithmetic=arithmetic)
+            with pytest.raises(ParameterError, match="lambda_"):
+                algorithm.fit(panel)
+
+
+@pytest.mark.parametrize("epsilon0", [0.1, 10.0, 50.0, 1000.0])
+def test_the_grid_of_gaussian_noise_is_as_fine_as_the_proof_needs(epsilon0: float) -> None:
+    n, T0, delta = 50, 3, 1e-6
+    _, l2 = sensitivity.constrained_gradient(n, T0)
+    _, beta, unit = draw_on_a_grid(n, T0, epsilon0, delta, 1.0, source.seeded(0))
+    t = math.sqrt(2 * math.log(2000 * n / delta))
+    eta = n * (t + l2 / beta + 2) * unit / beta
+    assert eta <= min(epsilon0 / 4096, 0.005)
+    assert math.exp(eta) * 0.99 + 0.001 <= 1
+    r, chi = l2 / beta, math.sqrt(2 * math.log(1 / (0.99 * delta)))
+    assert r * chi + r**2 / 2 + 2 * eta <= epsilon0 * (1 + 1e-9)
+
+
 def test_a_seed_makes_the_answer_repeatable_and_not_private() -> None:
     algorithm, panel = ObjectivePerturbation(epsilon=1.0, seed=3), make_panel()
     assert algorithm.fit(panel).counterfactual.equals(algorithm.fit(panel).counterfactual)

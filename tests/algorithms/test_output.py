@@ -8,9 +8,10 @@ import pytest
 from scipy import stats
 
 from dpsc import OutputPerturbation, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult, sensitivity
-from dpsc.algorithms.output import release_ridge_exactly, shorten_rows, solver_error
+from dpsc.algorithms.output import release_ridge_exactly, shorten_rows
 from dpsc.bounds import Array
 from dpsc.mechanisms.additive import Budget
+from dpsc.solving import solver_error
 from dpsc.synthetic import ridge_weights
 from tests.conftest import NoNoise, make_panel
 
@@ -190,9 +191,53 @@ def test_results_are_in_the_outcomes_units() -> None:
     np.testing.assert_allclose(300 * results[0].counterfactual, results[1].counterfactual, rtol=1e-4, atol=1e-2)
 
 
-def test_a_lambda_too_small_to_solve_exactly_is_refused_from_public_numbers() -> None:
-    with pytest.raises(ParameterError, match="lambda_"):
-        OutputPerturbation(epsilon=1.0, lambda_=1e-12).fit(make_panel())
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        OutputPerturbation(epsilon=1.0, lambda_=1e-15),
+        OutputPerturbation(epsilon=1.0, lambda_=1e-15, arithmetic="float"),
+        OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=1e-15),
+    ],
+)
+def test_a_lambda_too_small_to_solve_with_is_refused_whatever_the_donors_are(algorithm: OutputPerturbation) -> None:
+    for rows in (np.zeros((3, 5)), np.ones((3, 5)), np.eye(3, 5)):
+        panel = Panel.from_arrays(rows, np.ones(5), treatment_time=3, bounds=(-1, 1))
+        with pytest.raises(ParameterError, match="lambda_"):
+            algorithm.fit(panel)
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-160, 1e-310])
+def test_the_noise_is_large_enough_for_a_tiny_target(size: float) -> None:
+    """Squares of such entries underflow; the sensitivity must not."""
+    T0 = 50
+    y = np.full(T0, size)
+    row = np.ones((1, T0))
+    plus, minus = (
+        release_ridge_exactly(sign * row, y, 2.0 * T0, math.sqrt(T0), UNIT_RHO, NoNoise()) for sign in (1, -1)
+    )
+    assert np.abs(plus[0] - minus[0]).max() <= plus[1]
+
+
+def test_noise_that_might_not_fit_is_refused_before_anything_is_drawn() -> None:
+    """For weights of any size: otherwise a refusal would tell something about weights that were never paid for."""
+    panel = Panel.from_arrays(np.ones((2, 4)), np.ones(4), treatment_time=3, bounds=(-1, 1))
+    for epsilon, refused in ((1e-8, True), (1e-3, False)):
+        outcomes = []
+        for _ in range(20):
+            try:
+                OutputPerturbation(epsilon=epsilon, weights_ball=False).fit(panel)
+                outcomes.append(False)
+            except ParameterError:
+                outcomes.append(True)
+        assert set(outcomes) == {refused}
+
+
+def test_floating_point_settings_of_the_caller_do_not_turn_donors_into_errors() -> None:
+    with np.errstate(all="raise"):
+        for value in (0.0, 5e-324, 1.0):
+            panel = Panel.from_arrays(np.full((3, 5), value), np.ones(5), treatment_time=3, bounds=(-1, 1))
+            for arithmetic in ("exact", "float"):
+                OutputPerturbation(epsilon=1.0, arithmetic=arithmetic).fit(panel)
 
 
 def test_a_panel_without_bounds_is_refused_by_name() -> None:
@@ -210,6 +255,9 @@ def test_a_panel_without_bounds_is_refused_by_name() -> None:
         ({"split": 1}, "split"),
         ({"lambda_": 0}, "lambda_"),
         ({"row_norm": 0}, "row_norm"),
+        ({"row_norm": 1e-170}, "row_norm"),
+        ({"delta": 1e-300}, "delta"),
+        ({"delta": 1e-30, "arithmetic": "float"}, "delta"),
         ({"arithmetic": "real"}, "arithmetic"),
     ],
 )

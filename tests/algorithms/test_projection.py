@@ -30,6 +30,16 @@ def test_the_projection_is_the_nearest_point() -> None:
     np.testing.assert_allclose(onto_l1_ball(f), variable.value, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e17, 1e300])
+def test_ties_far_outside_the_ball_share_it(size: float) -> None:
+    f = np.full(1000, size)
+    f[::2] *= -1
+    projected = onto_l1_ball(f)
+    np.testing.assert_allclose(np.abs(projected), 1e-3, rtol=1e-9)
+    np.testing.assert_array_equal(np.sign(projected), np.sign(f))
+    assert np.count_nonzero(onto_l1_ball(np.append(f, 2 * size))) == 1
+
+
 def noiseless(panel: Panel, weights: Array) -> tuple[Array, float, float]:
     """The answer without noise, and the sensitivities that its noise was calibrated to, all in real units."""
     data = panel.scaled("test")

@@ -12,7 +12,7 @@ from dpsc.accounting import Loss
 from dpsc.algorithms import answer, constrained
 from dpsc.algorithms.budget import single
 from dpsc.algorithms.printed import PrintedObjectivePerturbation
-from dpsc.algorithms.projection import onto_l1_ball, release_answer
+from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
 from dpsc.guarantee import Arithmetic, Guarantee
 from dpsc.mechanisms import discrete, laplace
@@ -65,6 +65,7 @@ class ObjectivePerturbation:
         if self.lambda_ is not None:
             checks.finite_number("lambda_", self.lambda_, above=0)
 
+    @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
         data = panel.scaled(NAME)
@@ -72,6 +73,7 @@ class ObjectivePerturbation:
         lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
         epsilon1, delta1 = self.split * self.epsilon, self.split * self.delta
         for_answer = single((1 - self.split) * self.epsilon, (1 - self.split) * self.delta, self.arithmetic)
+        check_answer(panel.n, panel.h, for_answer, self.arithmetic)
 
         # Step 1: learn regression coefficients
         f, used = release_minimiser(data.X, data.y, lambda_, epsilon1, delta1, self.arithmetic, source)
@@ -148,6 +150,7 @@ def release_minimiser(
 
     limit = 4 * constrained.gradient_size(T0, nu)
     tolerance = constrained.tolerance(n, T0, nu)
+    exact.require(tolerance < 1e-3, f"lambda_ = {lambda_:g} is too small to solve for the weights accurately")
     if arithmetic == "exact":
         finest = 2 * nu * tolerance / math.sqrt(n)
         integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source)
@@ -190,9 +193,10 @@ def draw_on_a_grid(
 
     Spread each integer uniformly over its cell, in thought: the noise then has a density, which is what the proof
     needs, and the true draw is within half a unit of it. Laplace: shifting by h changes the integers by at most
-    ||h||_1 / unit + n in l1. Gaussian: where all entries are below (t + 1) scales the density is within a factor e^eta
-    of the continuous one, eta = n (t + 2) unit / beta; t bounds all n entries but for a probability of delta / 1000.
-    The unit is ``finest`` or coarser, but never so fine that 64 bits hold less than 2^13 scales.
+    ||h||_1 / unit + n in l1. Gaussian: t bounds all n entries but for a probability of delta / 1000; there, and
+    shifted by h, r = ||h|| / beta, the density is within a factor e^eta of the continuous one,
+    eta = n (t + r + 2) unit / beta. The unit is ``finest`` or coarser, but never so fine that 64 bits hold less than
+    2^12 scales to either side.
     """
     l1, l2 = sensitivity.constrained_gradient(n, T0)
     if delta == 0:
@@ -201,11 +205,11 @@ def draw_on_a_grid(
         kind: discrete.Kind = "laplace"
     else:
         tail = math.sqrt(2 * math.log(2 * n * 1000 / delta))
-        eta = epsilon0 / 2**12
+        eta = min(epsilon0 / 2**12, 0.005)
         beta = exact.safely_above(gaussian_beta(l2, epsilon0 - 2 * eta, 0.99 * delta))
-        finest_needed = min(eta * beta / (n * (tail + 2)), beta / 2**10, finest)
-        unit = exact.power_of_two_below(max(finest_needed, beta / 2**50))
-        exact.require(n * (tail + 2) * unit / beta <= eta, "the grid of the noise is too coarse for so many donors")
+        reach = n * (tail + l2 / beta + 2)
+        unit = exact.power_of_two_below(max(min(eta * beta / reach, beta / 2**10, finest), beta / 2**50))
+        exact.require(reach * unit / beta <= eta, "the grid of the noise is too coarse for so many donors")
         kind = "gaussian"
     zeros = np.zeros(n, dtype=np.int64)
     return discrete.add(zeros, kind, beta / unit, source, largest=0), beta, unit

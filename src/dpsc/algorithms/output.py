@@ -12,17 +12,19 @@ from dpsc import checks, exact, sensitivity
 from dpsc.algorithms import answer
 from dpsc.algorithms.budget import divide
 from dpsc.algorithms.printed import PrintedOutputPerturbation
-from dpsc.algorithms.projection import onto_l1_ball, release_answer
+from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
-from dpsc.errors import ParameterError
 from dpsc.guarantee import Arithmetic, Guarantee
 from dpsc.mechanisms import source as randomness
 from dpsc.mechanisms.additive import Budget, release_floats, release_integers
 from dpsc.panel import Panel
 from dpsc.result import PrivateResult, UnprovenResult
+from dpsc.solving import solver_error
 from dpsc.synthetic import ridge_weights
 
 NAME = "OutputPerturbation"
+SMALLEST_TARGET = 1e-150  # a target below this, on a scale where bounds are 1, counts as zero
+SMALLEST_ROW_NORM = 2.0**-10  # well above the grid of exact arithmetic
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ class OutputPerturbation:
         if self.lambda_ is not None:
             checks.finite_number("lambda_", self.lambda_, above=0)
         if self.row_norm is not None:
-            checks.finite_number("row_norm", self.row_norm, above=0)
+            checks.finite_number("row_norm", self.row_norm, at_least=SMALLEST_ROW_NORM)
 
+    @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
         data = panel.scaled(NAME)
@@ -79,6 +82,7 @@ class OutputPerturbation:
         R = math.sqrt(panel.T0) if self.row_norm is None else min(self.row_norm, math.sqrt(panel.T0))
         lambda_ = R**2 if self.lambda_ is None else float(self.lambda_)
         for_weights, for_answer = divide(self.epsilon, self.delta, self.split, self.arithmetic)
+        check_answer(panel.n, panel.h, for_answer, self.arithmetic)
 
         # Step 1: learn regression coefficients
         release = release_ridge_exactly if self.arithmetic == "exact" else release_ridge_in_floats
@@ -139,9 +143,12 @@ def release_ridge_in_floats(
     X: Array, y: Array, lambda_: float, R: float, budget: Budget, source: randomness.Source
 ) -> tuple[Array, float]:
     """Release the ridge weights with continuous noise for ``sensitivity.exact_ridge``; return also the noise scale."""
-    l2 = sensitivity.exact_ridge(float(np.linalg.norm(y)), R, lambda_)
-    if l2 == 0:
-        return np.zeros(X.shape[0]), 0.0
+    n, T0 = X.shape
+    y_norm = exact.norm(y)
+    e = solver_error(n, T0, y_norm, R, lambda_ / 2)
+    if y_norm < SMALLEST_TARGET:
+        return np.zeros(n), 0.0
+    l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
     f, noise = release_floats(ridge_weights(X, y, lambda_), l2, budget, source)
     return f, noise.scale
 
@@ -160,10 +167,10 @@ def release_ridge_exactly(
     """
     n, T0 = X.shape
     mu = lambda_ / 2
-    y_norm = exact.safely_above(float(np.linalg.norm(y)))
-    if y_norm == 0:
-        return np.zeros(n), 0.0  # the weights are zero whatever the donors are
+    y_norm = exact.norm(y)
     e = solver_error(n, T0, y_norm, R, mu)
+    if y_norm < SMALLEST_TARGET:
+        return np.zeros(n), 0.0  # the weights are zero whatever the donors are
     l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
     unit = exact.power_of_two_below(l2 / math.sqrt(n) / 2**12)
 
@@ -181,22 +188,3 @@ def release_ridge_exactly(
         largest=(y_norm / (2 * math.sqrt(mu)) + e) / unit + 1,
     )
     return noisy * unit, noise.scale * unit
-
-
-def solver_error(n: int, T0: int, y_norm: float, R: float, mu: float) -> float:
-    """Bound the l2 distance between computed and true ridge weights, from public numbers alone.
-
-    The Cholesky solution r of (X'X + mu I) r = y solves a system perturbed by at most E in norm (Higham, Accuracy and
-    Stability of Numerical Algorithms, Theorem 10.4, and ||X'X|| <= n R^2), which moves X r by at most
-    ``||X (X'X + mu I)^-1|| E ||r|| <= E ||y|| / (2 sqrt(mu) (mu - E))``; the product X r adds gamma_T0 R ||r|| a
-    coordinate.
-    """
-    E = (1.01 * T0 * exact.gamma(3 * T0 + 1) + 4 * exact.UNIT_ROUNDOFF) * (n * R**2 + mu)
-    if mu / 8 < E:
-        raise ParameterError(
-            f"lambda_ = {2 * mu:g} is too small for exact arithmetic with {n} donors: the weights could not be solved "
-            "for accurately enough. Use a larger lambda_."
-        )
-    solving = E * y_norm / (2 * math.sqrt(mu) * (mu - E))
-    multiplying = math.sqrt(n) * exact.gamma(T0 + 1) * R * y_norm / (mu - E)
-    return exact.safely_above(solving + multiplying)

@@ -22,6 +22,7 @@ from dpsc.mechanisms import source as noise
 from dpsc.mechanisms.additive import Noise
 from dpsc.panel import Panel
 from dpsc.result import SEEDED, PrivateResult, UnprovenResult
+from dpsc.solving import require_solvable
 from dpsc.synthetic import ridge_weights
 
 WHY_UNPROVEN = (
@@ -43,9 +44,11 @@ class PrintedOutputPerturbation:
     def __post_init__(self) -> None:
         _check(self.epsilon1, self.epsilon2, self.lambda_)
 
+    @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release noisy weights and a noisy counterfactual, (epsilon1 + epsilon2, 0)-differentially private."""
         data = panel.scaled("DPSC_out (Algorithm 2)")
+        require_solvable(panel.n, panel.T0, math.sqrt(panel.T0), self.lambda_ / 2)
         source = noise.choose(self.seed)
 
         # Step 1: learn regression coefficients
@@ -83,6 +86,7 @@ class PrintedObjectivePerturbation:
         if self.c is not None:
             checks.finite_number("c", self.c, above=0)
 
+    @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, unproven: bool = False) -> UnprovenResult:
         """Run on data, if the caller says ``unproven=True``: no guarantee is known to hold."""
         if unproven is not True:
@@ -91,6 +95,7 @@ class PrintedObjectivePerturbation:
                 "example to reproduce the paper, call fit(panel, unproven=True)."
             )
         data = panel.scaled("DPSC_obj (Algorithm 3)")
+        require_solvable(panel.n, panel.T0, math.sqrt(panel.T0), self.lambda_ / 2)
         source = noise.choose(self.seed)
         n, T0 = data.X.shape
 

@@ -13,9 +13,17 @@ import numpy as np
 from dpsc import exact, sensitivity
 from dpsc.bounds import Array
 from dpsc.guarantee import Arithmetic
-from dpsc.mechanisms.additive import Budget, Noise, release_floats, release_integers, zero_noise
+from dpsc.mechanisms import discrete
+from dpsc.mechanisms.additive import Budget, Noise, noise_scale, release_floats, release_integers, zero_noise
 from dpsc.mechanisms.source import Source
 from dpsc.panel import ScaledPanel
+
+
+def check_answer(n: int, h: int, budget: Budget, arithmetic: Arithmetic) -> None:
+    """Refuse, before anything is drawn, a budget whose noise on the answer might not fit into 64 bits."""
+    if arithmetic == "exact":
+        largest = 4.0 ** _bits(n)
+        discrete.require_room(noise_scale((2 * h * largest, 2 * math.sqrt(h) * largest), budget), n * largest)
 
 
 def release_answer(
@@ -35,7 +43,7 @@ def release_answer(
 
     # Both factors become integers, so that the product and its sensitivity are exact.
     n = data.Z.shape[0]
-    bits = min(exact.ENTRY_BITS, int((60 - math.log2(n)) // 2))
+    bits = _bits(n)
     unit = 2 * exact.power_of_two_below(largest)
     f = exact.truncate(weights / unit, bits)
     Z = exact.truncate(data.Z, bits)
@@ -51,6 +59,11 @@ def release_answer(
     return noisy * resolution, noise.times(resolution)
 
 
+def _bits(n: int) -> int:
+    """Return a resolution at which a sum over n donors of products of two entries stays below 2^60."""
+    return min(exact.ENTRY_BITS, int((60 - math.log2(n)) // 2))
+
+
 def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
     """Return the point of {||f||_1 <= radius} nearest to f.
 
@@ -60,9 +73,12 @@ def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
     [0.5, -0.5, 0.0]
     """
     size = np.abs(f)
-    if size.sum() <= radius:
+    if math.fsum(size) <= radius:
         return f
-    ordered = np.sort(size)[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, f.size + 1)
+    # Only entries within `radius` of the largest can stay; measured from there, large numbers do not cancel.
+    height = (size - size.max()) + radius
+    ordered = np.sort(height[height > 0])[::-1]
+    excess = (np.cumsum(ordered) - radius) / np.arange(1, ordered.size + 1)
     threshold = excess[np.flatnonzero(ordered > excess)[-1]]
-    return np.asarray(np.copysign(np.maximum(size - threshold, 0.0), f))
+    kept = np.maximum(height - threshold, 0.0)
+    return np.asarray(np.copysign(kept * (radius / math.fsum(kept)), f))

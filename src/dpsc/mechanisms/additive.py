@@ -65,15 +65,18 @@ def release_integers(
     An epsilon buys Laplace noise calibrated in l1, a rho buys Gaussian noise calibrated in l2. ``largest`` is a public
     bound on the size of the integers.
     """
+    scale = noise_scale(sensitivity, budget)
+    law: discrete.Kind = "laplace" if budget.kind == "epsilon" else "gaussian"
+    return discrete.add(values, law, scale, source, largest=largest), Noise(law, scale, values.size)
+
+
+def noise_scale(sensitivity: tuple[float, float], budget: Budget) -> float:
+    """Return the scale of discrete noise for the given l1 and l2 sensitivities."""
     l1, l2 = sensitivity
     if budget.kind == "epsilon":
-        scale = safely_above(l1 / budget.amount)
-        noisy = discrete.add(values, "laplace", scale, source, largest=largest)
-        return noisy, Noise("laplace", scale, values.size)
+        return safely_above(l1 / budget.amount)
     if budget.kind == "rho":
-        scale = safely_above(l2 / math.sqrt(2 * budget.amount))
-        noisy = discrete.add(values, "gaussian", scale, source, largest=largest)
-        return noisy, Noise("gaussian", scale, values.size)
+        return safely_above(l2 / math.sqrt(2 * budget.amount))
     raise ValueError("a Gaussian budget mu has no exact sampler; use rho")
 
 

@@ -30,10 +30,15 @@ def add(values: Integers, kind: Kind, scale: float, source: Source, *, largest: 
     enough to matter, and for a scale computed from the donors.
     """
     scale = finite_number("scale", scale, above=0)
-    require_no_overflow(WIDEST * scale + largest, "the noise")
+    require_room(scale, largest)
     if not source.private:
         return values + as_integers(np.rint(_continuous(kind, scale, source, values.shape)))
     return np.maximum(as_integers(measurement(kind, scale)(values.tolist())), -(2**63 - 1))
+
+
+def require_room(scale: float, largest: float) -> None:
+    """Refuse noise that, added to integers of this size, might not fit into 64 bits."""
+    require_no_overflow(WIDEST * scale + largest, "the noise")
 
 
 @lru_cache(maxsize=64)
