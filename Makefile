@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test lint format clean
+.PHONY: demo test lint format bench clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --out demo-output
@@ -23,6 +23,11 @@ lint: $(VENV)/.ready-dev
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(VENV)/.ready-dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/quote.py
 
 clean:
 	rm -rf $(VENV) demo-output

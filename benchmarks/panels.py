@@ -21,6 +21,7 @@ class Problem:
     T0: int
     bounds: tuple[float, float]
     truth: Array  # what a perfect forecast would give after T0
+    reference: Array | None = None  # a public path to subtract before the Gram release
 
 
 def paper(n: int, T0: int, h: int, rng: np.random.Generator) -> Problem:

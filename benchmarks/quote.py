@@ -1,0 +1,87 @@
+"""Put the measured numbers where README and docs quote them, so that no number there is typed by hand.
+
+    python benchmarks/quote.py
+
+Text between ``<!-- quote NAME -->`` and ``<!-- end quote -->`` is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parent.parent
+RESULTS = Path(__file__).parent / "results"
+SHOWN = ["factor model, n = 100", "factor model, n = 1000", "factor model, n = 10,000", "paper, n = 1000, T0 = 10",
+         "wages (531 people)", "hours, less log 2000 (531 people)", "cigarettes (45 states)"]  # fmt: skip
+
+
+def gram_short() -> str:
+    """Return the Gram release on seven panels: its error over ridge's, and coverage."""
+    results = pd.read_csv(RESULTS / "gram.csv")
+    lines = [
+        "| panel | best donor-free | ε = 0.5 | ε = 1 | ε = 2 | ε = 4 | 95% interval covers (ε = 1) |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for panel in SHOWN:
+        part = results[results["panel"] == panel].set_index("epsilon")
+        free = part.loc[1.0, ["last value", "line"]].min() / part.loc[1.0, "ridge"]
+        cells = [f"{part.loc[e, 'gram / ridge']:.2f}" for e in (0.5, 1.0, 2.0, 4.0)]
+        lines.append(f"| {panel} | {free:.2f} | " + " | ".join(cells) + f" | {part.loc[1.0, 'covered both']:.1%} |")
+    return "\n".join(lines)
+
+
+def two_step_short() -> str:
+    """Return the two-step algorithms on the factor model with 1,000 donors."""
+    results = pd.read_csv(RESULTS / "two_step.csv")
+    part = results[(results["panel"] == "factor model") & (results["n"] == 1000)]
+    lines = ["| method | ε = 1 | ε = 10 | ε = 100 |", "|---|---|---|---|"]
+    for method in (
+        "printed out",
+        "printed obj (unproven)",
+        "our out, pure",
+        "our out, delta",
+        "our obj, pure",
+        "our obj, delta",
+    ):
+        values = part[part["method"] == method].set_index("epsilon")["0.5"]
+        lines.append(f"| {method} | " + " | ".join(f"{values[e]:,.3g}" for e in (1.0, 10.0, 100.0)) + " |")
+    free = part[part["epsilon"].isna()].set_index("method")["0.5"]
+    for method in ("non-private ridge (best lambda)", "last value", "line", "donors' mean"):
+        lines.append(f"| {method} | {free[method]:.3g} | {free[method]:.3g} | {free[method]:.3g} |")
+    return "\n".join(lines)
+
+
+def smoothness() -> str:
+    """Return the three kinds of smoothness."""
+    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
+    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
+        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
+    return "\n".join(lines)
+
+
+QUOTES = {
+    "gram short": gram_short,
+    "two step short": two_step_short,
+    "smoothness": smoothness,
+    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
+    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
+}
+
+
+def main() -> None:
+    for path in (ROOT / "README.md", ROOT / "docs" / "gram-release.md"):
+        text = path.read_text(encoding="utf-8")
+
+        def fill(match: re.Match[str]) -> str:
+            return f"<!-- quote {match[1]} -->\n{QUOTES[match[1]]()}\n<!-- end quote -->"
+
+        path.write_text(
+            re.sub(r"<!-- quote ([\w ]+) -->.*?<!-- end quote -->", fill, text, flags=re.DOTALL), encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()
