@@ -79,8 +79,9 @@ class OutputPerturbation:
         """Release weights and a counterfactual."""
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
-        R = math.sqrt(panel.T0) if self.row_norm is None else min(self.row_norm, math.sqrt(panel.T0))
-        lambda_ = R**2 if self.lambda_ is None else float(self.lambda_)
+        square = float(panel.T0) if self.row_norm is None else min(self.row_norm**2, float(panel.T0))
+        R = math.sqrt(square)
+        lambda_ = square if self.lambda_ is None else float(self.lambda_)
         for_weights, for_answer = divide(self.epsilon, self.delta, self.split, self.arithmetic)
         check_answer(panel.n, panel.h, for_answer, self.arithmetic)
 
