@@ -1,6 +1,6 @@
 """Error and coverage of the Gram release against non-private ridge and donor-free baselines, at delta = 1e-6.
 
-    python benchmarks/gram.py [--runs 100]
+    python benchmarks/gram.py [--runs 100] [--only NAME]
 
 Writes results/gram.csv, coverage.csv, smoothness.csv, gram.md and gram.png. "Ridge" is non-private ridge at its best lambda,
 one for all runs of a panel: the lambda with the smallest median error. Ratios are of medians over runs.
@@ -136,10 +136,11 @@ def runs_for(family: str, runs: int) -> int:
     return 532 if "people" in family else 184 if "states" in family else runs
 
 
-def measure(runs: int) -> pd.DataFrame:
+def measure(runs: int, families: list[str]) -> pd.DataFrame:
     rows = []
     with ProcessPoolExecutor() as pool:
-        for family, (_, smoothness) in FAMILIES.items():
+        for family in families:
+            smoothness = FAMILIES[family][1]
             for epsilon in EPSILONS:
                 jobs = [
                     pool.submit(one_run, family, smoothness, epsilon, run, epsilon in (1.0, 4.0))
@@ -151,10 +152,10 @@ def measure(runs: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare_smoothness(runs: int) -> pd.DataFrame:
+def compare_smoothness(runs: int, families: list[str]) -> pd.DataFrame:
     rows = []
     with ProcessPoolExecutor() as pool:
-        for family in FAMILIES:
+        for family in families:
             row: dict[str, Any] = {"panel": family}
             for smoothness in ("high", "mild", "none"):
                 jobs = [
@@ -253,12 +254,21 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def main(runs: int) -> None:
+def keep(new: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Replace the measured panels in a results file, in the order of FAMILIES."""
+    old = pd.read_csv(path) if path.exists() else new.iloc[:0]
+    old = old[~old["panel"].isin(new["panel"]) & old["panel"].isin(list(FAMILIES))]
+    order = {family: k for k, family in enumerate(FAMILIES)}
+    merged = pd.concat([old, new]).sort_values("panel", key=lambda column: column.map(order), kind="stable")
+    merged.round(5).to_csv(path, index=False)
+    return merged
+
+
+def main(runs: int, only: str = "") -> None:
     OUT.mkdir(exist_ok=True)
-    results = measure(runs)
-    results.round(5).to_csv(OUT / "gram.csv", index=False)
-    smoothness = compare_smoothness(runs)
-    smoothness.round(4).to_csv(OUT / "smoothness.csv", index=False)
+    families = [family for family in FAMILIES if only in family]
+    results = keep(measure(runs, families), OUT / "gram.csv")
+    smoothness = keep(compare_smoothness(runs, families), OUT / "smoothness.csv")
     plans = check_plans(results)
     (OUT / "gram.md").write_text(as_markdown(results, smoothness, plans, runs), encoding="utf-8")
     draw(results, OUT / "gram.png")
@@ -267,4 +277,6 @@ def main(runs: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100)
-    main(parser.parse_args().runs)
+    parser.add_argument("--only", default="", help="measure only panels whose name contains this")
+    arguments = parser.parse_args()
+    main(arguments.runs, arguments.only)

