@@ -124,6 +124,16 @@ def test_the_targets_own_periods_are_matched_and_what_is_missing_later_has_no_ga
     assert np.isfinite(result.att_interval()).all()
 
 
+def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
+    times = list(pd.date_range("2020-01-01", periods=T0 + H))
+    donors, target = walks(50)
+    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(donors, columns=times))
+    text = pd.Series(target, index=[str(t.date()) for t in times])
+    with pytest.raises(ReleaseError, match="to_datetime"):
+        release.estimate(text, times[T0])
+    release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
+
+
 @pytest.mark.parametrize(
     ("target", "time", "problem"),
     [
@@ -140,6 +150,15 @@ def test_targets_that_do_not_fit_are_refused(target: object, time: int, problem:
         released(walks(20)[0]).estimate(target, time)
 
 
+def test_senseless_estimators_are_refused() -> None:
+    release = released(walks(20)[0])
+    for options in ({"lambda_": 1e-300}, {"rank": "a"}, {"rank": float("inf")}, {"level": 2.0}, {"threshold": -1.0}):
+        with pytest.raises(ParameterError, match=next(iter(options))):
+            release.estimate(np.ones(T0 + H), T0, **options)
+    with pytest.raises(ReleaseError, match="mapping"):
+        release.estimate_many([np.ones(T0 + H)], T0)  # type: ignore[arg-type]
+
+
 def test_only_one_estimator_at_a_time() -> None:
     with pytest.raises(ParameterError, match="at most one"):
         released(walks(20)[0]).estimate(np.ones(T0 + H), T0, lambda_=1.0, rank=2)
@@ -151,6 +170,7 @@ def test_no_signal_is_said_plainly() -> None:
     assert result.parameters["directions"] == 0
     assert NO_SIGNAL in result.notes
     assert NO_SIGNAL in result.summary()
+    assert result.fitted is None
 
 
 def test_forecasts_no_better_than_the_last_value_are_said_plainly() -> None:
@@ -211,6 +231,7 @@ def test_a_placebo_in_time_uses_untreated_periods_only() -> None:
     placebo = result.placebo_in_time()
     assert placebo.target.index.tolist() == list(range(T0))
     assert placebo.treatment_time == T0 - H
+    assert "PLACEBO" in placebo.summary()
     assert abs(placebo.att) < 1 < abs(result.att)
     assert result.placebo_in_time(20).treatment_time == 20
     for time in (1, T0):

@@ -241,7 +241,8 @@ def test_ordered_categories_as_columns_keep_their_order() -> None:
         (wide(index=["a", "a"]), None, None, "unit at position 1 occurs twice"),
         (wide(index=["a", None]), None, None, "missing in row 1"),
         (wide().assign(who=pd.Series([["a"], ["b"]], index=["a", "b"])), "who", [1, 2, 3], "cannot be labels"),
-        (wide().assign(note="text"), None, None, "column 'note' is not numeric"),
+        (wide().assign(note="text"), None, None, "column 'note' does not look like a period"),
+        (wide().assign(note2="text"), None, None, "column 'note2' is not numeric"),
     ],
 )
 def test_a_wide_frame_that_is_no_panel_is_refused(frame: Any, unit: Any, periods: Any, message: str) -> None:

@@ -18,6 +18,10 @@ def test_composition_is_exact_only_if_both_parts_are() -> None:
     assert (exact + floating).arithmetic == "float"
 
 
+def test_sum_adds_guarantees_up() -> None:
+    assert sum([Guarantee(0.5), Guarantee(0.25)]) == Guarantee(0.5) + Guarantee(0.25)
+
+
 def test_prints_as_one_line() -> None:
     text = str(Guarantee(1, 1e-6, basis="Theorem 1"))
     assert text == "(1, 1e-06)-differential privacy, replace one donor, float arithmetic; Theorem 1"

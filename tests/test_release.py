@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import pickle
@@ -48,6 +49,7 @@ def test_a_file_gives_back_the_same_release(release: Release, tmp_path: Path) ->
         [5, 7, 9],
         [0.5, 1.0, 1.5],
         ["t1", "t2", "t10"],
+        [datetime.date(2020, 1, d) for d in (1, 8, 15)],
         list(pd.date_range("2020-01-31", periods=3, freq="ME")),
         list(pd.date_range("2020-01-01", periods=3, freq="h", tz="Europe/Berlin")),
         list(pd.period_range("2020Q1", periods=3, freq="Q")),
@@ -155,7 +157,7 @@ def test_sites_add_up(release: Release) -> None:
     assert (merged.guarantee.epsilon, merged.guarantee.delta) == (release.guarantee.epsilon, release.guarantee.delta)
     assert "per donor" in merged.guarantee.basis
     assert same(loads(dumps(merged)), merged)
-    assert Release.merge([merged, release]).sites == 3
+    assert Release.merge([merged, MAKE.release(make_panel(n=5))]).sites == 3
 
 
 def test_a_merged_guarantee_is_the_weakest_of_the_sites() -> None:
@@ -193,8 +195,15 @@ def test_releases_of_other_periods_do_not_merge(release: Release) -> None:
     frame = pd.DataFrame(panel.donors, columns=times)
     with pytest.raises(ReleaseError, match="periods"):
         Release.merge([release, MAKE.release(frame)])
-    with pytest.raises(ReleaseError, match="nothing"):
-        Release.merge([])
+    for nonsense in ([], [release, None], ["a.json", "b.json"], 3):
+        with pytest.raises(ReleaseError, match="list of at least one Release"):
+            Release.merge(nonsense)  # type: ignore[arg-type]
+
+
+def test_the_same_release_is_not_counted_twice(release: Release) -> None:
+    other = MAKE.release(make_panel(n=40))
+    with pytest.raises(ReleaseError, match="twice"):
+        Release.merge([release, other, loads(dumps(release))])
 
 
 def test_a_stored_guarantee_cannot_promise_less_than_it_costs(release: Release) -> None:

@@ -54,6 +54,20 @@ def test_every_kind_of_time_can_be_drawn(times: list[object]) -> None:
         figure.canvas.draw()
 
 
+def test_dollars_one_period_and_long_labels_can_be_drawn() -> None:
+    times = [f"a very long name of week {i}" for i in range(9)]
+    plain = make_panel(T0=8, h=1)
+    panel = Panel.from_arrays(
+        plain.donors, plain.target.to_numpy(), treatment_time=times[8], times=times, bounds=(-1, 1), outcome="cost_$_$"
+    )
+    figure = ALGORITHM.fit(panel).plot()
+    figure.canvas.draw()
+    top, bottom = figure.axes
+    assert top.get_ylabel() == "cost_$_$"
+    assert len(bottom.get_xticks()) <= 4
+    assert len(top.collections) == 1  # the bar that stands for a band over a single period
+
+
 def test_the_summary_shows_effect_guarantee_and_parameters(panel: Panel) -> None:
     result = ALGORITHM.fit(panel)
     text = result.summary()

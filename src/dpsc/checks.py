@@ -7,6 +7,7 @@ from typing import Any
 
 from dpsc.errors import ParameterError
 
+SMALLEST_EPSILON = 1e-10
 SMALLEST_DELTA = 1e-100
 SMALLEST_FLOAT_DELTA = 1e-12
 
@@ -30,16 +31,19 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be {wanted}, not {value!r}.") from None
+        raise ParameterError(f"{name} must be {wanted}, not {shown(value)}.") from None
     too_small = (above is not None and number <= above) or (at_least is not None and number < at_least)
     if isinstance(value, bool | str) or not math.isfinite(number) or too_small:
-        raise ParameterError(f"{name} must be {wanted}, not {value!r}.")
+        raise ParameterError(f"{name} must be {wanted}, not {shown(value)}.")
     return number
 
 
 def epsilon(name: str, value: Any) -> float:
     """Return a privacy budget: finite and above zero."""
-    return finite_number(name, value, above=0)
+    number = finite_number(name, value, above=0)
+    if number < SMALLEST_EPSILON:
+        raise ParameterError(f"{name} must be at least {SMALLEST_EPSILON:g}, not {shown(value)}.")
+    return number
 
 
 def delta(name: str, value: Any) -> float:
@@ -62,9 +66,20 @@ def share(name: str, value: Any) -> float:
 
 def whole_number(name: str, value: Any, *, at_least: int) -> int:
     """Return a whole number that is not too small."""
-    if isinstance(value, bool) or int(value) != value or value < at_least:
-        raise ParameterError(f"{name} must be a whole number of at least {at_least}, not {value!r}.")
+    try:
+        whole = not isinstance(value, bool | str) and int(value) == value and value >= at_least
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
+        raise ParameterError(f"{name} must be a whole number of at least {at_least}, not {shown(value)}.")
     return int(value)
+
+
+def shown(value: Any) -> str:
+    """Show a short scalar as it is and anything else by its type: a frame of donors may have landed here."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
+    return f"a {type(value).__name__}"
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
@@ -73,7 +88,7 @@ def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) ->
     failure = delta("delta", delta_value)
     share("split", split)
     if arithmetic not in ("exact", "float"):
-        raise ParameterError(f"arithmetic must be 'exact' or 'float', not {arithmetic!r}.")
+        raise ParameterError(f"arithmetic must be 'exact' or 'float', not {shown(arithmetic)}.")
     if arithmetic == "float" and 0 < failure < SMALLEST_FLOAT_DELTA:
         raise ParameterError(
             f"delta = {failure:g} is too small for arithmetic='float', whose noise has bounded tails; use "

@@ -54,7 +54,7 @@ def estimate(
     series, T0 = _target(release, target, treatment_time)
     moments, method = _moments(release, lambda_, rank, threshold)
     default = moments is release.denoised
-    with one_thread():
+    with one_thread(), np.errstate(all="ignore"):
         return _forecast(release, series, T0, moments, method, checks.share("level", level), default)
 
 
@@ -64,6 +64,9 @@ def _moments(
     arguments = (release.gram, release.noise_scale, release.kernel)
     if lambda_ is not None:
         ridge = checks.finite_number("lambda_", lambda_, above=0) / 2
+        smallest = 1e-9 * release.n
+        if ridge < smallest:
+            raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
         return denoise.plain(*arguments, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
     if rank is not None:
         return denoise.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
@@ -90,7 +93,8 @@ def _forecast(
 
     weights = forecast_weights(D, T0)
     path = weights @ y + reference[T0:]
-    fitted = moments.signal[:T0, :T0] @ np.linalg.solve(D[:T0, :T0], y) + reference[:T0]
+    common = moments.signal[:T0, :T0] @ np.linalg.solve(D[:T0, :T0], y) + reference[:T0]
+    fitted = pd.Series(common, index=series.index[:T0], name="fitted") if moments.directions else None
 
     rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
     notes = []
@@ -106,7 +110,7 @@ def _forecast(
         "target": series,
         "T0": T0,
         "counterfactual": pd.Series(path, index=post, name="counterfactual"),
-        "fitted": pd.Series(fitted, index=series.index[:T0], name="fitted"),
+        "fitted": fitted,
         "weights": pd.DataFrame(weights, index=post, columns=series.index[:T0]),
         "algorithm": f"Gram release, {method}",
         "parameters": {
@@ -139,7 +143,9 @@ def _backdated(
         raise ParameterError(
             "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
         )
-    return _forecast(release, untreated, earlier, moments, method, level, default)
+    placebo = f"{method}, PLACEBO at {untreated.index[earlier]}"
+    with one_thread():
+        return _forecast(release, untreated, earlier, moments, placebo, level, default)
 
 
 def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:
@@ -147,10 +153,13 @@ def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Seri
     T0 = periods_of.first_treated(release.times, treatment_time)
     if isinstance(target, pd.Series):
         given = pd.Series(to_floats(target, "target"), index=periods_of.as_index(target.index))
+        _require_same_kind(given.index, release.times)
         unknown = given.index.difference(release.times, sort=False)
         if not given.index.is_unique or len(unknown):
-            where = f"the period {unknown[0]!r} is not in the release" if len(unknown) else "a period occurs twice"
-            raise ReleaseError(f"target does not fit the release: {where}.")
+            where = f"the period {unknown[0]} is not in the release" if len(unknown) else "a period occurs twice"
+            raise ReleaseError(
+                f"target does not fit the release: {where}; it runs from {release.times[0]} to {release.times[-1]}."
+            )
         series = given.reindex(release.times)
     else:
         values = to_floats(target, "target")
@@ -166,6 +175,16 @@ def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Seri
     if np.isinf(series.to_numpy(dtype=np.float64)).any():
         raise ReleaseError("target is infinite in a period after the intervention.")
     return series.rename(release.outcome), T0
+
+
+def _require_same_kind(given: pd.Index[Any], times: pd.Index[Any]) -> None:
+    kinds = [pd.api.types.infer_dtype(index, skipna=True) for index in (given, times)]
+    numbers = {"integer", "floating", "mixed-integer-float"}
+    if kinds[0] != kinds[1] and not set(kinds) <= numbers:
+        raise ReleaseError(
+            f"the target's periods are of kind {kinds[0]} ({given[0]!r}), the release's of kind {kinds[1]} "
+            f"({times[0]!r}); convert them, for example with pd.to_datetime."
+        )
 
 
 def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:

@@ -72,6 +72,13 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
         columns = pd.Index(list(periods), tupleize_cols=False)
     if isinstance(columns, pd.MultiIndex):
         raise PanelError("the columns are a MultiIndex; select one level, so that each column is a period.")
+    words = [name for name in columns if isinstance(name, str) and not any(c.isdigit() for c in name)]
+    if periods is None and words and not isinstance(columns, pd.CategoricalIndex):
+        raise PanelError(
+            f"the column {words[0]!r} does not look like a period. If the frame is long (one row per unit and period), "
+            "use Panel.from_long; if that column names the units, give unit= or make it the index; if it is a period, "
+            "name the periods with periods=[...]."
+        )
     values = [to_floats(_column(df, name), f"column {name!r}") for name in columns]
     if not len(df) or not values:
         raise PanelError(f"the frame has {len(df)} rows and {len(values)} period columns.")
@@ -192,6 +199,7 @@ def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
         names = {str(column): column for column in df.columns}
         near = get_close_matches(str(name), names, n=1)
         hint = f"Did you mean {names[near[0]]!r}?" if near else f"The columns are {list(names.values())[:12]}."
+        hint = "It is in the index; call df.reset_index() first." if name in df.index.names else hint
         raise PanelError(f"there is no column {name!r}. {hint}")
     column = df[name]
     if not isinstance(column, pd.Series):

@@ -91,6 +91,10 @@ class Guarantee:
             loss=loss,
         )
 
+    def __radd__(self, other: object) -> Guarantee:
+        """Let ``sum`` add guarantees up."""
+        return self if other == 0 else NotImplemented
+
     def __str__(self) -> str:
         basis = f"; {self.basis}" if self.basis else ""
         return (

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dpsc.bounds import Array
+from dpsc.checks import shown
 from dpsc.errors import ParameterError
 
 Smoothness = Literal["high", "mild", "none"]
@@ -35,8 +36,8 @@ class Kernel:
     def named(cls, smoothness: Smoothness) -> Kernel:
         """Return the kernel for "high", "mild" or no smoothness."""
         kernels = {"high": cls(0.95, 0.2), "mild": cls(0.9, 0.5), "none": cls(0.0, 1.0)}
-        if smoothness not in kernels:
-            raise ParameterError(f"smoothness must be 'high', 'mild' or 'none', not {smoothness!r}.")
+        if not isinstance(smoothness, str) or smoothness not in kernels:
+            raise ParameterError(f"smoothness must be 'high', 'mild' or 'none', not {shown(smoothness)}.")
         return kernels[smoothness]
 
     def matrix(self, T: int) -> Array:

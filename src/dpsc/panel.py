@@ -298,6 +298,15 @@ class Panel:
         return dict(self._diagnostics)
 
 
+def require_panel(panel: Any) -> None:
+    """Refuse what is not a panel, and say how to build one."""
+    if not isinstance(panel, Panel):
+        raise PanelError(
+            f"this takes a Panel, not a {type(panel).__name__}; build one with Panel.from_long(df, unit=..., time=..., "
+            "outcome=..., treated_unit=..., treatment_time=...), Panel.from_wide or Panel.from_arrays."
+        )
+
+
 def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[float]:
     """Return the target over the panel's periods, from a series by its index or from an array in the given order."""
     if not isinstance(target, pd.Series):

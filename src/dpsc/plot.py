@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,23 +31,32 @@ def path(result: Any) -> Figure:
         top.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label="fit")
     top.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
     for band, shade, label in _bands(result):
-        top.fill_between(post, band["lower"], band["upper"], color=ORANGE, alpha=shade, lw=0, label=label)
-        gaps = result.observed - band["upper"], result.observed - band["lower"]
-        bottom.fill_between(post, *gaps, color=BLUE, alpha=shade, lw=0)
-    top.set_ylabel(str(result.target.name))
+        _fill(top, post, band["lower"], band["upper"], ORANGE, shade, label)
+        _fill(bottom, post, result.observed - band["upper"], result.observed - band["lower"], BLUE, shade)
+    top.set_ylabel(str(result.target.name), parse_math=False)
     top.legend(frameon=False, loc="best", fontsize=9)
-    top.set_title(result.headline, loc="left", fontsize=10)
+    top.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
+    for note in getattr(result, "notes", ()):
+        figure.supxlabel(textwrap.fill(f"Note: {note}.", 110), fontsize=8, color="#555555", x=0.02, ha="left")
 
     bottom.axhline(0, color=GREY, lw=1)
     bottom.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=3)
     bottom.set_ylabel("gap")
-    bottom.set_xlabel(str(result.target.index.name or "time"))
+    bottom.set_xlabel(str(result.target.index.name or "time"), parse_math=False)
 
     for axes in (top, bottom):
         axes.axvline(_between(times, result.T0), color=GREY, lw=1, ls=":")
         axes.spines[["top", "right"]].set_visible(False)
     _label_periods(bottom, result.target.index)
     return figure
+
+
+def _fill(axes: Axes, times: Any, lower: Any, upper: Any, colour: str, shade: float, label: str = "") -> None:
+    """Shade a band; over a single period, where there is no band, draw a bar."""
+    if len(times) == 1:
+        axes.vlines(times, lower, upper, color=colour, alpha=2 * shade, lw=8, label=label)
+    else:
+        axes.fill_between(times, lower, upper, color=colour, alpha=shade, lw=0, label=label)
 
 
 def _bands(result: Any) -> list[tuple[pd.DataFrame, float, str]]:
@@ -77,10 +87,18 @@ def _between(times: np.ndarray[Any, Any], T0: int) -> Any:
 
 
 def _label_periods(axes: Axes, index: pd.Index[Any]) -> None:
+    """Choose tick labels that do not overlap."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.ticker import MaxNLocator
 
     if pd.api.types.is_integer_dtype(index):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    elif index.dtype == object or pd.api.types.is_string_dtype(index):
-        step = max(1, len(index) // 10)
-        axes.set_xticks(range(0, len(index), step), [str(t) for t in index[::step]])
+    elif isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    elif not pd.api.types.is_numeric_dtype(index):
+        longest = max(len(str(label)) for label in index)
+        shown = max(2, min(10, 80 // (longest + 2)))
+        step = -(-len(index) // shown)
+        axes.set_xticks(range(0, len(index), step), [str(label) for label in index[::step]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -93,7 +93,7 @@ class Release:
         return release_file.load(Path(path))
 
     @classmethod
-    def merge(cls, releases: Sequence[Release]) -> Release:
+    def merge(cls, releases: Iterable[Release]) -> Release:
         """Add up releases of custodians whose donors are disjoint (membership public).
 
         Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
@@ -107,8 +107,12 @@ class Release:
         >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])]).n
         200
         """
-        if not releases:
-            raise ReleaseError("there is nothing to merge.")
+        releases = list(releases) if isinstance(releases, Iterable) else [releases]
+        if not releases or not all(isinstance(release, Release) for release in releases):
+            raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
+        for k, one in enumerate(releases):
+            if any(np.array_equal(one.matrix, other.matrix) for other in releases[:k]):
+                raise ReleaseError("the same release is given twice; sites must have different donors.")
         first = releases[0]
         for other in releases[1:]:
             for name in ("kernel", "grid_bits", "outcome"):
@@ -149,7 +153,25 @@ class Release:
         rank: int | None = None,
         threshold: float | None = None,
     ) -> PrivateResult | UnprovenResult:
-        """Return a counterfactual for a public target; it costs nothing more. See :func:`dpsc.estimate.estimate`."""
+        """Return a counterfactual for a public target; it costs nothing more.
+
+        Parameters
+        ----------
+        target : Series or array
+            The treated unit over the release's periods (a Series is matched by period). Complete before the
+            intervention; what is missing after it has no gap.
+        treatment_time
+            The first treated period. Any date can be asked for.
+        level : float
+            The level of the intervals in the summary and the plots.
+        lambda_, rank, threshold : optional
+            Plain ridge or robust synthetic control on the noisy matrix instead of the default estimator.
+
+        Returns
+        -------
+        PrivateResult
+            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
+        """
         from dpsc.estimate import estimate
 
         return estimate(self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold)
@@ -157,9 +179,13 @@ class Release:
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
-        """Estimate several targets (a mapping, or a frame with one column a target), all for free."""
-        items = targets.items()
-        return {name: self.estimate(target, treatment_time, **options) for name, target in items}
+        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column a target.
+
+        Options are those of :meth:`estimate`; the results come in a dictionary by name.
+        """
+        if not isinstance(targets, Mapping | pd.DataFrame):
+            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column a target.")
+        return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
 
     @cached_property
     def denoised(self) -> Denoised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import math
@@ -45,7 +46,7 @@ def save(release: Release, path: Path) -> None:
 def load(path: Path) -> Release:
     """Read and check a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
     except UnicodeDecodeError:
@@ -168,7 +169,11 @@ def _periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
         return {"kind": "integer", "name": name, "values": [int(t) for t in times]}
     if pd.api.types.is_float_dtype(times):
         return {"kind": "number", "name": name, "values": [float(t) for t in times]}
-    return {"kind": "text", "name": name, "values": [str(t) for t in times]}
+    if all(isinstance(t, str) for t in times):
+        return {"kind": "text", "name": name, "values": [str(t) for t in times]}
+    if all(type(t) is datetime.date for t in times):
+        return {"kind": "date", "name": name, "values": [t.isoformat() for t in times]}
+    raise ReleaseError(f"periods of kind {times.dtype} cannot be stored; use numbers, text, dates or pandas periods.")
 
 
 def _periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
@@ -179,6 +184,8 @@ def _periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
     if kind == "datetime":
         index = pd.DatetimeIndex(pd.to_datetime(values, utc=periods["tz"] is not None), name=name)
         return index.tz_convert(periods["tz"]) if periods["tz"] is not None else index
+    if kind == "date":
+        return pd.Index([datetime.date.fromisoformat(v) for v in values], name=name, dtype=object)
     kinds: dict[str, type] = {"integer": int, "number": float, "text": str}
     _require(kind in kinds and all(type(v) is kinds[kind] for v in values), "the periods are of an unknown kind")
     plain: pd.Index[Any] = pd.Index(values, name=name)

@@ -73,7 +73,10 @@ class _Result:
         return pd.DataFrame({"observed": self.observed, "counterfactual": self.counterfactual, "gap": self.gaps})
 
     def plot(self) -> Figure:
-        """Draw the observed and the counterfactual path, with the gaps below."""
+        """Return a figure of the observed and the counterfactual path, with the gaps below.
+
+        A notebook shows it; elsewhere save it with ``.savefig("path.png")``.
+        """
         from dpsc import plot
 
         return plot.path(self)
@@ -157,7 +160,10 @@ class _ReleasedResult(_Result):
         return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
 
     def att_interval(self, level: float | None = None, part: Part = "both") -> tuple[float, float]:
-        """Return the same for the average effect."""
+        """Return an interval for the average effect over the observed periods; ``part`` as in :meth:`interval`.
+
+        From the two-step algorithms it shows projection noise only and is not an interval for the effect.
+        """
         seen = self.observed.notna().to_numpy()
         half = self.uncertainty.half_width_of(seen / max(1, seen.sum()), self._level(level), _part(part))
         return self.att - half, self.att + half

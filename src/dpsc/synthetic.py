@@ -15,9 +15,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import nnls
 
 from dpsc.bounds import Array
-from dpsc.checks import finite_number
+from dpsc.checks import finite_number, whole_number
 from dpsc.errors import ParameterError
-from dpsc.panel import Panel
+from dpsc.panel import Panel, require_panel
 from dpsc.result import NonPrivateResult
 
 Method = Literal["ridge", "simplex", "robust"]
@@ -66,13 +66,14 @@ class SyntheticControl:
             return
         if (self.rank is None) == (self.threshold is None):
             raise ParameterError("method='robust' needs rank or threshold, one of them.")
-        if self.rank is not None and (int(self.rank) != self.rank or self.rank < 1):
-            raise ParameterError(f"rank must be a whole number of at least 1, not {self.rank!r}.")
+        if self.rank is not None:
+            whole_number("rank", self.rank, at_least=1)
         if self.threshold is not None:
             finite_number("threshold", self.threshold, at_least=0)
 
     def fit(self, panel: Panel) -> NonPrivateResult:
         """Learn the weights before the intervention and project the donors after it."""
+        require_panel(panel)
         U = panel.donors if panel.bounds is None else panel.bounds.scale(panel.donors)
         y = panel.target.to_numpy(dtype=np.float64)[panel.pre]
         y = y if panel.bounds is None else panel.bounds.scale(y, panel.pre)

@@ -100,6 +100,17 @@ def test_bounds_are_applied_first_if_the_panel_has_them() -> None:
     np.testing.assert_array_equal(seeded.release(panel).matrix, seeded.release(np.clip(donors, -2, 2)).matrix)
 
 
+def test_a_long_frame_is_not_taken_for_a_wide_one() -> None:
+    """Otherwise every row would count as a donor, and the guarantee would protect a patient-month, not a patient."""
+    frame = pd.DataFrame({"patient": np.repeat(range(9), 4), "month": np.tile(range(4), 9), "cost": range(36)})
+    with pytest.raises(PanelError, match="from_long"):
+        MAKE.release(frame)
+    wide = frame.pivot(index="patient", columns="month", values="cost").rename(columns=lambda t: f"m{t}").reset_index()
+    with pytest.raises(PanelError, match="'patient'"):
+        MAKE.release(wide)
+    assert MAKE.release(wide.set_index("patient"), outcome="cost").outcome == "cost"
+
+
 def test_the_donors_array_is_left_alone() -> None:
     donors = np.random.default_rng(0).normal(size=(50, 6))
     before = donors.copy()
@@ -145,7 +156,9 @@ def test_what_are_no_donors_is_refused(bad: object) -> None:
         MAKE.release(bad)
 
 
-@pytest.mark.parametrize("reference", [[1.0, 2.0], [1.0, np.nan, 2.0], pd.Series([1.0], index=[9])])
+@pytest.mark.parametrize(
+    "reference", [["a", "b", "c"], {"a": 1}, [1.0, 2.0], [1.0, np.nan, 2.0], pd.Series([1.0], index=[9])]
+)
 def test_a_reference_that_does_not_fit_is_refused(reference: object) -> None:
     with pytest.raises(ParameterError, match="reference"):
         GramRelease(epsilon=1.0, delta=1e-6, reference=reference).release(np.ones((5, 3)))

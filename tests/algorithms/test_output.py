@@ -4,10 +4,21 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsc import OutputPerturbation, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult, sensitivity
+from dpsc import (
+    DpscWarning,
+    OutputPerturbation,
+    Panel,
+    PanelError,
+    ParameterError,
+    PrivateResult,
+    SyntheticControl,
+    UnprovenResult,
+    sensitivity,
+)
 from dpsc.algorithms.output import release_ridge_exactly, shorten_rows
 from dpsc.bounds import Array
 from dpsc.mechanisms.additive import Budget
@@ -234,6 +245,22 @@ def test_floating_point_settings_of_the_caller_do_not_turn_donors_into_errors() 
                 OutputPerturbation(epsilon=1.0, arithmetic=arithmetic).fit(panel)
 
 
+def test_a_frame_instead_of_a_panel_gets_advice() -> None:
+    frame = pd.DataFrame(np.ones((3, 5)))
+    for algorithm in (OutputPerturbation(epsilon=1.0), SyntheticControl(method="simplex")):
+        with pytest.raises(PanelError, match="from_long"):
+            algorithm.fit(frame)  # type: ignore[arg-type]
+
+
+def test_a_delta_that_is_too_large_for_n_is_warned_about() -> None:
+    with pytest.warns(DpscWarning, match="1/n"):
+        OutputPerturbation(epsilon=1.0, delta=0.5).fit(make_panel())
+
+
+def test_the_summary_does_not_pass_projection_noise_off_as_the_uncertainty_of_the_effect() -> None:
+    assert "NOT the uncertainty of the effect" in OutputPerturbation(epsilon=1.0).fit(make_panel()).summary()
+
+
 def test_a_panel_without_bounds_is_refused_by_name() -> None:
     panel = Panel.from_arrays(np.zeros((3, 5)), np.zeros(5), treatment_time=3)
     with pytest.raises(PanelError, match="OutputPerturbation needs public bounds"):
@@ -244,6 +271,8 @@ def test_a_panel_without_bounds_is_refused_by_name() -> None:
     ("changes", "name"),
     [
         ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": 1e-300}, "epsilon"),
+        ({"epsilon": pd.DataFrame([[987654.321]])}, "epsilon must be a finite number above 0, not a DataFrame"),
         ({"delta": 1}, "delta"),
         ({"split": 0}, "split"),
         ({"split": 1}, "split"),

@@ -30,6 +30,14 @@ def test_the_demo_runs_and_names_the_files_it_made(tmp_path: Path) -> None:
     assert Release.load(tmp_path / "demo" / "donors.dpsc.json").guarantee is not None
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = dpsc("demo", "--out", str(tmp_path / "file"))
+    assert done.returncode == 2
+    assert "file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_version_is_printed() -> None:
     assert dpsc("--version").stdout.startswith("dpsc 0.")
 

@@ -16,6 +16,11 @@ from dpsc.mechanisms.additive import Noise
 from dpsc.panel import Panel
 from dpsc.result import SEEDED, Part, PrivateResult, UnprovenResult
 
+PROJECTION_ONLY = (
+    "intervals show what the noise of the projection step does, NOT the uncertainty of the effect: how good the "
+    "released weights are is not in them"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class ProjectionNoise:
@@ -83,5 +88,6 @@ def _fields(
         "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
         "algorithm": algorithm,
         "parameters": parameters,
+        "notes": (PROJECTION_ONLY,),
         "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
     }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 from dpsc import accounting
+from dpsc.errors import DpscWarning
 from dpsc.guarantee import Arithmetic
 from dpsc.mechanisms.additive import Budget
 
@@ -31,3 +33,14 @@ def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> Budget:
     if arithmetic == "exact":
         return Budget("rho", accounting.zcdp_rho(epsilon, delta))
     return Budget("mu", accounting.gaussian_mu(epsilon, delta))
+
+
+def warn_of_large_delta(delta: float, n: int) -> None:
+    """Warn, from public numbers, of a delta that protects nobody in particular."""
+    if delta >= 1 / n:
+        warnings.warn(
+            f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at random would "
+            "satisfy it. Choose delta well below 1/n.",
+            DpscWarning,
+            stacklevel=4,
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -12,10 +11,11 @@ import pandas as pd
 
 from dpsc import accounting, checks, exact
 from dpsc.accounting import Loss
+from dpsc.algorithms.budget import warn_of_large_delta
 from dpsc.bounds import Array
 from dpsc.engines import memory
-from dpsc.errors import DpscWarning, PanelError, ParameterError
-from dpsc.frames import fill_missing, read_wide, to_floats
+from dpsc.errors import PanelError, ParameterError
+from dpsc.frames import read_wide, to_floats
 from dpsc.guarantee import Guarantee
 from dpsc.kernel import Kernel, Smoothness
 from dpsc.mechanisms import discrete
@@ -78,15 +78,21 @@ class GramRelease:
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
 
-    def release(self, donors: Panel | pd.DataFrame | Any, *, provenance: str = "") -> Release:
+    @np.errstate(all="ignore")
+    def release(
+        self, donors: Panel | pd.DataFrame | Any, *, provenance: str = "", outcome: str | None = None
+    ) -> Release:
         """Turn private donors into a release.
 
         Parameters
         ----------
         donors : Panel, DataFrame or array
             A panel (its target is not used), a wide frame (one row a donor, one column a period) or an n × T array.
+            For a long frame build a panel first.
         provenance : str
             Free text for whoever reads the release. It is published as it is.
+        outcome : str, optional
+            The outcome's name; the panel's own by default.
 
         Notes
         -----
@@ -97,7 +103,7 @@ class GramRelease:
         sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
         were dropped or scaled by something computed from other rows.
         """
-        values, times, outcome = _donors(donors)
+        values, times, name = _donors(donors)
         n, T = values.shape
         largest = n * 4.0**self.grid_bits
         rho = accounting.zcdp_rho(self.epsilon, self.delta)
@@ -126,7 +132,7 @@ class GramRelease:
             matrix=noisy,
             n=n,
             times=times,
-            outcome=outcome,
+            outcome=name if outcome is None else str(outcome),
             kernel=kernel,
             reference=reference,
             grid_bits=self.grid_bits,
@@ -142,21 +148,16 @@ class GramRelease:
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
         exact.require_no_overflow(largest, "the sum over donors")
-        if self.delta >= 1 / n:
-            warnings.warn(
-                f"delta = {self.delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at "
-                "random would satisfy it. Choose delta well below 1/n.",
-                DpscWarning,
-                stacklevel=3,
-            )
+        warn_of_large_delta(self.delta, n)
 
     def _reference(self, times: pd.Index[Any]) -> Array | None:
         if self.reference is None:
             return None
-        if isinstance(self.reference, pd.Series):
-            values = self.reference.reindex(times).to_numpy(dtype=np.float64)
-        else:
-            values = np.asarray(self.reference, dtype=np.float64)
+        try:
+            reference = self.reference.reindex(times) if isinstance(self.reference, pd.Series) else self.reference
+            values = to_floats(reference, "reference")
+        except PanelError as problem:
+            raise ParameterError(str(problem)) from None
         if values.shape != (len(times),) or not np.isfinite(values).all():
             raise ParameterError(f"reference must give one finite number for each of the {len(times)} periods.")
         return values
@@ -177,5 +178,8 @@ def _donors(donors: Panel | pd.DataFrame | Any) -> tuple[Array, pd.Index[Any], s
             raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
         times = as_index(range(values.shape[1]))
     if not all(np.isfinite(part).all() for part in np.array_split(values, 1 + values.size // 10**7)):
-        fill_missing(values, "error", None, times)
+        raise PanelError(
+            "the donors have missing or infinite cells; build a Panel, which says where, or which fills them with "
+            "missing='interpolate' or missing='midpoint'."
+        )
     return values, times, "outcome"

@@ -10,18 +10,20 @@ import numpy as np
 from dpsc import checks, exact, sensitivity
 from dpsc.accounting import Loss
 from dpsc.algorithms import answer, constrained
-from dpsc.algorithms.budget import single
+from dpsc.algorithms.budget import single, warn_of_large_delta
 from dpsc.algorithms.printed import PrintedObjectivePerturbation
 from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
+from dpsc.errors import ParameterError
 from dpsc.guarantee import Arithmetic, Guarantee
 from dpsc.mechanisms import discrete, laplace
 from dpsc.mechanisms import source as randomness
 from dpsc.mechanisms.additive import release_floats, release_integers
-from dpsc.panel import Panel
+from dpsc.panel import Panel, require_panel
 from dpsc.result import PrivateResult, UnprovenResult
 
 NAME = "ObjectivePerturbation"
+LARGEST_LAMBDA = 1e12
 SOLVER_SHARE = 0.02  # of the learning budget, to hide how the solver's last digits depend on donors
 
 
@@ -64,16 +66,20 @@ class ObjectivePerturbation:
         checks.budget(self.epsilon, self.delta, self.split, self.arithmetic)
         if self.lambda_ is not None:
             checks.finite_number("lambda_", self.lambda_, above=0)
+            if self.lambda_ > LARGEST_LAMBDA:
+                raise ParameterError(f"lambda_ must be at most {LARGEST_LAMBDA:g}, not {self.lambda_:g}.")
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
+        require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
         lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
         epsilon1, delta1 = self.split * self.epsilon, self.split * self.delta
         for_answer = single((1 - self.split) * self.epsilon, (1 - self.split) * self.delta, self.arithmetic)
         check_answer(panel.n, panel.h, for_answer, self.arithmetic)
+        warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
         f, used = release_minimiser(data.X, data.y, lambda_, epsilon1, delta1, self.arithmetic, source)

@@ -10,14 +10,14 @@ from scipy.linalg import cho_factor, cho_solve
 
 from dpsc import checks, exact, sensitivity
 from dpsc.algorithms import answer
-from dpsc.algorithms.budget import divide
+from dpsc.algorithms.budget import divide, warn_of_large_delta
 from dpsc.algorithms.printed import PrintedOutputPerturbation
 from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
 from dpsc.guarantee import Arithmetic, Guarantee
 from dpsc.mechanisms import source as randomness
 from dpsc.mechanisms.additive import Budget, release_floats, release_integers
-from dpsc.panel import Panel
+from dpsc.panel import Panel, require_panel
 from dpsc.result import PrivateResult, UnprovenResult
 from dpsc.solving import solver_error
 from dpsc.synthetic import ridge_weights
@@ -77,6 +77,7 @@ class OutputPerturbation:
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
+        require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
         square = float(panel.T0) if self.row_norm is None else min(self.row_norm**2, float(panel.T0))
@@ -84,6 +85,7 @@ class OutputPerturbation:
         lambda_ = square if self.lambda_ is None else float(self.lambda_)
         for_weights, for_answer = divide(self.epsilon, self.delta, self.split, self.arithmetic)
         check_answer(panel.n, panel.h, for_answer, self.arithmetic)
+        warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
         release = release_ridge_exactly if self.arithmetic == "exact" else release_ridge_in_floats

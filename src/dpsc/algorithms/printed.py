@@ -20,7 +20,7 @@ from dpsc.guarantee import Guarantee
 from dpsc.mechanisms import laplace
 from dpsc.mechanisms import source as noise
 from dpsc.mechanisms.additive import Noise
-from dpsc.panel import Panel
+from dpsc.panel import Panel, require_panel
 from dpsc.result import SEEDED, PrivateResult, UnprovenResult
 from dpsc.solving import require_solvable
 from dpsc.synthetic import ridge_weights
@@ -47,6 +47,7 @@ class PrintedOutputPerturbation:
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release noisy weights and a noisy counterfactual, (epsilon1 + epsilon2, 0)-differentially private."""
+        require_panel(panel)
         data = panel.scaled("DPSC_out (Algorithm 2)")
         require_solvable(panel.n, panel.T0, math.sqrt(panel.T0), self.lambda_ / 2)
         source = noise.choose(self.seed)
@@ -94,6 +95,7 @@ class PrintedObjectivePerturbation:
                 f"DPSC_obj as printed carries no guarantee: {WHY_UNPROVEN}. To run it on data all the same, for "
                 "example to reproduce the paper, call fit(panel, unproven=True)."
             )
+        require_panel(panel)
         data = panel.scaled("DPSC_obj (Algorithm 3)")
         require_solvable(panel.n, panel.T0, math.sqrt(panel.T0), self.lambda_ / 2)
         source = noise.choose(self.seed)

@@ -35,4 +35,8 @@ def demo(
     """Show the whole story on a generated panel."""
     from dpsc.cli.demo import run
 
-    run(out)
+    try:
+        run(out)
+    except OSError as problem:
+        typer.echo(f"dpsc demo: cannot write to {out}: {problem.strerror or problem}. Choose another --out.", err=True)
+        raise typer.Exit(2) from None

@@ -50,6 +50,7 @@ def run(out: Path) -> None:
 
     console.print(_table(results))
     console.print("\nOpen:")
+    console.print(f"  {release_path}", soft_wrap=True)
     for name, result in results.items():
         result.plot().savefig(out / f"{name}.png", dpi=120)
         console.print(f"  {out / name}.png", soft_wrap=True)
