@@ -13,7 +13,7 @@ from dpsc.estimate import NO_BETTER, NO_SIGNAL
 from dpsc.kernel import Kernel, Smoothness
 from dpsc.result import Part
 from dpsc.synthetic import ridge_weights
-from dpsc.uncertainty import ForwardForecasts, forecast_weights
+from dpsc.uncertainty import ForwardForecasts, forecast_weights, one_period_ahead
 from tests.conftest import make_panel
 
 T0, H = 30, 6
@@ -84,7 +84,8 @@ def test_without_noise_the_default_recovers_the_moments_whatever_the_kernel(smoo
     result = released(donors, epsilon=1e6, smoothness=smoothness).estimate(target, T0)
     assert rmse(result.counterfactual, target[T0:]) < 0.3
     assert result.fitted is not None
-    assert rmse(result.fitted, target[:T0]) < 0.3
+    assert result.fitted.isna().tolist() == [True] + [False] * (T0 - 1)
+    assert rmse(result.fitted[10:], target[10:T0]) < 0.3
 
 
 def test_the_answer_has_the_scale_of_the_target() -> None:
@@ -170,7 +171,6 @@ def test_no_signal_is_said_plainly() -> None:
     assert result.parameters["directions"] == 0
     assert NO_SIGNAL in result.notes
     assert NO_SIGNAL in result.summary()
-    assert result.fitted is None
 
 
 def test_forecasts_no_better_than_the_last_value_are_said_plainly() -> None:
@@ -298,6 +298,12 @@ def test_forward_forecasts_are_those_of_a_fresh_start() -> None:
     np.testing.assert_allclose(forecasts.forecast, np.array(expected))
     np.testing.assert_allclose(forecasts.variance, np.array(variances))
     assert forecasts.origins == 6
+
+
+def test_the_fit_before_the_intervention_is_a_forecast_one_period_ahead() -> None:
+    D, y = Kernel.named("high").matrix(9), np.random.default_rng(1).normal(size=9)
+    expected = [forecast_weights(D[: t + 1, : t + 1], t)[0] @ y[:t] for t in range(1, 9)]
+    np.testing.assert_allclose(one_period_ahead(D, y)[1:], expected)
 
 
 def test_denoising_finds_the_planted_directions() -> None:

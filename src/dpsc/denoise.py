@@ -30,8 +30,6 @@ class Denoised:
     ----------
     moments : T × T
         In the outcome's own coordinates (up to a common factor), positive definite.
-    signal : T × T
-        The part of it that comes from common directions.
     centre : T × T
         The estimate of the noise-free matrix in whitened coordinates, around which releases are simulated.
     directions : int
@@ -39,7 +37,6 @@ class Denoised:
     """
 
     moments: Array
-    signal: Array
     centre: Array
     directions: int
 
@@ -70,7 +67,6 @@ def denoise(gram: Array, n: int, noise_scale: float, kernel: Kernel) -> Denoised
     signal = (V * eta) @ V.T
     return Denoised(
         moments=_unwhitened(signal + bulk + 0.001 * E * np.eye(T), root),
-        signal=_unwhitened(signal, root),
         centre=(V * theta) @ V.T + bulk,
         directions=len(lam),
     )
@@ -98,7 +94,7 @@ def plain(gram: Array, noise_scale: float, kernel: Kernel, *, ridge: float) -> D
     root = kernel.root(len(gram))
     lam, V = _above(gram, 0.0)
     moments = _unwhitened((V * lam) @ V.T, root)
-    return Denoised(moments + ridge * np.eye(len(gram)), moments, (V * lam) @ V.T, len(lam))
+    return Denoised(moments + ridge * np.eye(len(gram)), (V * lam) @ V.T, len(lam))
 
 
 def truncated(
@@ -111,7 +107,7 @@ def truncated(
         lam, V = lam[-rank:], V[:, -rank:]
     kept = (V * lam) @ V.T
     floor = 1e-9 * max(float(lam.max(initial=0.0)), noise_scale) * np.eye(len(gram))
-    return Denoised(_unwhitened(kept + floor, root), _unwhitened(kept, root), kept, len(lam))
+    return Denoised(_unwhitened(kept + floor, root), kept, len(lam))
 
 
 @lru_cache(maxsize=8)

@@ -16,7 +16,7 @@ from dpsc.errors import ParameterError, ReleaseError
 from dpsc.frames import to_floats
 from dpsc.release import Release
 from dpsc.result import PrivateResult, UnprovenResult
-from dpsc.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights
+from dpsc.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
 
 NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
 NO_BETTER = "before the intervention, forecasts from the donors were no better than the last value"
@@ -93,8 +93,7 @@ def _forecast(
 
     weights = forecast_weights(D, T0)
     path = weights @ y + reference[T0:]
-    common = moments.signal[:T0, :T0] @ np.linalg.solve(D[:T0, :T0], y) + reference[:T0]
-    fitted = pd.Series(common, index=series.index[:T0], name="fitted") if moments.directions else None
+    ahead = one_period_ahead(D[:T0, :T0], y) + reference[:T0]
 
     rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
     notes = []
@@ -110,7 +109,7 @@ def _forecast(
         "target": series,
         "T0": T0,
         "counterfactual": pd.Series(path, index=post, name="counterfactual"),
-        "fitted": fitted,
+        "fitted": pd.Series(ahead, index=series.index[:T0], name="fitted"),
         "weights": pd.DataFrame(weights, index=post, columns=series.index[:T0]),
         "algorithm": f"Gram release, {method}",
         "parameters": {

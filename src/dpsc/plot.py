@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from dpsc.result import NonPrivateResult
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -28,7 +30,8 @@ def path(result: Any) -> Figure:
     top.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
     fitted = getattr(result, "fitted", None)
     if fitted is not None:
-        top.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label="fit")
+        label = "fit" if isinstance(result, NonPrivateResult) else "one period ahead"
+        top.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label=label)
     top.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
     for band, shade, label in _bands(result):
         _fill(top, post, band["lower"], band["upper"], ORANGE, shade, label)

@@ -226,7 +226,8 @@ class PrivateResult(_ReleasedResult):
     counterfactual : Series
         By period from the intervention on.
     fitted, baselines, notes
-        From a Gram release: the common part before the intervention, forecasts without donors, and what to beware of.
+        From a Gram release: forecasts one period ahead before the intervention, forecasts without donors, and what to
+        beware of.
         The two-step algorithms have no pre-period fit: it would touch the donors again.
     guarantee : Guarantee
     parameters : mapping

@@ -22,6 +22,13 @@ def forecast_weights(D: Array, T0: int) -> Array:
     return np.asarray(cho_solve(cho_factor(D[:T0, :T0], lower=True), D[:T0, T0:]).T)
 
 
+def one_period_ahead(D: Array, y: Array) -> Array:
+    """Return the forecast of each value from those before it, with nothing to forecast the first from."""
+    L = np.linalg.cholesky(D)
+    innovations = np.diag(L) * solve_triangular(L, y, lower=True)
+    return np.asarray(np.append(np.nan, (y - innovations)[1:]))
+
+
 @dataclass(frozen=True, eq=False)
 class ForecastUncertainty:
     """Two sources of error of a counterfactual, as covariances over its periods; computed when first asked for.
