@@ -8,7 +8,7 @@ from scipy import stats
 
 from dpsc import ObjectivePerturbation, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult, sensitivity
 from dpsc.algorithms import constrained
-from dpsc.algorithms.objective import draw_in_floats, draw_on_a_grid, gaussian_beta, release_minimiser
+from dpsc.algorithms.objective import SOLVER_SHARE, draw_in_floats, draw_on_a_grid, gaussian_beta, release_minimiser
 from dpsc.bounds import Array
 from dpsc.mechanisms import source
 from tests.conftest import NoNoise, make_panel
@@ -34,6 +34,15 @@ def test_the_learning_budget_pays_for_jacobian_noise_and_solver(n: int, epsilon:
     apart = 2 * constrained.tolerance(n, 4, used["nu"])
     assert jacobian + l2 / used["beta"] + apart / used["solver_scale"] == pytest.approx(epsilon, rel=1e-9)
     assert used["nu"] >= 4.0
+
+
+@pytest.mark.parametrize("n", [1, 10, 400])
+def test_the_solvers_tolerance_is_charged_in_l1_for_pure_privacy(n: int) -> None:
+    epsilon = 1.0
+    _, used = release_minimiser(np.zeros((n, 4)), np.ones(4), 4.0, epsilon, 0.0, "exact", source.seeded(0))
+    apart = 2 * constrained.tolerance(n, 4, used["nu"])
+    cost = math.sqrt(n) * apart / used["solver_scale"]
+    assert 0.1 * SOLVER_SHARE * epsilon < cost <= SOLVER_SHARE * epsilon
 
 
 def test_without_noise_the_release_is_the_constrained_minimiser() -> None:

@@ -85,6 +85,22 @@ def test_no_neighbour_moves_the_released_integers_further_than_their_noise_is_ca
     assert worst > 0.999
 
 
+def test_one_donor_can_move_all_weights_and_the_l1_calibration_pays_for_it() -> None:
+    """Many weak donors share the weight until a strong one takes it: in l1 that is beyond the l2 sensitivity."""
+    n, T0, lambda_ = 400, 4, 2.0
+    y = np.ones(T0)
+    X = np.full((n, T0), math.sqrt(1 / (n * T0)))
+    weights = []
+    for x in (-y / 2, y / 2):
+        X[0] = x
+        f, l1 = release_ridge_exactly(X, y, lambda_, math.sqrt(T0), UNIT_EPSILON, NoNoise())
+        weights.append(f)
+    X[0] = 0
+    f, l2 = release_ridge_exactly(X, y, lambda_, math.sqrt(T0), UNIT_RHO, NoNoise())
+    moved = max(float(np.abs(f - other).sum()) for other in weights)
+    assert l2 < moved <= l1
+
+
 @pytest.mark.parametrize("R", [0.3, 1.0, 1.9])
 def test_shortened_rows_are_never_longer_than_the_bound(R: float) -> None:
     rng = np.random.default_rng(0)

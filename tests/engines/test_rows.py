@@ -44,6 +44,13 @@ def test_rows_use_their_whole_length() -> None:
     assert lengths.min() > 2**18 - 2 * np.sqrt(30)
 
 
+def test_entries_are_truncated_toward_zero() -> None:
+    rows = np.random.default_rng(4).normal(size=(300, 20))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True) * 2**18
+    columns = integers(rows, Kernel.named("none"))
+    np.testing.assert_array_equal(columns.T, np.trunc(unit * (1 - 1e-13)))
+
+
 def test_rounding_to_nearest_would_make_rows_too_long() -> None:
     """The attack that truncation closes: of rounded rows about half are longer than the bound."""
     rows = np.random.default_rng(0).normal(size=(500, 30))
