@@ -48,7 +48,8 @@ def from_real(name: str, reference: float | None = None) -> Callable[[int], pane
 
 
 def from_factors(n: int, **options: Any) -> Callable[[int], panels.Problem]:
-    return lambda run: panels.factor_model(n, 40, 10, np.random.default_rng([run, n]), noise=0.5, **options)
+    settings = {"noise": 0.5} | options
+    return lambda run: panels.factor_model(n, 40, 10, np.random.default_rng([run, n]), **settings)
 
 
 def from_paper(n: int, T0: int) -> Callable[[int], panels.Problem]:
@@ -59,6 +60,8 @@ FAMILIES: dict[str, tuple[Callable[[int], panels.Problem], str]] = {
     "factor model, n = 100": (from_factors(100), "high"),
     "factor model, n = 1000": (from_factors(1000), "high"),
     "factor model, n = 10,000": (from_factors(10_000), "high"),
+    "factor model, noise 0.3, n = 1000": (from_factors(1000, noise=0.3), "high"),
+    "factor model, noise 0.3, n = 10,000": (from_factors(10_000, noise=0.3), "high"),
     "rank 1, n = 1000": (from_factors(1000, rank=1), "high"),
     "rank 5, n = 1000": (from_factors(1000, rank=5), "high"),
     "AR(0.7) factors, n = 1000": (from_factors(1000, kind="ar"), "high"),

@@ -14,7 +14,8 @@ import pandas as pd
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
-SHOWN = ["factor model, n = 100", "factor model, n = 1000", "factor model, n = 10,000", "paper, n = 1000, T0 = 10",
+SHOWN = ["factor model, n = 100", "factor model, n = 1000", "factor model, n = 10,000", "factor model, noise 0.3, n = 1000",
+         "factor model, noise 0.3, n = 10,000", "paper, n = 1000, T0 = 10",
          "wages (531 people)", "wages, less log 12 (531 people)", "hours (531 people)",
          "hours, less log 2000 (531 people)", "cigarettes (45 states)"]  # fmt: skip
 
