@@ -89,7 +89,7 @@ def replicates(denoised: Denoised, n: int, noise_scale: float, kernel: Kernel) -
     return estimates
 
 
-def plain(gram: Array, noise_scale: float, kernel: Kernel, *, ridge: float) -> Denoised:
+def plain(gram: Array, kernel: Kernel, *, ridge: float) -> Denoised:
     """Return the noisy moments with negative eigenvalues set to zero and ``ridge`` added to the diagonal."""
     root = kernel.root(len(gram))
     lam, V = _above(gram, 0.0)

@@ -32,22 +32,9 @@ def estimate(
     rank: int | None = None,
     threshold: float | None = None,
 ) -> PrivateResult | UnprovenResult:
-    """Return the counterfactual of a target, with intervals, from a release.
+    """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
 
-    Parameters
-    ----------
-    release : Release
-    target : Series or array
-        The treated unit over the release's periods (a Series is matched by period). Complete before the
-        intervention; what is missing after it has no gap.
-    treatment_time
-        The first treated period.
-    level : float
-        The level of the intervals in the summary and the plots.
-    lambda_, rank, threshold : optional
-        Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors of
-        whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with singular
-        values above ``threshold``.
+    ``lambda_`` is on the scale of the release, where every donor has whitened length one.
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
@@ -67,7 +54,7 @@ def _moments(
         smallest = 1e-9 * release.n
         if ridge < smallest:
             raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
-        return denoise.plain(*arguments, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
+        return denoise.plain(release.gram, release.kernel, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
     if rank is not None:
         return denoise.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
     if threshold is not None:

@@ -165,7 +165,9 @@ class Release:
         level : float
             The level of the intervals in the summary and the plots.
         lambda_, rank, threshold : optional
-            Plain ridge or robust synthetic control on the noisy matrix instead of the default estimator.
+            Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
+            of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
+            singular values above ``threshold``.
 
         Returns
         -------
