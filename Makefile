@@ -27,10 +27,12 @@ format: $(VENV)/.ready-dev
 bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
 	$(BIN)/python benchmarks/quote.py
 
 clean:
-	rm -rf $(VENV) demo-output
+	rm -rf $(VENV) demo-output reproduction
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import truncnorm
+
+from dpsc.paper.data import printed
 
 Array = NDArray[np.floating[Any]]
 
@@ -26,14 +27,9 @@ class Problem:
 
 def paper(n: int, T0: int, h: int, rng: np.random.Generator) -> Problem:
     """Return the paper's printed generator: lines of random slope in [3, 5], noise of variance 0.1 in [-1, 1]."""
-    T = T0 + h
-    slopes = 4 + truncnorm.rvs(-1, 1, size=n + 1, random_state=rng)
-    sigma = np.sqrt(0.1)
-    noise = truncnorm.rvs(-1 / sigma, 1 / sigma, scale=sigma, size=(n + 1, T), random_state=rng)
-    signal = np.outer(slopes, np.arange(1, T + 1))
-    paths = signal + noise
-    limit = 5.0 * T + 1
-    return Problem(paths[1:], paths[0], T0, (-limit, limit), signal[0, T0:])
+    data = printed(n, T0, h, rng)
+    limit = 5.0 * (T0 + h) + 1
+    return Problem(data.donors * limit, data.target * limit, T0, (-limit, limit), data.truth * limit)
 
 
 def factors(kind: str, rank: int, T: int, rng: np.random.Generator) -> Array:

@@ -68,13 +68,15 @@ QUOTES = {
     "gram short": gram_short,
     "two step short": two_step_short,
     "smoothness": smoothness,
+    "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 
 def main() -> None:
-    for path in (ROOT / "README.md", ROOT / "docs" / "gram-release.md"):
+    for path in (ROOT / "README.md", ROOT / "docs" / "gram-release.md", ROOT / "docs" / "reproduction.md"):
         text = path.read_text(encoding="utf-8")
 
         def fill(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import nnls
 
 from dpsc.bounds import Array
@@ -121,9 +121,8 @@ def _bulk(kernel: Kernel, T: int) -> tuple[Array, Array, Array, Array]:
 
 def _above(matrix: Array, limit: float) -> tuple[Array, Array]:
     """Return the eigenvalues above a limit, in increasing order, and their vectors."""
-    values, vectors = np.linalg.eigh(matrix)
-    keep = values > limit
-    return values[keep], vectors[:, keep]
+    values, vectors = eigh(matrix, subset_by_value=(limit, np.inf), check_finite=False)
+    return np.asarray(values), np.asarray(vectors)
 
 
 def _whitened(matrix: Array, root: Array) -> Array:

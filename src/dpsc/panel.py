@@ -242,7 +242,7 @@ class Panel:
         return int(self.donors.shape[0])
 
     @property
-    def T(self) -> int:  # noqa: N802
+    def T(self) -> int:
         """The number of periods."""
         return int(self.donors.shape[1])
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,16 @@ def path(result: Any) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     _label_periods(bottom, result.target.index)
     return figure
+
+
+def as_bytes(figure: Figure, format: Literal["png", "svg"]) -> bytes:
+    """Return a figure as the content of a file, the same every time: no date in it, no random names."""
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "dpsc"}):
+        figure.savefig(buffer, format=format, dpi=160, metadata={"Date": None} if format == "svg" else None)
+    return buffer.getvalue()
 
 
 def _fill(axes: Axes, times: Any, lower: Any, upper: Any, colour: str, shade: float, label: str = "") -> None:

@@ -65,7 +65,7 @@ class Release:
         return f"<Release: {self.n} donors × {self.T} periods, {promise}>"
 
     @property
-    def T(self) -> int:  # noqa: N802
+    def T(self) -> int:
         """The number of periods."""
         return len(self.times)
 

@@ -6,8 +6,6 @@ import datetime
 import hashlib
 import json
 import math
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsc import files
 from dpsc.accounting import Loss
 from dpsc.errors import DpscError, ReleaseError
 from dpsc.guarantee import Guarantee
@@ -26,19 +25,8 @@ FORMAT, VERSION = "dpsc-release", 1
 
 def save(release: Release, path: Path) -> None:
     """Write to a temporary file beside ``path`` and move it there."""
-    text = dumps(release)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        files.write(path, dumps(release))
     except OSError as problem:
         raise ReleaseError(f"cannot write {path}: {problem.strerror or problem}.") from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +28,41 @@ def main(
 
         typer.echo(f"dpsc {installed('dpsc')}")
         raise typer.Exit
+
+
+@contextmanager
+def _errors(command: str) -> Iterator[None]:
+    """Turn what went wrong into one line on stderr and an exit code: 2 for a mistake, 130 for an interruption."""
+    from dpsc.errors import DpscError
+
+    try:
+        yield
+    except DpscError as problem:
+        typer.echo(f"dpsc {command}: {problem}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        typer.echo(f"dpsc {command}: {where}{problem.strerror or problem}.", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo(f"dpsc {command}: interrupted.", err=True)
+        raise typer.Exit(130) from None
+
+
+@app.command()
+def reproduce(
+    figure: Annotated[list[str] | None, typer.Option(help="A figure to draw; may be repeated. All by default.")] = None,
+    recipe: Annotated[list[str] | None, typer.Option(help="published, printed or ours; may be repeated.")] = None,
+    runs: Annotated[int, typer.Option(min=2, help="Runs a point.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[Path, typer.Option(help="The folder for figures, tables and the report.")] = Path("reproduction"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+) -> None:
+    """Run the paper's experiments again, under three recipes for the noise."""
+    from dpsc.cli.reproduce import run
+
+    with _errors("reproduce"):
+        run(figure or [], recipe or [], runs, seed, out, resume)
 
 
 @app.command()

@@ -1,0 +1,91 @@
+"""Our three algorithms on the paper's data, many runs at once.
+
+Each algorithm is run once for its noise scales; the many runs then draw noise of those laws in floating point, from a
+seed. That shows the size of the errors, and is private no more than any other simulation. Tests compare the
+errors with those of the algorithms themselves.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, sensitivity
+from dpsc.algorithms.budget import divide, single
+from dpsc.algorithms.gram import GRID_BITS
+from dpsc.bounds import Array
+from dpsc.denoise import denoise
+from dpsc.engines import memory
+from dpsc.mechanisms.additive import Budget, noise_scale
+from dpsc.paper.ball import minimise_over_ball, onto_balls
+from dpsc.paper.data import Dataset
+from dpsc.paper.points import Point
+from dpsc.synthetic import ridge_weights
+from dpsc.uncertainty import forecast_weights
+
+
+def simulate(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
+    """Return the RMSE of every run."""
+    simulator = {"out": output, "obj": objective, "gram": gram}[point.method]
+    return data.rmse(simulator(data, point, runs, rng))
+
+
+def panel_of(data: Dataset) -> Panel:
+    """Return the data as a panel with the bounds that the paper's theorems assume."""
+    return Panel.from_arrays(data.donors, data.target, treatment_time=data.T0, bounds=(-1, 1))
+
+
+def output(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
+    """Simulate :class:`dpsc.OutputPerturbation`: noisy weights onto the l1 ball, then a noisy answer."""
+    algorithm = OutputPerturbation(
+        epsilon=point.epsilon, delta=point.delta, split=_split(point), lambda_=point.lambda_, seed=0
+    )
+    scale = algorithm.fit(panel_of(data)).parameters["weight_scale"]
+    f = ridge_weights(data.X, data.y, point.lambda_) + scale * _noise(point, (runs, point.n), rng)
+    _, for_answer = divide(point.epsilon, point.delta, _split(point), "exact")
+    return _project(data, onto_balls(f), point, for_answer, rng)
+
+
+def objective(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
+    """Simulate :class:`dpsc.ObjectivePerturbation`: minimisers of noisy objectives over the l1 ball, a noisy answer."""
+    algorithm = ObjectivePerturbation(
+        epsilon=point.epsilon, delta=point.delta, split=_split(point), lambda_=point.lambda_, seed=0
+    )
+    used = algorithm.fit(panel_of(data)).parameters
+    b = used["beta"] * _noise(point, (runs, point.n), rng)
+    f = minimise_over_ball(data.X, data.y, used["nu"], b)
+    f += used["solver_scale"] * _noise(point, f.shape, rng)
+    for_answer = single((1 - _split(point)) * point.epsilon, (1 - _split(point)) * point.delta, "exact")
+    return _project(data, onto_balls(f), point, for_answer, rng)
+
+
+def gram(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
+    """Simulate :class:`dpsc.GramRelease` and the default estimate from it."""
+    release = GramRelease(epsilon=point.epsilon, delta=point.delta, seed=0).release(panel_of(data))
+    total = memory.gram(data.donors, release.kernel, None, GRID_BITS) / 4.0**GRID_BITS
+    T = len(total)
+    paths = np.empty((runs, T - data.T0))
+    for run in range(runs):
+        above = np.triu(rng.standard_normal((T, T)), 1) * (release.noise_scale / math.sqrt(2))
+        noisy = total + above + above.T + np.diag(release.noise_scale * rng.standard_normal(T))
+        moments = denoise(noisy, release.n, release.noise_scale, release.kernel).moments
+        paths[run] = forecast_weights(moments, data.T0) @ data.y
+    return paths
+
+
+def _split(point: Point) -> float:
+    return point.epsilon1 / point.epsilon
+
+
+def _noise(point: Point, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Draw independent noise of scale one: Laplace for delta = 0, Gaussian otherwise."""
+    return rng.laplace(size=shape) if point.delta == 0 else rng.standard_normal(shape)
+
+
+def _project(data: Dataset, f: Array, point: Point, budget: Budget, rng: np.random.Generator) -> Array:
+    """Answer with released weights; the scale of the noise is proportional to the largest of them."""
+    h = data.Z.shape[1]
+    scale = noise_scale(sensitivity.answer(1.0, np.full(h, 2.0)), budget)
+    largest = np.abs(f).max(axis=1, keepdims=True)
+    return np.asarray(f @ data.Z + scale * largest * _noise(point, (len(f), h), rng))

@@ -1,0 +1,145 @@
+"""Running the points of the figures: in batches, on all cores, each finished point kept on disk at once."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+from dpsc.blas import one_thread
+from dpsc.errors import DpscError
+from dpsc.paper import data as generated
+from dpsc.paper.data import Dataset
+from dpsc.paper.points import DATA, Outcome, Point, generator_for
+
+Outcomes = dict[Point, Outcome]
+
+
+@lru_cache(maxsize=16)
+def dataset(generator: generated.Generator, n: int, T0: int, seed: int) -> Dataset:
+    """Return the one data set of a size that all points of a seed share, as in the paper."""
+    return generated.generate(generator, n, T0, generator_for(seed, "data", generator, n, T0))
+
+
+def run_batch(batch: Sequence[Point], runs: int, seed: int) -> list[Outcome]:
+    """Run points that share a recipe and a size. What a point gives does not depend on its company."""
+    first = batch[0]
+    data = dataset(DATA[first.recipe], first.n, first.T0, seed)
+    rngs = [generator_for(seed, point.key) for point in batch]
+    with one_thread():
+        if first.recipe == "ours":
+            from dpsc.paper import ours
+
+            errors = [ours.simulate(data, point, runs, rng) for point, rng in zip(batch, rngs, strict=True)]
+        else:
+            from dpsc.paper import two_step
+
+            errors = list(two_step.simulate(data, batch, runs, rngs))
+    return [Outcome.of(error) for error in errors]
+
+
+def batches(points: Iterable[Point]) -> list[list[Point]]:
+    """Group points that run together, the slowest groups first."""
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for point in points:
+        alone = point if point.recipe == "ours" else None
+        groups.setdefault((point.recipe, point.n, point.T0, alone), []).append(point)
+    return sorted(groups.values(), key=lambda batch: (batch[0].method != "gram", -batch[0].n * batch[0].T0))
+
+
+def run(
+    points: Sequence[Point],
+    runs: int,
+    seed: int,
+    store: Store,
+    *,
+    workers: int | None = None,
+    on_progress: Callable[[int], None] = lambda count: None,
+) -> Outcomes:
+    """Return the outcome of every point, from the store if it is there; ``on_progress`` is told how many are new."""
+    missing = [point for point in dict.fromkeys(points) if point not in store.outcomes]
+    on_progress(len(set(points)) - len(missing))
+    work = batches(missing)
+    for batch, outcomes in _results(work, runs, seed, workers or len(os.sched_getaffinity(0))):
+        store.add(batch, outcomes)
+        on_progress(len(batch))
+    return {point: store.outcomes[point] for point in points}
+
+
+def _results(
+    work: list[list[Point]], runs: int, seed: int, workers: int
+) -> Iterator[tuple[list[Point], list[Outcome]]]:
+    """Yield batches as they finish."""
+    if workers == 1 or not any(batch[0].method == "gram" for batch in work):  # not worth starting processes
+        for batch in work:
+            yield batch, run_batch(batch, runs, seed)
+        return
+    with _pool(workers) as pool:
+        futures = {pool.submit(run_batch, batch, runs, seed): batch for batch in work}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Open a pool of processes that does not outlive an interruption."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class Store:
+    """Finished points in a file, one JSON line each, so that an interrupted run can go on where it stopped."""
+
+    def __init__(self, path: Path, runs: int, seed: int, *, resume: bool) -> None:
+        self.path = path
+        self.outcomes: Outcomes = {}
+        self._header = json.dumps({"dpsc reproduce": 1, "runs": runs, "seed": seed})
+        if resume and path.exists():
+            self._read()
+        else:
+            path.write_text(self._header + "\n", encoding="utf-8")
+
+    def add(self, batch: Sequence[Point], outcomes: Sequence[Outcome]) -> None:
+        """Keep finished points."""
+        with self.path.open("a", encoding="utf-8") as file:
+            for point, outcome in zip(batch, outcomes, strict=True):
+                file.write(json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) + "\n")
+                self.outcomes[point] = outcome
+
+    def _read(self) -> None:
+        """Read what was finished; a last line cut short by an interruption is dropped."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        if not lines or lines[0] != self._header:
+            raise DpscError(
+                f"{self.path} was made with another seed or number of runs: give the same --seed and --runs to "
+                "resume it, or leave --resume out to start over."
+            )
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+                self.outcomes[Point(**entry["point"])] = Outcome(**entry["outcome"])
+            except (ValueError, KeyError, TypeError):
+                continue
+        kept = [
+            json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) for point, outcome in self.outcomes.items()
+        ]
+        self.path.write_text("\n".join([self._header, *kept]) + "\n", encoding="utf-8")
