@@ -23,6 +23,8 @@ from dpsc.bounds import Array
 from dpsc.paper.data import Dataset
 from dpsc.paper.points import Point
 
+_AT_ONCE = 1000  # runs, which keeps memory flat however many there are
+
 
 @dataclass(frozen=True, eq=False)
 class Basis:
@@ -134,7 +136,11 @@ def simulate(data: Dataset, points: Sequence[Point], runs: int, rngs: Sequence[n
     """Return the RMSE of every run, points × runs."""
     basis = basis_of(data)
     noises = [noise_of(point, basis) for point in points]
-    return data.rmse(answers(basis, noises, draw(noises, basis.Z.shape[1], runs, rngs)))
+    errors = []
+    for start in range(0, runs, _AT_ONCE):
+        draws = draw(noises, basis.Z.shape[1], min(_AT_ONCE, runs - start), rngs)
+        errors.append(data.rmse(answers(basis, noises, draws)))
+    return np.concatenate(errors, axis=1)
 
 
 def _norm(vectors: Array) -> Array:
