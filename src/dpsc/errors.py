@@ -13,6 +13,10 @@ class PanelError(DpscError):
     """The data do not form a panel that dpsc can use."""
 
 
+class TableError(PanelError):
+    """A file that cannot be read as a table, or a column of it."""
+
+
 class ParameterError(DpscError):
     """A parameter has a value that makes no sense or that the guarantee does not allow."""
 

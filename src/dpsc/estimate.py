@@ -147,6 +147,8 @@ def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Seri
                 f"target does not fit the release: {where}; it runs from {release.times[0]} to {release.times[-1]}."
             )
         series = given.reindex(release.times)
+        if isinstance(target.index.name, str):
+            series.index = series.index.rename(target.index.name)
     else:
         values = to_floats(target, "target")
         if values.shape != (release.T,):
@@ -168,8 +170,8 @@ def _require_same_kind(given: pd.Index[Any], times: pd.Index[Any]) -> None:
     numbers = {"integer", "floating", "mixed-integer-float"}
     if kinds[0] != kinds[1] and not set(kinds) <= numbers:
         raise ReleaseError(
-            f"the target's periods are of kind {kinds[0]} ({given[0]!r}), the release's of kind {kinds[1]} "
-            f"({times[0]!r}); convert them, for example with pd.to_datetime."
+            f"the target's periods are of kind {kinds[0]} ({given[0]}), the release's of kind {kinds[1]} ({times[0]}); "
+            "convert them to the same kind."
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,7 @@ def plan(
     target: Any | None = None,
     runs: int = 40,
     seed: int = 0,
+    on_progress: Callable[[], None] | None = None,
 ) -> Plan:
     """Return the errors to expect from ``GramRelease(epsilon, delta, smoothness)``.
 
@@ -96,6 +97,8 @@ def plan(
         reshuffled in blocks; without it they are random walks.
     runs, seed : int
         Of the simulation.
+    on_progress : callable, optional
+        Called after each simulated panel.
 
     Examples
     --------
@@ -119,15 +122,18 @@ def plan(
     errors: dict[tuple[int, float], list[tuple[float, float, float]]] = {}
     with one_thread():
         for size, run in itertools.product(sizes, range(runs)):
-            rng = np.random.default_rng([checks.whole_number("seed", seed, at_least=0), run, size])
+            rng = np.random.default_rng([checks.whole_number("seed", seed, at_least=0), run])  # one target for all n
             gram, raw, y, truth = _simulate(size, T0, h, rank, signal_to_noise, history, kernel, rng)
             unit = math.sqrt(float(np.mean(y**2))) if history is None else 1.0
             plain = min(_rmse(_ridge(raw, y, T0, mu), truth) for mu in _RIDGES * float(np.trace(raw)))
             last = _rmse(np.full(h, y[-1]), truth)
+            noise = _noise(T0 + h, rng)
             for e, scale in scales.items():
-                D = denoise(gram + _noise(T0 + h, scale, rng), size, scale, kernel).moments
+                D = denoise(gram + scale * noise, size, scale, kernel).moments
                 error = _rmse(forecast_weights(D, T0) @ y, truth)
                 errors.setdefault((size, e), []).append((error / unit, plain / unit, last / unit))
+            if on_progress is not None:
+                on_progress()
     rows = [(size, e, *np.median(values, axis=0)) for (size, e), values in errors.items()]
     return Plan(pd.DataFrame(rows, columns=["n", "epsilon", "error", "without_privacy", "last_value"]))
 
@@ -146,11 +152,16 @@ def _simulate(
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Return the Gram matrix of whitened unit rows, that of the raw rows, the target before, and the truth after T0."""
     T, m = T0 + h, min(n, _SIMULATED_DONORS)
-    common = rng.uniform(-1, 1, (m + 1, rank)) @ _factors(rank, T, history, rng)
+    factors = _factors(rank, T, history, rng)
+    mine, own = (
+        rng.uniform(-1, 1, (1, rank)),
+        rng.normal(size=(1, T)),
+    )  # the target first, so that it is the same for all n
+    common = np.vstack([mine, rng.uniform(-1, 1, (m, rank))]) @ factors
     if history is not None:
         common *= np.sqrt(np.mean(history**2) / np.mean(common[0, :T0] ** 2 + 1e-300))
     alone = np.sqrt(np.mean(common**2)) / signal_to_noise
-    paths = common + alone * rng.normal(size=common.shape)
+    paths = common + alone * np.vstack([own, rng.normal(size=(m, T))])
     columns = np.ascontiguousarray(paths[1:].T)
     kernel.whiten_in_place(columns)
     columns /= np.linalg.norm(columns, axis=0)
@@ -177,9 +188,10 @@ def _ridge(raw: Array, y: Array, T0: int, mu: float) -> Array:
     return np.asarray(raw[T0:, :T0] @ np.linalg.solve(raw[:T0, :T0] + mu * np.eye(T0), y))
 
 
-def _noise(T: int, scale: float, rng: np.random.Generator) -> Array:
-    upper = np.triu(rng.normal(size=(T, T)), 1) * scale / math.sqrt(2)
-    return np.asarray(upper + upper.T + np.diag(rng.normal(size=T) * scale))
+def _noise(T: int, rng: np.random.Generator) -> Array:
+    """Draw the noise of a release, of scale one on the diagonal."""
+    upper = np.triu(rng.normal(size=(T, T)), 1) / math.sqrt(2)
+    return np.asarray(upper + upper.T + np.diag(rng.normal(size=T)))
 
 
 def _rmse(forecast: Array, truth: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import textwrap
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,42 +18,106 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart with any colour vision, and in grey by lightness.
 BLACK, ORANGE, BLUE, GREY = "#000000", "#D55E00", "#0072B2", "#999999"
+GREEN, PURPLE, SKY = "#009E73", "#CC79A7", "#56B4E9"
 
 
-def path(result: Any) -> Figure:
+def overview(result: Any) -> Figure:
     """Draw observed and counterfactual over time, and the gap between them below, with intervals if there are any."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5.6), layout="constrained")
+    figure = _figure(5.6)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-    times = _axis_values(result.target.index)
-    post = times[result.T0 :]
-
-    top.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
-    fitted = getattr(result, "fitted", None)
-    if fitted is not None:
-        label = "fit" if isinstance(result, NonPrivateResult) else "one period ahead"
-        top.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label=label)
-    top.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
-    for band, shade, label in _bands(result):
-        _fill(top, post, band["lower"], band["upper"], ORANGE, shade, label)
-        _fill(bottom, post, result.observed - band["upper"], result.observed - band["lower"], BLUE, shade)
-    top.set_ylabel(str(result.target.name), parse_math=False)
-    top.legend(frameon=False, loc="best", fontsize=9)
+    _draw_path(top, result)
+    _draw_gaps(bottom, result)
+    top.set_xlabel("")
     top.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
     for note in getattr(result, "notes", ()):
         figure.supxlabel(textwrap.fill(f"Note: {note}.", 110), fontsize=8, color="#555555", x=0.02, ha="left")
-
-    bottom.axhline(0, color=GREY, lw=1)
-    bottom.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=3)
-    bottom.set_ylabel("gap")
-    bottom.set_xlabel(str(result.target.index.name or "time"), parse_math=False)
-
-    for axes in (top, bottom):
-        axes.axvline(_between(times, result.T0), color=GREY, lw=1, ls=":")
-        axes.spines[["top", "right"]].set_visible(False)
-    _label_periods(bottom, result.target.index)
     return figure
+
+
+def path(result: Any) -> Figure:
+    """Draw observed and counterfactual over time."""
+    figure = _figure(4.2)
+    axes = figure.subplots()
+    _draw_path(axes, result)
+    axes.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
+    return figure
+
+
+def gaps(result: Any) -> Figure:
+    """Draw the gap between observed and counterfactual, with a line at zero."""
+    figure = _figure(3.4)
+    axes = figure.subplots()
+    _draw_gaps(axes, result, named=True)
+    axes.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def plan_curves(table: pd.DataFrame, unit: str) -> Figure:
+    """Draw the expected error over epsilon, a curve for each number of donors, with what no privacy would give."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    figure = _figure(4.6)
+    axes = figure.subplots()
+    styles = zip((BLUE, ORANGE, GREEN, PURPLE, SKY, BLACK), "osD^vP", strict=True)
+    for (n, rows), (colour, marker) in zip(table.groupby("n"), itertools.cycle(styles), strict=False):
+        rows = rows.sort_values("epsilon")
+        axes.plot(rows["epsilon"], rows["error"], color=colour, marker=marker, ms=5, lw=1.8, label=f"{n:,} donors")
+        axes.plot(rows["epsilon"], rows["without_privacy"], color=colour, lw=1.1, ls=":")
+    axes.axhline(float(table["last_value"].median()), color=GREY, lw=1.2, ls="--", label="last value, no donors")
+    axes.plot([], [], color=BLACK, lw=1.1, ls=":", label="the same without privacy")
+    axes.set(xscale="log", yscale="log", xlabel="privacy budget ε (smaller protects more)")
+    axes.set_ylabel(f"expected error, {unit}", parse_math=False)
+    axes.xaxis.set_major_locator(FixedLocator(sorted(table["epsilon"].unique())))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_locator(NullLocator())
+    axes.grid(axis="y", color="#e6e6e6", lw=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _figure(height: float) -> Figure:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(7.2, height), layout="constrained")
+
+
+def _draw_path(axes: Axes, result: Any) -> None:
+    times = _axis_values(result.target.index)
+    post = times[result.T0 :]
+    axes.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
+    fitted = getattr(result, "fitted", None)
+    if fitted is not None:
+        label = "fit" if isinstance(result, NonPrivateResult) else "one period ahead"
+        axes.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label=label)
+    axes.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
+    for band, shade, label in _bands(result):
+        _fill(axes, post, band["lower"], band["upper"], ORANGE, shade, label)
+    axes.set_ylabel(str(result.target.name), parse_math=False)
+    axes.legend(frameon=False, loc="best", fontsize=9)
+    _finish(axes, result)
+
+
+def _draw_gaps(axes: Axes, result: Any, named: bool = False) -> None:
+    post = _axis_values(result.target.index)[result.T0 :]
+    axes.axhline(0, color=GREY, lw=1)
+    for band, shade, label in _bands(result):
+        lower, upper = result.observed - band["upper"], result.observed - band["lower"]
+        _fill(axes, post, lower, upper, BLUE, shade, label if named else "")
+    axes.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=4 if named else 3, label="gap")
+    axes.set_ylabel(f"gap in {result.target.name}" if named else "gap", parse_math=False)
+    _finish(axes, result)
+
+
+def _finish(axes: Axes, result: Any) -> None:
+    axes.axvline(_between(_axis_values(result.target.index), result.T0), color=GREY, lw=1, ls=":")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel(str(result.target.index.name or "time"), parse_math=False)
+    _label_periods(axes, result.target.index)
 
 
 def as_bytes(figure: Figure, format: Literal["png", "svg"]) -> bytes:

@@ -79,7 +79,7 @@ class _Result:
         """
         from dpsc import plot
 
-        return plot.path(self)
+        return plot.overview(self)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""

@@ -1,46 +1,65 @@
 from __future__ import annotations
 
-import subprocess
-import sys
+import json
+import math
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from dpsc import Release
+from tests.cli.conftest import dpsc
 
 pytestmark = pytest.mark.end_to_end
 
 
-def dpsc(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "dpsc", *arguments], capture_output=True, text=True, timeout=120)
-
-
-def test_the_demo_runs_and_names_the_files_it_made(tmp_path: Path) -> None:
-    done = dpsc("demo", "--out", str(tmp_path / "demo"))
+def test_the_demo_tells_the_story_and_names_files_that_are_there(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    done = dpsc("demo", "--out", out)
     assert done.returncode == 0, done.stderr
-    for name in ("non-private.png", "gram-release.png", "counterfactuals.csv", "donors.dpsc.json"):
-        assert (tmp_path / "demo" / name).stat().st_size > 0
-        assert name in done.stdout
-    table = pd.read_csv(tmp_path / "demo" / "counterfactuals.csv")
-    effects = table.groupby("method")["gap"].mean()
-    assert effects["non-private"] == pytest.approx(0.2, abs=0.02)
-    assert effects["gram-release"] == pytest.approx(0.2, abs=0.15)
-    assert abs(effects["dpsc-out-as-printed"]) > 1000
-    assert Release.load(tmp_path / "demo" / "donors.dpsc.json").guarantee is not None
+    assert done.stderr == ""
+    named = re.findall(rf"^  ({re.escape(str(out))}\S+)$", done.stdout, flags=re.MULTILINE)
+    assert len(named) == 4
+    assert all(Path(name).stat().st_size > 0 for name in named)
+    for word in (
+        "custodian",
+        "analyst",
+        "private",
+        "spends nothing more",
+        "epsilon 1",
+        "$ dpsc plan",
+        "$ dpsc release",
+    ):
+        assert word in done.stdout
+
+    donors = pd.read_csv(out / "custodian" / "donors.csv")
+    assert donors["man"].nunique() == 515
+    release = Release.load(out / "analyst" / "donors.dpsc.json")
+    assert release.guarantee is not None
+    assert (release.guarantee.epsilon, release.guarantee.delta, release.n) == (1.0, 1e-6, 515)
+    result = json.loads((out / "analyst" / "answer" / "result.json").read_text("utf-8"))
+    assert result["average_effect"] == pytest.approx(math.log(1.5), abs=0.35)
+    low, high = result["average_effect_interval"]
+    assert low < math.log(1.5) < high
+    assert not list(tmp_path.glob(".*"))
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_demo_does_not_replace_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    done = dpsc("demo", "--out", str(tmp_path / "file"))
-    assert done.returncode == 2
-    assert "file" in done.stderr
-    assert "Traceback" not in done.stderr
+    for out in (tmp_path / "file", tmp_path):
+        done = dpsc("demo", "--out", out)
+        assert done.returncode == 2
+        assert str(out) in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_the_version_is_printed() -> None:
     assert dpsc("--version").stdout.startswith("dpsc 0.")
 
 
-def test_help_lists_the_commands() -> None:
-    assert "demo" in dpsc("--help").stdout
+def test_help_lists_the_commands_and_every_command_has_help() -> None:
+    listed = dpsc("--help").stdout
+    for command in ("demo", "plan", "release", "inspect", "estimate", "fit", "reproduce"):
+        assert command in listed
+        assert "Usage: dpsc " + command in dpsc(command, "--help").stdout

@@ -2,78 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dpsc.cli.demo import demo
+from dpsc.cli.estimate import estimate
+from dpsc.cli.fit import fit
+from dpsc.cli.inspect import inspect
+from dpsc.cli.plan import plan
+from dpsc.cli.release import release
+from dpsc.cli.reproduce import reproduce
+
 app = typer.Typer(
     name="dpsc",
-    help="Differentially private synthetic control.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+for command in (demo, plan, release, inspect, estimate, fit, reproduce):
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
-    """Differentially private synthetic control."""
+    """Differentially private synthetic control: what would have happened otherwise, without leaking the donors."""
     if version:
-        from importlib.metadata import version as installed
+        from dpsc import __version__
 
-        typer.echo(f"dpsc {installed('dpsc')}")
+        typer.echo(f"dpsc {__version__}")
         raise typer.Exit
-
-
-@contextmanager
-def _errors(command: str) -> Iterator[None]:
-    """Turn what went wrong into one line on stderr and an exit code: 2 for a mistake, 130 for an interruption."""
-    from dpsc.errors import DpscError
-
-    try:
-        yield
-    except DpscError as problem:
-        typer.echo(f"dpsc {command}: {problem}", err=True)
-        raise typer.Exit(2) from None
-    except OSError as problem:
-        where = f"{problem.filename}: " if problem.filename else ""
-        typer.echo(f"dpsc {command}: {where}{problem.strerror or problem}.", err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo(f"dpsc {command}: interrupted.", err=True)
-        raise typer.Exit(130) from None
-
-
-@app.command()
-def reproduce(
-    figure: Annotated[list[str] | None, typer.Option(help="A figure to draw; may be repeated. All by default.")] = None,
-    recipe: Annotated[list[str] | None, typer.Option(help="published, printed or ours; may be repeated.")] = None,
-    runs: Annotated[int, typer.Option(min=2, help="Runs a point.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option(help="The folder for figures, tables and the report.")] = Path("reproduction"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
-) -> None:
-    """Run the paper's experiments again, under three recipes for the noise."""
-    from dpsc.cli.reproduce import run
-
-    with _errors("reproduce"):
-        run(figure or [], recipe or [], runs, seed, out, resume)
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the figures and the table.")] = Path("demo-output"),
-) -> None:
-    """Show the whole story on a generated panel."""
-    from dpsc.cli.demo import run
-
-    try:
-        run(out)
-    except OSError as problem:
-        typer.echo(f"dpsc demo: cannot write to {out}: {problem.strerror or problem}. Choose another --out.", err=True)
-        raise typer.Exit(2) from None

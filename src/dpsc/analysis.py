@@ -1,0 +1,126 @@
+"""One analysis from a file to an answer: everything that determines it, all of it public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from dpsc import tabular
+from dpsc.errors import ParameterError
+from dpsc.panel import Panel
+from dpsc.release import Release
+from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
+from dpsc.tabular import Layout
+
+Method = Literal["gram", "output", "objective", "nonprivate"]
+METHODS: tuple[Method, ...] = ("gram", "output", "objective", "nonprivate")
+LARGEST_EPSILON = 20.0
+_NEEDS_BOUNDS = ("output", "objective")
+_CHOICES = {"missing": ("error", "interpolate", "midpoint"), "smoothness": ("high", "mild", "none")}
+_ONLY_FOR = {
+    "epsilon": ("gram", "output", "objective"), "delta": ("gram", "output", "objective"),
+    "smoothness": ("gram",), "reference": ("gram",), "split": ("output", "objective"),
+    "lambda": ("output", "objective", "nonprivate"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """What ``dpsc fit`` does; the fields are its options."""
+
+    data: str
+    unit: str
+    treated_unit: str
+    treatment_time: str
+    method: Method = "gram"
+    wide: bool = False
+    time: str | None = None
+    outcome: str | None = None
+    time_format: str | None = None
+    units: str | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    bounds: tuple[float, float] | None = None
+    missing: Literal["error", "interpolate", "midpoint"] = "error"
+    smoothness: Literal["high", "mild", "none"] | None = None
+    reference: str | None = None
+    split: float | None = None
+    lambda_: float | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ParameterError(f"--method {self.method!r} is not one of {', '.join(METHODS)}.")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in (None, *allowed):
+                raise ParameterError(f"--{name} {getattr(self, name)!r} is not one of {', '.join(allowed)}.")
+        for name, methods in _ONLY_FOR.items():
+            if getattr(self, "lambda_" if name == "lambda" else name) is not None and self.method not in methods:
+                raise ParameterError(f"--{name} belongs to --method {' or '.join(methods)}, not to {self.method}.")
+        if self.method in _NEEDS_BOUNDS and self.bounds is None:
+            raise ParameterError(
+                f"--method {self.method} needs --bounds LO HI, public bounds of the outcome: its noise is calibrated "
+                "to them. Take them from what is known of such outcomes, never from the data; --method gram needs none."
+            )
+        if self.method != "nonprivate" and self.epsilon is None:
+            raise ParameterError(f"--method {self.method} needs --epsilon, the privacy budget; start with --epsilon 1.")
+        if self.method == "gram" and self.delta is None:
+            raise ParameterError("--method gram needs --delta, well below one over the number of donors: --delta 1e-6.")
+
+    @property
+    def layout(self) -> Layout:
+        """How the table holds the panel."""
+        return Layout(self.unit, self.time, self.outcome, self.wide, self.time_format)
+
+    def panel(self) -> Panel:
+        """Read the data."""
+        path = Path(self.data)
+        table = tabular.panel_frame(path, self.layout)
+        labels = table.index if self.wide else pd.Index(table[self.unit].drop_duplicates().array, tupleize_cols=False)
+        with tabular.naming(path):
+            treated = labels[tabular.unit_position(labels, self.treated_unit, "--treated-unit")]
+            common: dict[str, Any] = {
+                "treated_unit": treated, "treatment_time": self.treatment_time, "bounds": self.bounds,
+                "missing": self.missing,
+            }  # fmt: skip
+            if self.wide:
+                return Panel.from_wide(table, outcome=self.outcome or "outcome", **common)
+            return Panel.from_long(table, unit=self.unit, time=self.time, outcome=self.outcome, **common)
+
+    def run(self, panel: Panel) -> tuple[NonPrivateResult | PrivateResult | UnprovenResult, Release | None]:
+        """Fit; from a Gram release return also the release, which answers further questions for free."""
+        from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, SyntheticControl
+
+        given = {"split": self.split, "lambda_": self.lambda_, "delta": self.delta}
+        options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if self.method == "nonprivate":
+            return SyntheticControl(**options).fit(panel), None
+        assert self.epsilon is not None
+        if self.method == "output":
+            return replace(OutputPerturbation(epsilon=self.epsilon, **options).fit(panel), level=self.level), None
+        if self.method == "objective":
+            return replace(ObjectivePerturbation(epsilon=self.epsilon, **options).fit(panel), level=self.level), None
+        path = None if self.reference is None else Path(self.reference)
+        release = GramRelease(
+            epsilon=self.epsilon,
+            delta=float(self.delta or 0),
+            smoothness=self.smoothness or "high",
+            reference=None if path is None else tabular.series(path, None, None, self.time_format),
+        ).release(panel)
+        return release.estimate(panel.target, panel.treatment_time, level=self.level), release
+
+
+def require_reasonable(epsilon: float | None, i_know: bool) -> None:
+    """Refuse a budget that protects little, unless the caller insists."""
+    if epsilon is not None and not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
+        raise ParameterError(f"--epsilon must be a number above 0, not {epsilon!r}.")
+    if epsilon is not None and epsilon > LARGEST_EPSILON and not i_know:
+        raise ParameterError(
+            f"--epsilon {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "
+            f"about a donor change by a factor of e^{epsilon:g}. Budgets around 1 are usual. To go on all the same add "
+            "--i-know."
+        )

@@ -1,0 +1,40 @@
+"""The last step of every command that finds an answer: on the terminal, as JSON, and as files in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from dpsc import files, report
+from dpsc.cli import common, screens
+from dpsc.release import Release
+from dpsc.wording import Result
+
+
+def write(result: Result, folder: Path, *, units: str | None, release: Release | None = None) -> None:
+    """Write every file of an answer; the release, where there is one, answers further questions for free."""
+    with common.working("drawing"):
+        for name, content in report.result_files(result, command=common.this_command(), units=units).items():
+            files.write(folder / name, content)
+    if release is not None:
+        release.save(folder / "release.dpsc.json")
+
+
+def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) -> None:
+    """Print the answer, as a table or as JSON, and say where the files are."""
+    if as_json:
+        typer.echo(json.dumps(report.to_json(result, units), ensure_ascii=False, allow_nan=False))
+        return
+    screens.show_result(result, units)
+    if out is not None:
+        screens.console().print(f"\nOpen {out / 'report.html'}", soft_wrap=True)
+
+
+def hand_over(result: Result, out: Path | None, *, units: str | None, force: bool, as_json: bool) -> None:
+    """Write and show an answer that has already been found."""
+    if out is not None:
+        with common.output_folder(out, force) as folder:
+            write(result, folder, units=units)
+    show(result, out, units=units, as_json=as_json)

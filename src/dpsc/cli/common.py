@@ -1,0 +1,130 @@
+"""What the commands share: how errors end, where output goes, what is shown meanwhile. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpsc.errors import DpscError
+
+Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
+Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
+Outcome = Annotated[str | None, typer.Option(help="The column of numbers (long tables).", rich_help_panel="Columns")]
+Wide = Annotated[bool, typer.Option("--wide", help="One row a unit, one column a period.", rich_help_panel="Columns")]
+TimeFormat = Annotated[
+    str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
+]
+Bounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option(metavar="LO HI", help="Public bounds of the outcome; donors beyond them are clipped silently."),
+]
+Missing = Annotated[str, typer.Option(help="Missing donor cells: error, interpolate or midpoint (of the bounds).")]
+Smoothness = Annotated[
+    str | None, typer.Option(help="How persistent such series are: high (default), mild or none; public knowledge.")
+]
+Reference = Annotated[
+    Path | None, typer.Option(help="A table with a public path to subtract: a column of periods, a column of numbers.")
+]
+Level = Annotated[float, typer.Option(help="The level of the intervals.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print machine-readable output alone on stdout.")]
+IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20.")]
+
+
+@contextmanager
+def errors(command: str) -> Iterator[None]:
+    """Turn what went wrong into one message on stderr and exit code 2."""
+    from dpsc.tabular import in_options
+
+    try:
+        yield
+    except DpscError as problem:
+        message = in_options(str(problem))
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        message = f"{where}{problem.strerror or problem}."
+    except KeyboardInterrupt:
+        message = "interrupted; nothing was left behind."
+    else:
+        return
+    typer.echo(f"dpsc {command}: {message}", err=True)
+    raise typer.Exit(2)
+
+
+@contextmanager
+def output_folder(path: Path, force: bool) -> Iterator[Path]:
+    """Give a temporary folder to write into, and move its files to ``path`` at the end; on failure leave nothing.
+
+    Whether ``path`` may be written is found out at once, before any budget is spent.
+    """
+    if path.exists() and not path.is_dir():
+        raise DpscError(f"{path} is a file; name a folder with -o.")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise DpscError(
+            f"{path} already has files in it; choose another folder with -o, or add --force to replace them."
+        )
+    if path.is_dir():
+        _require_writable(path)
+    with _temporary_beside(path) as folder:
+        yield folder
+        path.mkdir(exist_ok=True)
+        for made in sorted(folder.iterdir()):
+            if (path / made.name).is_dir():
+                shutil.rmtree(path / made.name)
+            os.replace(made, path / made.name)
+
+
+@contextmanager
+def output_file(path: Path, force: bool) -> Iterator[Path]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    if path.is_dir():
+        raise DpscError(f"{path} is a folder; name a file with -o.")
+    if path.exists() and not force:
+        raise DpscError(f"{path} already exists; choose another name with -o, or add --force to replace it.")
+    with _temporary_beside(path) as folder:
+        yield folder / path.name
+        os.replace(folder / path.name, path)
+
+
+@contextmanager
+def _temporary_beside(path: Path) -> Iterator[Path]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    except OSError as problem:
+        raise DpscError(f"cannot write to {path.parent}: {problem.strerror}. Choose another place with -o.") from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_writable(path: Path) -> None:
+    if not os.access(path, os.W_OK):
+        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal, on stderr, that something is going on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(description):
+        yield
+
+
+def this_command() -> str:
+    """Return the command line as it could be typed again."""
+    return shlex.join(["dpsc", *sys.argv[1:]])

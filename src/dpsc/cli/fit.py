@@ -1,0 +1,110 @@
+"""``dpsc fit``: from a panel to an answer in one step, by someone who holds the donors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpsc.cli import common
+
+
+def fit(
+    panel: Annotated[Path | None, typer.Argument(help="The panel: CSV, TSV, Parquet or Feather, .gz allowed.")] = None,
+    treated_unit: Annotated[str | None, typer.Option(help="The unit that was treated.")] = None,
+    treatment_time: Annotated[str | None, typer.Option(help="The first treated period.")] = None,
+    method: Annotated[str | None, typer.Option(help="gram (default), output, objective or nonprivate.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder for figures, tables and the report.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names the units.", rich_help_panel="Columns")
+    ] = None,
+    time: common.Time = None,
+    outcome: common.Outcome = None,
+    wide: common.Wide = False,
+    time_format: common.TimeFormat = None,
+    bounds: common.Bounds = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Missing donor cells: error (default), interpolate or midpoint.")
+    ] = None,
+    smoothness: common.Smoothness = None,
+    reference: common.Reference = None,
+    split: Annotated[
+        float | None, typer.Option(help="The share of the budget for the weights (output, objective).")
+    ] = None,
+    lambda_: Annotated[
+        float | None, typer.Option("--lambda", help="The paper's ridge penalty, on data in [-1, 1].")
+    ] = None,
+    units: Annotated[str | None, typer.Option(help="The outcome's units, for the report.")] = None,
+    level: Annotated[float | None, typer.Option(help="The level of the intervals; 0.95 by default.")] = None,
+    spec: Annotated[Path | None, typer.Option(help="Read the analysis from a YAML or JSON file.")] = None,
+    write_spec: Annotated[Path | None, typer.Option(help="Write the analysis to a YAML or JSON file and stop.")] = None,
+    i_know: common.IKnow = False,
+    force: common.Force = False,
+    json: common.Json = False,
+) -> None:
+    """Fit and answer in one step, for whoever holds the donors and may see the answer."""
+    with common.errors("fit"):
+        from dpsc.analysis import require_reasonable
+        from dpsc.cli import answers
+
+        given = {
+            "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
+            "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
+            "time_format": time_format, "bounds": bounds, "missing": missing, "smoothness": smoothness,
+            "reference": reference, "split": split, "lambda_": lambda_, "units": units, "level": level,
+        }  # fmt: skip
+        analysis = _analysis({name: value for name, value in given.items() if value is not None}, spec)
+        require_reasonable(analysis.epsilon, i_know)
+        if write_spec is not None:
+            _write_spec(analysis, write_spec, force)
+            return
+        if out is None:
+            result, _ = _run(analysis)
+        else:
+            with common.output_folder(out, force) as folder:
+                result, release = _run(analysis)
+                answers.write(result, folder, units=analysis.units, release=release)
+        answers.show(result, out, units=analysis.units, as_json=json)
+
+
+def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
+    """Build the analysis from options, or from a spec with options put over it."""
+    from dataclasses import replace
+
+    from dpsc import spec_file
+    from dpsc.analysis import Analysis
+    from dpsc.errors import ParameterError
+
+    given |= {name: str(given[name]) for name in ("data", "reference") if name in given}
+    if spec is not None:
+        return replace(spec_file.load(spec), **given)
+    options = {
+        "data": "PANEL, the table,",
+        "unit": "--unit",
+        "treated_unit": "--treated-unit",
+        "treatment_time": "--treatment-time",
+    }
+    for name, option in options.items():
+        if name not in given:
+            raise ParameterError(f"{option} is needed (or a --spec file that says it).")
+    return Analysis(**given)
+
+
+def _run(analysis: Any) -> Any:
+    with common.working(f"reading {analysis.data}"):
+        panel = analysis.panel()
+    with common.working(f"fitting ({analysis.method})"):
+        return analysis.run(panel)
+
+
+def _write_spec(analysis: Any, path: Path, force: bool) -> None:
+    from dpsc import spec_file
+
+    with common.output_file(path, force) as temporary:
+        spec_file.save(analysis, temporary, relative_to=path)
+    typer.echo(f"Written to {path}; nothing was run. Review it, then: dpsc fit --spec {path} -o DIR")

@@ -1,0 +1,55 @@
+"""``dpsc release``: the custodian turns donors into one private file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpsc.cli import common
+
+
+def release(
+    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Parquet or Feather, .gz allowed.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget; 1 is usual.")],
+    delta: Annotated[float, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
+    unit: common.Unit,
+    time: common.Time = None,
+    outcome: common.Outcome = None,
+    wide: common.Wide = False,
+    time_format: common.TimeFormat = None,
+    smoothness: common.Smoothness = None,
+    reference: common.Reference = None,
+    bounds: common.Bounds = None,
+    missing: common.Missing = "error",
+    exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
+    provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
+    i_know: common.IKnow = False,
+    force: common.Force = False,
+    json: common.Json = False,
+) -> None:
+    """Turn private donors into one small private release."""
+    with common.errors("release"):
+        from dpsc import GramRelease, tabular
+        from dpsc.analysis import require_reasonable
+        from dpsc.cli import screens
+
+        require_reasonable(epsilon, i_know)
+        layout = tabular.Layout(unit, time, outcome, wide, time_format)
+        path = None if reference is None else tabular.series(reference, None, None, time_format)
+        algorithm = GramRelease(epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path)  # type: ignore[arg-type]
+        with common.output_file(out, force) as temporary:
+            with common.working(f"reading {donors}"):
+                table = tabular.donors(donors, layout, bounds=bounds, missing=missing, exclude=exclude or ())  # type: ignore[arg-type]
+            with common.working("adding noise"):
+                made = algorithm.release(table, provenance=provenance, outcome=layout.name)
+                made.save(temporary)
+        if json:
+            import json as encoder
+
+            typer.echo(encoder.dumps({"file": str(out), **screens.release_json(made)}, ensure_ascii=False))
+            return
+        screens.show_release(made, out)
+        screens.console().print(f"\nWritten to {out}. It may be handed on; the donors stay with you.", soft_wrap=True)

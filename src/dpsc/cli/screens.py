@@ -1,0 +1,153 @@
+"""Results and releases as tables on the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpsc.release import Release
+from dpsc.result import NonPrivateResult, PrivateResult
+from dpsc.wording import Result, answer, number, period, signed
+
+
+def console() -> Console:
+    """Return a console that does not colour numbers or wrap paths."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def show_result(result: Result, units: str | None = None) -> None:
+    """Print the effect of each period with its interval, the average, the guarantee, and the answer in words."""
+    screen = console()
+    two_step = not isinstance(result, NonPrivateResult) and result.baselines is None
+    frame = result.to_frame()
+    table = Table(title=result.headline, title_justify="left", show_edge=False)
+    table.add_column(str(result.target.index.name or "time"))
+    columns = ["observed", "counterfactual", *(["lower", "upper"] if "lower" in frame else []), "gap"]
+    for name in columns:
+        table.add_column("effect" if name == "gap" else name, justify="right")
+    for time, row in zip(frame.index, frame[columns].to_dict("records"), strict=True):
+        cells = [signed(row[name]) if name == "gap" else number(row[name]) for name in columns]
+        table.add_row(period(time), *cells)
+    screen.print(table)
+    screen.print()
+    if math.isfinite(result.att):
+        screen.print(Text(f"average effect  {signed(result.att)}{_interval(result, two_step)}"))
+    screen.print(
+        Text(f"guarantee       {_promise(result)}", style="" if isinstance(result, PrivateResult) else "bold red")
+    )
+    for note in getattr(result, "notes", ()):
+        screen.print(Text(f"beware          {note}", style="yellow"))
+    screen.print()
+    screen.print(Text(" ".join(answer(result, units))))
+
+
+def _interval(result: Result, two_step: bool) -> str:
+    if isinstance(result, NonPrivateResult):
+        return ""
+    low, high = result.att_interval()
+    of_what = " of projection noise only" if two_step else ""
+    return f"   {result.level:.0%} interval{of_what} {signed(low)} to {signed(high)}"
+
+
+def _promise(result: Result) -> str:
+    if isinstance(result, PrivateResult):
+        return str(result.guarantee)
+    return "none, NOT PRIVATE" + ("" if isinstance(result, NonPrivateResult) else f": {result.reason}")
+
+
+def show_release(release: Release, path: Path) -> None:
+    """Print what is in a release, what it guarantees and how noisy it is."""
+    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in describe(release).items():
+        table.add_row(name, Text(str(value)))
+    console().print(table)
+
+
+def describe(release: Release) -> dict[str, Any]:
+    """Return what is public about a release."""
+    smoothness = f"phi = {release.kernel.phi:g}, nu = {release.kernel.nu:g}"
+    share = release.noise_scale * math.sqrt(2 * release.T) / release.n
+    return {
+        "outcome": release.outcome,
+        "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
+        "periods": f"{release.T}, from {period(release.times[0])} to {period(release.times[-1])}",
+        "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
+        "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
+        f"{release.n / release.T:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
+        "kernel": smoothness,
+        "reference path": "none" if release.reference is None else "subtracted",
+        "provenance": release.provenance or "–",
+    }
+
+
+def release_json(release: Release) -> dict[str, Any]:
+    """Return what is public about a release, for programs."""
+    from dataclasses import asdict
+
+    g = release.guarantee
+    return {
+        "outcome": release.outcome,
+        "donors": release.n,
+        "sites": release.sites,
+        "periods": [period(time) for time in release.times],
+        "guarantee": None if g is None else {k: v for k, v in asdict(g).items() if k != "loss"},
+        "no_guarantee": release.no_guarantee or None,
+        "noise_scale": release.noise_scale,
+        "kernel": asdict(release.kernel),
+        "reference": None if release.reference is None else [float(v) for v in release.reference],
+        "provenance": release.provenance,
+    }
+
+
+def show_plan(table: pd.DataFrame, unit: str, needed: dict[int, float], error: float | None) -> None:
+    """Print the expected errors, a row a number of donors and a column a budget."""
+    screen = console()
+    shown = Table(title=f"Expected error of the counterfactual ({unit})", title_justify="left", show_edge=False)
+    shown.add_column("donors", justify="right")
+    for epsilon in sorted(table["epsilon"].unique()):
+        shown.add_column(f"ε = {epsilon:g}", justify="right")
+    shown.add_column("no privacy", justify="right")
+    shown.add_column("last value", justify="right")
+    for n, rows in table.groupby("n"):
+        rows = rows.sort_values("epsilon")
+        cells = [
+            number(float(v)) for v in (*rows["error"], rows["without_privacy"].iloc[0], rows["last_value"].iloc[0])
+        ]
+        shown.add_row(f"{n:,}", *cells)
+    screen.print(shown)
+    for n, epsilon in needed.items():
+        reached = f"ε = {epsilon:.2g}" if math.isfinite(epsilon) else "none of these budgets"
+        screen.print(f"With {n:,} donors an error of {number(error or 0)} takes {reached}.")
+    screen.print("\nSimulated from public assumptions; no donor was touched and nothing was spent.", style="dim")
+
+
+def plan_json(table: pd.DataFrame, unit: str, needed: dict[int, float]) -> str:
+    """Return a plan for programs."""
+    epsilons = {str(n): epsilon if math.isfinite(epsilon) else None for n, epsilon in needed.items()}
+    return json.dumps({"unit": unit, "table": table.to_dict("records"), "epsilon_for_error": epsilons})
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=screen, disable=not screen.is_terminal, transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps=1: bar.advance(task, steps)

@@ -1,0 +1,63 @@
+"""Files of the kind people have, and two ways to run the command on them: installed, and in this process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dpsc.cli import app
+
+T0, H, N, EFFECT = 14, 4, 400, 3.0
+
+
+def dpsc(*arguments: object, cwd: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", "dpsc", *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=timeout, cwd=cwd, encoding="utf-8",
+    )  # fmt: skip
+
+
+def quick(*arguments: object) -> tuple[int, str, str]:
+    """Run the command in this process; return its exit code, stdout and stderr."""
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+Write = Callable[[pd.DataFrame, str], Path]
+
+
+@pytest.fixture(scope="session")
+def panel_table() -> pd.DataFrame:
+    """Monthly costs of patients on two common factors, and a clinic that was treated in the fifteenth month."""
+    rng = np.random.default_rng(3)
+    factors = np.cumsum(rng.normal(size=(2, T0 + H)), axis=1) + 5
+    paths = rng.uniform(0.5, 1.5, (N + 1, 2)) @ factors + 0.2 * rng.normal(size=(N + 1, T0 + H))
+    paths[0, T0:] += EFFECT
+    names = ["clinic", *(f"patient {i}" for i in range(1, N + 1))]
+    wide = pd.DataFrame(paths.round(4), index=pd.Index(names, name="who"), columns=months())
+    wide.columns.name = "month"
+    return wide.reset_index().melt(id_vars="who", value_name="cost").sort_values(["who", "month"], ignore_index=True)
+
+
+def months() -> list[str]:
+    return [str(day.date()) for day in pd.date_range("2020-01-01", periods=T0 + H, freq="MS")]
+
+
+@pytest.fixture
+def files(tmp_path: Path, panel_table: pd.DataFrame) -> Path:
+    """A folder with the panel, its donors and its target as CSV."""
+    panel_table.to_csv(tmp_path / "panel.csv", index=False)
+    panel_table[panel_table["who"] != "clinic"].to_csv(tmp_path / "donors.csv", index=False)
+    target = panel_table[panel_table["who"] == "clinic"][["month", "cost"]]
+    target.to_csv(tmp_path / "target.csv", index=False)
+    return tmp_path

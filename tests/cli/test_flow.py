@@ -1,0 +1,188 @@
+"""From a CSV to an answer through the installed command; the numbers in the outputs, not only the files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsc import GramRelease, Panel, Release, SyntheticControl
+from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick
+
+pytestmark = pytest.mark.end_to_end
+COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
+OUTPUTS = {"result.json", "counterfactual.csv", "path.png", "path.svg", "gaps.png", "gaps.svg", "report.html"}
+
+
+def test_a_custodian_releases_and_an_analyst_estimates(files: Path) -> None:
+    released = dpsc("release", "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json", cwd=files)
+    assert released.returncode == 0, released.stderr
+    assert released.stderr == ""
+    assert "(1, 1e-06)-differential privacy" in " ".join(released.stdout.split())
+    assert (files / "r.json").stat().st_mode & 0o777 == 0o644
+    release = Release.load(files / "r.json")
+    assert (release.n, release.T, release.outcome) == (N, T0 + H, "cost")
+
+    estimated = dpsc(
+        "estimate",
+        "r.json",
+        "target.csv",
+        "--treatment-time",
+        "2021-03-01",
+        "--units",
+        "dollars",
+        "-o",
+        "answer",
+        cwd=files,
+    )
+    assert estimated.returncode == 0, estimated.stderr
+    assert estimated.stderr == ""
+    folder = files / "answer"
+    assert {file.name for file in folder.iterdir()} == OUTPUTS
+
+    target = pd.read_csv(files / "target.csv")
+    expected = release.estimate(target["cost"].to_numpy(), pd.Timestamp("2021-03-01"))
+    result = json.loads((folder / "result.json").read_text("utf-8"))
+    assert result["private"] is True
+    assert result["guarantee"]["epsilon"] == 1
+    assert result["average_effect"] == pytest.approx(expected.att)
+    assert result["average_effect"] == pytest.approx(EFFECT, abs=1.0)
+    assert result["average_effect_interval"] == pytest.approx(list(expected.att_interval()))
+    table = pd.read_csv(folder / "counterfactual.csv")
+    assert table["month"].tolist() == months()[T0:]
+    np.testing.assert_allclose(table["counterfactual"], expected.counterfactual)
+    np.testing.assert_allclose(table["lower"], expected.interval()["lower"])
+    assert [row["gap"] for row in result["periods"]] == pytest.approx(table["gap"].tolist())
+    page = (folder / "report.html").read_text("utf-8")
+    assert "dollars" in page
+    assert "dpsc estimate r.json target.csv" in page
+
+
+def test_an_answer_can_be_read_by_a_program_alone(files: Path) -> None:
+    done = dpsc("release", "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json", "--json", cwd=files)
+    described = json.loads(done.stdout)
+    assert described["donors"] == N
+    assert described["periods"][0] == "2020-01-01"
+    done = dpsc("estimate", "r.json", "target.csv", "--treatment-time", "2021-03", "--json", cwd=files)
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["treatment_time"] == "2021-03-01"
+    done = dpsc("inspect", "r.json", "--json", cwd=files)
+    assert json.loads(done.stdout)["guarantee"]["delta"] == 1e-6
+    done = dpsc("plan", "--n", 50, "--before", 5, "--after", 2, "--epsilon", 1, "--runs", 2, "--json", cwd=files)
+    assert len(json.loads(done.stdout)["table"]) == 1
+
+
+@pytest.mark.parametrize("method", ["gram", "output", "objective", "nonprivate"])
+def test_fit_does_both_roles_in_one_step(files: Path, method: str) -> None:
+    private = [] if method == "nonprivate" else ["--epsilon", 10, "--delta", 1e-6]
+    bounds = [] if method == "gram" else ["--bounds", -10, 60]
+    code, out, _ = quick(
+        "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
+        "--method", method, *private, *bounds, "-o", files / "fit",
+    )  # fmt: skip
+    assert code == 0
+    result = json.loads((files / "fit" / "result.json").read_text("utf-8"))
+    assert result["private"] is (method != "nonprivate")
+    assert len(result["periods"]) == H
+    assert ("NOT PRIVATE" in out) is (method == "nonprivate")
+    page = (files / "fit" / "report.html").read_text("utf-8")
+    assert ("NOT PRIVATE" in page) is (method == "nonprivate")
+    assert (files / "fit" / "release.dpsc.json").exists() is (method == "gram")
+    if method == "gram":
+        assert result["average_effect"] == pytest.approx(EFFECT, abs=0.8)
+        assert Release.load(files / "fit" / "release.dpsc.json").n == N
+    if method == "nonprivate":
+        df = pd.read_csv(files / "panel.csv", parse_dates=["month"])
+        panel = Panel.from_long(
+            df, unit="who", time="month", outcome="cost", treated_unit="clinic",
+            treatment_time=pd.Timestamp("2021-03-01"), bounds=(-10, 60),
+        )  # fmt: skip
+        assert result["average_effect"] == pytest.approx(SyntheticControl().fit(panel).att)
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "tsv", "parquet", "feather", "wide.csv", "wide.parquet"])
+def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[np.ndarray] = []
+    real = GramRelease.release
+
+    def recording(self: GramRelease, donors: pd.DataFrame, **options: str) -> Release:
+        seen.append(donors.to_numpy())
+        assert [str(time)[:10] for time in donors.columns] == months()
+        return real(self, donors, **options)
+
+    monkeypatch.setattr(GramRelease, "release", recording)
+    table = pd.read_csv(files / "donors.csv")
+    columns: tuple[str, ...] = COLUMNS
+    if kind.startswith("wide"):
+        table = table.pivot(index="who", columns="month", values="cost").reset_index()
+        table = table.set_index("who").loc[pd.read_csv(files / "donors.csv")["who"].unique()].reset_index()
+        columns = ("--wide", "--unit", "who")
+    path = files / f"other.{kind}"
+    if kind.endswith("parquet"):
+        table.to_parquet(path)
+    elif kind == "feather":
+        table.to_feather(path)
+    else:
+        table.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    for source, described in ((files / "donors.csv", COLUMNS), (path, columns)):
+        out = files / f"{source.name}.json"
+        code, _, err = quick("release", source, *described, "--epsilon", 1, "--delta", 1e-6, "-o", out)
+        assert code == 0, err
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_the_treated_unit_can_be_left_out_and_a_reference_subtracted(files: Path) -> None:
+    reference = pd.DataFrame({"month": months(), "index": np.linspace(1, 2, T0 + H)})
+    reference.to_csv(files / "reference.csv", index=False)
+    code, _, err = quick(
+        "release", files / "panel.csv", *COLUMNS, "--exclude", "clinic", "--reference", files / "reference.csv",
+        "--smoothness", "mild", "--epsilon", 1, "--delta", 1e-6, "-o", files / "r.json",
+    )  # fmt: skip
+    assert code == 0, err
+    release = Release.load(files / "r.json")
+    assert release.n == N
+    assert release.kernel.phi == 0.9
+    np.testing.assert_allclose(release.reference, reference["index"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_an_analysis_is_written_reviewed_and_run(files: Path, suffix: str) -> None:
+    spec = files / f"analysis.{suffix}"
+    code, out, err = quick(
+        "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
+        "--epsilon", 1, "--delta", 1e-6, "--write-spec", spec,
+    )  # fmt: skip
+    assert code == 0, err
+    assert "nothing was run" in out
+    text = spec.read_text("utf-8")
+    assert "panel.csv" in text
+    assert str(files) not in text  # paths are relative to the file, so that the folder can move
+    moved = files / "elsewhere"
+    moved.mkdir()
+    for name in ("panel.csv", spec.name):
+        (files / name).rename(moved / name)
+    code, out, err = quick("fit", "--spec", moved / spec.name, "--level", 0.9, "-o", files / "fit")
+    assert code == 0, err
+    result = json.loads((files / "fit" / "result.json").read_text("utf-8"))
+    assert result["level"] == 0.9
+    assert result["average_effect"] == pytest.approx(EFFECT, abs=1.5)
+
+
+def test_a_plan_leaves_curves_and_tells_the_budget_for_an_error(files: Path) -> None:
+    code, out, err = quick(
+        "plan", "--n", 100, "--n", 2000, "--before", T0, "--after", H, "--target", files / "target.csv",
+        "--error", 50, "--runs", 3, "-o", files / "plan",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "an error of 50 takes ε = 0.5" in out
+    table = pd.read_csv(files / "plan" / "plan.csv")
+    assert len(table) == 8
+    assert (files / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_shell_can_complete_the_commands() -> None:
+    done = dpsc("--show-completion", "bash")
+    assert "dpsc" in done.stdout or "dpsc" in done.stderr

@@ -1,0 +1,289 @@
+"""Mistakes people make: exit code 2, a message naming file, column or option and the next step, no donor's value."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsc import GramRelease
+from tests.cli.conftest import dpsc, quick
+
+COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
+BUDGET = ("--epsilon", 1, "--delta", 1e-6)
+SECRET = 77777.125  # a donor's value that must never be shown
+
+
+def refused(arguments: Sequence[object], *said: str) -> None:
+    code, out, err = quick(*arguments)
+    assert code == 2, (out, err)
+    message = " ".join(err.replace("│", " ").split())
+    for words in said:
+        assert words in message
+    assert "Traceback" not in message
+    assert "77777" not in message + out
+    assert out == ""
+
+
+def release(
+    files: Path, *more: object, source: str = "donors.csv", columns: Sequence[object] = COLUMNS
+) -> list[object]:
+    return ["release", files / source, *columns, *BUDGET, "-o", files / "r.json", *more]
+
+
+def fit(files: Path, *more: object, source: str = "panel.csv") -> list[object]:
+    return ["fit", files / source, *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01", *more]
+
+
+@pytest.mark.parametrize("method", ["output", "objective"])
+def test_no_bounds_for_a_method_that_needs_them(files: Path, method: str) -> None:
+    refused(
+        fit(files, "--method", method, "--epsilon", 1), f"--method {method} needs --bounds LO HI", "never from the data"
+    )
+
+
+def test_bounds_that_the_target_exceeds(files: Path) -> None:
+    refused(fit(files, *BUDGET, "--bounds", 0, 3), "panel.csv", "the target is outside the bounds", "Widen them")
+
+
+def test_a_wrong_column_suggests_the_near_one(files: Path) -> None:
+    columns = ("--unit", "who", "--time", "month", "--outcome", "costs")
+    refused(release(files, columns=columns), "donors.csv has no column 'costs' (--outcome)", "Did you mean 'cost'?")
+    refused(release(files, columns=("--unit", "zzz", *COLUMNS[2:])), "(--unit)", "'who', 'month', 'cost'")
+
+
+def test_a_missing_option_for_a_long_table(files: Path) -> None:
+    refused(release(files, columns=("--unit", "who", "--time", "month")), "needs --outcome COLUMN", "--wide")
+    refused(release(files, columns=("--unit", "who", "--time", "who", "--outcome", "cost")), "different columns")
+
+
+def test_a_file_that_is_not_there_empty_or_not_a_table(files: Path) -> None:
+    refused(release(files, source="donor.csv"), "there is no file", "Did you mean", "donors.csv?")
+    (files / "empty.csv").write_text("")
+    refused(release(files, source="empty.csv"), "empty.csv is empty")
+    (files / "header.csv").write_text("who,month,cost\n")
+    refused(release(files, source="header.csv"), "has a header and no rows")
+    (files / "ragged.csv").write_text(f"who,month,cost\na,1,2\nb,1,2,{SECRET}\n")
+    refused(release(files, source="ragged.csv"), "ragged.csv cannot be read near line 3")
+    (files / "binary.csv").write_bytes(b"\xff\xfe\x00\x80who")
+    refused(release(files, source="binary.csv"), "binary.csv")
+    (files / "not.parquet").write_text("who,month,cost\n")
+    refused(release(files, source="not.parquet"), "not.parquet cannot be read", "Parquet")
+    (files / "not.csv.gz").write_text("who,month,cost\n")
+    refused(release(files, source="not.csv.gz"), "not.csv.gz cannot be read", "gzip")
+    (files / "donors.xlsx").write_text("?")
+    refused(release(files, source="donors.xlsx"), "cannot tell what kind of table", ".csv")
+    refused(["release", files, *COLUMNS, *BUDGET, "-o", files / "r.json"], "is a folder")
+
+
+def change(files: Path, column: str, row: int, value: object) -> None:
+    table = pd.read_csv(files / "donors.csv").astype(object)
+    table[column] = pd.Series([value if i == row else old for i, old in enumerate(table[column])], dtype=object)
+    table.to_csv(files / "donors.csv", index=False)
+
+
+def test_text_in_the_outcome_is_located_and_not_repeated(files: Path) -> None:
+    change(files, "cost", 5, f"{SECRET} EUR")
+    refused(release(files), "column 'cost' (--outcome) holds text in line 7", "numbers alone")
+
+
+def test_dates_that_do_not_parse(files: Path) -> None:
+    change(files, "month", 5, "2020-13-45")
+    refused(release(files), "'2020-13-45' in column 'month' (--time) is not a date", "--time-format")
+    table = pd.read_csv(files / "panel.csv")
+    table["month"] = pd.to_datetime(table["month"]).dt.strftime("%d/%m/%Y")
+    table.to_csv(files / "european.csv", index=False)
+    refused(release(files, source="european.csv"), "--time-format %d/%m/%Y")
+    refused(release(files, "--time-format", "%Y", source="european.csv"), "does not match --time-format '%Y'")
+    code, _, err = quick(*release(files, "--time-format", "%d/%m/%Y", source="european.csv"))
+    assert code == 0, err
+
+
+def test_a_period_or_a_unit_that_is_missing(files: Path) -> None:
+    change(files, "month", 9, None)
+    refused(release(files), "line 11 has no period in column 'month'")
+    change(files, "who", 4, None)
+    refused(release(files), "line 6 has no unit in column 'who'")
+
+
+def test_duplicate_rows(files: Path) -> None:
+    table = pd.read_csv(files / "donors.csv")
+    pd.concat([table, table.iloc[[3]]]).to_csv(files / "donors.csv", index=False)
+    refused(release(files), f"line {len(table) + 2} repeats a unit and period", "the right columns?")
+
+
+def test_missing_cells_name_the_options_that_fill_them(files: Path) -> None:
+    table = pd.read_csv(files / "donors.csv").drop(index=7)
+    table.to_csv(files / "donors.csv", index=False)
+    refused(release(files), "donors.csv", "has no value in period 2020-08-01", "--missing interpolate")
+    refused(release(files, "--missing", "midpoint"), "--bounds LO HI")
+    refused(release(files, "--missing", "guess"), "missing must be")
+    code, _, err = quick(*release(files, "--missing", "interpolate"))
+    assert code == 0, err
+
+
+def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:
+    refused(release(files, columns=("--wide", "--unit", "who")), "another row has; --wide means one row a unit")
+    wide = pd.read_csv(files / "donors.csv").pivot(index="who", columns="month", values="cost").reset_index()
+    wide.assign(region="north").to_csv(files / "wide.csv", index=False)
+    refused(
+        release(files, source="wide.csv", columns=("--wide", "--unit", "who")),
+        "column 'region' does not look like a period",
+    )
+
+
+def test_a_treatment_time_outside(files: Path) -> None:
+    outside = [*fit(files, *BUDGET)[:-4], "--treatment-time", "2031-01-01", *BUDGET]
+    refused(outside, "panel.csv", "treatment time 2031-01-01 is outside the panel", "2020-01-01")
+
+
+def test_a_treated_unit_that_is_not_there(files: Path) -> None:
+    arguments = [w if w != "clinic" else "klinik" for w in fit(files, *BUDGET)]
+    refused(arguments, "the unit 'klinik' (--treated-unit) is not in the data")
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf"])
+def test_an_epsilon_that_makes_no_sense(files: Path, epsilon: str) -> None:
+    refused(
+        [*release(files)[:-6], "--epsilon", epsilon, "--delta", 1e-6, "-o", files / "r.json"],
+        "--epsilon must be a number above 0",
+    )
+
+
+def test_an_epsilon_that_protects_nobody_needs_a_word(files: Path) -> None:
+    arguments = ["release", files / "donors.csv", *COLUMNS, "--epsilon", 50, "--delta", 1e-6, "-o", files / "r.json"]
+    refused(arguments, "--epsilon 50 is above 20", "--i-know")
+    code, _, err = quick(*arguments, "--i-know")
+    assert code == 0, err
+
+
+def test_a_method_without_a_budget_or_with_options_of_another(files: Path) -> None:
+    refused(fit(files), "--method gram needs --epsilon")
+    refused(fit(files, "--epsilon", 1), "needs --delta")
+    refused(fit(files, "--method", "gramm"), "'gramm' is not one of gram, output, objective, nonprivate")
+    refused(
+        fit(files, "--method", "nonprivate", "--epsilon", 1),
+        "--epsilon belongs to --method gram or output or objective",
+    )
+    refused(fit(files, *BUDGET, "--lambda", 1), "--lambda belongs to")
+    refused(fit(files, *BUDGET, "--smoothness", "very"), "'very' is not one of high, mild, none")
+    refused(["fit", files / "panel.csv"], "--unit is needed")
+
+
+def test_existing_output_is_not_replaced_without_a_word(files: Path) -> None:
+    (files / "r.json").write_text("mine")
+    refused(release(files), "r.json already exists", "--force")
+    assert (files / "r.json").read_text() == "mine"
+    assert quick(*release(files, "--force"))[0] == 0
+    (files / "answer").mkdir()
+    (files / "answer" / "note.txt").write_text("mine")
+    refused(fit(files, *BUDGET, "-o", files / "answer"), "already has files in it", "--force")
+    assert quick(*fit(files, *BUDGET, "-o", files / "answer", "--force"))[0] == 0
+    assert (files / "answer" / "note.txt").read_text() == "mine"
+    refused(fit(files, *BUDGET, "-o", files / "r.json"), "is a file; name a folder")
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GramRelease, "release", lambda *a, **k: pytest.fail("noise was drawn"))
+    nowhere = ["release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", "/proc/none/r.json"]
+    refused(nowhere, "cannot write to /proc/none", "-o")
+    refused(fit(files, *BUDGET, "-o", "/proc/none/answer"), "cannot write to /proc/none", "-o")
+    (files / "locked").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or "locked" not in str(path))
+    refused(fit(files, *BUDGET, "-o", files / "locked"), "cannot write to", "permission denied", "-o")
+
+
+def test_a_release_from_a_newer_version_or_damaged(files: Path) -> None:
+    GramRelease(epsilon=1.0, delta=1e-6).release(np.eye(20)[:, :6] + 1.0).save(files / "r.json")
+    text = (files / "r.json").read_text("utf-8")
+    (files / "new.json").write_text(json.dumps(json.loads(text) | {"version": 99}), "utf-8")
+    refused(["inspect", files / "new.json"], "new.json", "version 99", "upgrade dpsc")
+    (files / "cut.json").write_text(text[:300], "utf-8")
+    refused(["inspect", files / "cut.json"], "cut.json", "truncated")
+    (files / "edited.json").write_text(text.replace('"n": 20', '"n": 21'), "utf-8")
+    refused(["estimate", files / "edited.json", files / "target.csv", "--treatment-time", "4"], "checksum")
+    refused(["inspect", files / "nowhere.json"], "nowhere.json")
+
+
+def test_a_target_that_does_not_fit_the_release(files: Path) -> None:
+    assert quick(*release(files))[0] == 0
+    target = pd.read_csv(files / "target.csv")
+    target.iloc[1:].to_csv(files / "short.csv", index=False)
+    refused(
+        ["estimate", files / "r.json", files / "short.csv", "--treatment-time", "2021-03-01"],
+        "target has no finite value in period",
+    )
+    target.assign(month=range(len(target))).to_csv(files / "numbers.csv", index=False)
+    refused(
+        ["estimate", files / "r.json", files / "numbers.csv", "--treatment-time", "2021-03-01"], "numbers.csv", "kind"
+    )
+    refused(
+        ["estimate", files / "r.json", files / "panel.csv", "--treatment-time", "2021-03-01"], "3 columns", "--outcome"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not a spec"),
+        ("[1, 2]", "is not a spec"),
+        ("a: [", "not valid YAML near line"),
+        ("data: x.csv", "dpsc-analysis: 1"),
+        ("dpsc-analysis: 2", "version 2"),
+        ("dpsc-analysis: 1\nepsilom: 1", "Did you mean 'epsilon'?"),
+        ("dpsc-analysis: 1\nepsilon: much", "epsilon must be a number"),
+        ("dpsc-analysis: 1\nbounds: 3", "bounds must be two numbers"),
+        ("dpsc-analysis: 1\nwide: 3", "wide must be true or false"),
+        ("dpsc-analysis: 1\nunit: [a]", "unit must be text"),
+        ("dpsc-analysis: 1\nunit: who", "does not say 'data'"),
+        ("dpsc-analysis: 1\ndata: x\nunit: u\ntreated_unit: a\ntreatment_time: 3", "needs --epsilon"),
+    ],
+)
+def test_a_spec_that_says_something_wrong(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    refused(["fit", "--spec", tmp_path / "a.yaml"], "a.yaml", said)
+
+
+@pytest.mark.end_to_end
+def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
+    table = pd.read_csv(files / "donors.csv")
+    many = pd.concat([table.assign(who=table["who"] + f" {i}") for i in range(100)])
+    many.to_csv(files / "many.csv", index=False)
+    before = set(os.listdir(files))
+    command = ["release", "many.csv", *COLUMNS, *BUDGET, "-o", "out.json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dpsc", *map(str, command)],
+        cwd=files,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and set(os.listdir(files)) == before:
+        time.sleep(0.01)  # until the temporary folder is there, which is before the donors are read
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2, (out, err)
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert set(os.listdir(files)) == before
+
+
+@pytest.mark.end_to_end
+def test_a_mistake_looks_the_same_from_the_installed_command(files: Path) -> None:
+    done = dpsc("release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "-o", "r.json", cwd=files)
+    assert done.returncode == 2
+    assert done.stderr == "dpsc release: donors.csv has no column 'whom' (--unit). Did you mean 'who'?\n"
+    assert done.stdout == ""
+    assert not (files / "r.json").exists()
