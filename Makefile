@@ -10,7 +10,7 @@ PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PI
 .PHONY: demo test lint format bench clean
 
 demo: $(VENV)/.ready
-	$(BIN)/dpsc demo --out demo-output
+	$(BIN)/dpsc demo --force --out demo-output
 
 test: $(VENV)/.ready-dev
 	$(BIN)/python -m pytest -n 2

@@ -7,10 +7,11 @@ import shlex
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,8 +46,13 @@ def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
     from dpsc.tabular import in_options
 
+    def show(message: Warning | str, *_: Any) -> None:
+        typer.echo(f"dpsc {command}: {in_options(str(message))}", err=True)
+
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = show  # type: ignore[assignment]
+            yield
     except DpscError as problem:
         message = in_options(str(problem))
     except OSError as problem:

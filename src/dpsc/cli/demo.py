@@ -36,7 +36,7 @@ def _tell(folder: Path, out: Path) -> None:
     custodian, analyst = folder / "custodian", folder / "analyst"
     custodian.mkdir()
     analyst.mkdir()
-    donors, target, reference = _people()
+    donors, target, reference = people()
     donors.to_csv(custodian / "donors.csv", index=False)
     target.to_csv(analyst / "target.csv", index=False)
     reference.to_csv(analyst / "us-earnings.csv", index=False)
@@ -85,7 +85,7 @@ def _dpsc(folder: Path, *arguments: str) -> None:
             raise DpscError(f"the command {arguments[0]} failed.")
 
 
-def _people() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def people() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the donors (long), the target with its made-up effect, and the public reference path."""
     import contextlib
     import io
