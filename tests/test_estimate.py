@@ -130,7 +130,7 @@ def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
     donors, target = walks(50)
     release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(donors, columns=times))
     text = pd.Series(target, index=[str(t.date()) for t in times])
-    with pytest.raises(ReleaseError, match="to_datetime"):
+    with pytest.raises(ReleaseError, match="convert them to the same kind"):
         release.estimate(text, times[T0])
     release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
 

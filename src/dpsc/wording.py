@@ -16,8 +16,8 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(1234567.0), number(0.012345), number(-3.0)
-    ('1,235,000', '0.01234', '-3')
+    >>> number(1234567.0), number(0.012346), number(-3.0)
+    ('1,235,000', '0.01235', '-3')
     """
     if not math.isfinite(value):
         return "–"

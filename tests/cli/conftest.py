@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,14 @@ def dpsc(*arguments: object, cwd: Path | None = None, timeout: float = 120) -> s
     return subprocess.run(
         [sys.executable, "-m", "dpsc", *map(str, arguments)],
         capture_output=True, text=True, check=False, timeout=timeout, cwd=cwd, encoding="utf-8",
+    )  # fmt: skip
+
+
+def start(*arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
+    """Start the command, to be interrupted: a parent in the background may have SIGINT ignored, so set it anew."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dpsc", *map(str, arguments)], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, encoding="utf-8", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Panel, Release, SyntheticControl
+from dpsc.algorithms.gram import CustodianSum
+from dpsc.engines.memory import ArrayDonors
 from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick
 
 pytestmark = pytest.mark.end_to_end
@@ -106,14 +112,14 @@ def test_fit_does_both_roles_in_one_step(files: Path, method: str) -> None:
 @pytest.mark.parametrize("kind", ["csv.gz", "tsv", "parquet", "feather", "wide.csv", "wide.parquet"])
 def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
-    real = GramRelease.release
+    real = GramRelease.custodian_sum
 
-    def recording(self: GramRelease, donors: pd.DataFrame, **options: str) -> Release:
-        seen.append(donors.to_numpy())
-        assert [str(time)[:10] for time in donors.columns] == months()
+    def recording(self: GramRelease, donors: ArrayDonors, **options: Any) -> CustodianSum:
+        seen.append(donors.values)
+        assert [str(time)[:10] for time in donors.times] == months()
         return real(self, donors, **options)
 
-    monkeypatch.setattr(GramRelease, "release", recording)
+    monkeypatch.setattr(GramRelease, "custodian_sum", recording)
     table = pd.read_csv(files / "donors.csv")
     columns: tuple[str, ...] = COLUMNS
     if kind.startswith("wide"):
@@ -184,5 +190,33 @@ def test_a_plan_leaves_curves_and_tells_the_budget_for_an_error(files: Path) -> 
 
 
 def test_the_shell_can_complete_the_commands() -> None:
-    done = dpsc("--show-completion", "bash")
-    assert "dpsc" in done.stdout or "dpsc" in done.stderr
+    asked = {"_DPSC_COMPLETE": "complete_bash", "COMP_WORDS": "dpsc re", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dpsc"], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["release", "reproduce"]
+
+
+@pytest.mark.parametrize("engine", ["memory", "stream", "dask"])
+def test_every_engine_makes_a_release(files: Path, engine: str) -> None:
+    done = dpsc(
+        "release",
+        "donors.csv",
+        *COLUMNS,
+        "--epsilon",
+        1,
+        "--delta",
+        1e-6,
+        "--engine",
+        engine,
+        "-o",
+        "r.json",
+        cwd=files,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    release = Release.load(files / "r.json")
+    assert (release.n, release.T, release.outcome) == (N, T0 + H, "cost")
+    assert [str(time)[:10] for time in release.times] == months()
+    target = pd.read_csv(files / "target.csv")["cost"].to_numpy()
+    assert release.estimate(target, pd.Timestamp("2021-03-01")).att == pytest.approx(EFFECT, abs=1.0)

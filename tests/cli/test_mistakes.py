@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease
-from tests.cli.conftest import dpsc, quick
+from tests.cli.conftest import dpsc, quick, start
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
@@ -82,7 +80,20 @@ def test_a_file_that_is_not_there_empty_or_not_a_table(files: Path) -> None:
     refused(release(files, source="not.csv.gz"), "not.csv.gz cannot be read", "gzip")
     (files / "donors.xlsx").write_text("?")
     refused(release(files, source="donors.xlsx"), "cannot tell what kind of table", ".csv")
-    refused(["release", files, *COLUMNS, *BUDGET, "-o", files / "r.json"], "is a folder")
+    (files / "folder").mkdir()
+    refused(release(files, source="folder"), "is a folder without files")
+    refused(["fit", "--spec", files / "folder"], "cannot be read")
+    refused(fit(files, *BUDGET, source="folder"), "folder is a folder; name a file")
+
+
+def test_an_engine_that_does_not_fit(files: Path) -> None:
+    refused(release(files, "--engine", "spark"), "'spark' is not one of auto, memory, stream, dask")
+    refused(
+        release(files, "--engine", "stream", "--scheduler", "tcp://nowhere:1"), "--scheduler belongs to --engine dask"
+    )
+    refused(release(files, "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler at tcp://127.0.0.1:9")
+    (files / "mixed.csv").write_text("who,month,cost\nb,2020-01-01,1\na,2020-01-01,1\nb,2020-02-01,2\na,2020-02-01,2\n")
+    refused(release(files, "--engine", "stream", source="mixed.csv"), "not sorted by 'who'", "sort_values('who')")
 
 
 def change(files: Path, column: str, row: int, value: object) -> None:
@@ -262,13 +273,7 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
     many.to_csv(files / "many.csv", index=False)
     before = set(os.listdir(files))
     command = ["release", "many.csv", *COLUMNS, *BUDGET, "-o", "out.json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dpsc", *map(str, command)],
-        cwd=files,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = start(*command, cwd=files)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and set(os.listdir(files)) == before:
         time.sleep(0.01)  # until the temporary folder is there, which is before the donors are read

@@ -2,21 +2,15 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.cli.conftest import dpsc, start
+
 pytestmark = pytest.mark.end_to_end
-
-
-def dpsc(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dpsc", *arguments], capture_output=True, text=True, check=False, timeout=timeout
-    )
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +81,7 @@ def test_the_same_seed_gives_the_same_tables_and_another_does_not(folder: Path, 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path, tmp_path: Path) -> None:
     command = ["reproduce", "--figure", "epsilon", "--recipe", "ours", "--runs", "20", "--out", str(tmp_path)]
-    process = subprocess.Popen([sys.executable, "-m", "dpsc", *command], stderr=subprocess.PIPE, text=True)
+    process = start(*command)
     points = tmp_path / "points.jsonl"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:

@@ -13,7 +13,8 @@ from dpsc import accounting, checks, exact
 from dpsc.accounting import Loss
 from dpsc.algorithms.budget import warn_of_large_delta
 from dpsc.bounds import Array
-from dpsc.engines import memory
+from dpsc.engines.blocks import Donors, OnRows
+from dpsc.engines.memory import ArrayDonors
 from dpsc.errors import PanelError, ParameterError
 from dpsc.frames import read_wide, to_floats
 from dpsc.guarantee import Guarantee
@@ -27,6 +28,19 @@ from dpsc.times import as_index, in_order
 
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for a hundred million donors
 LARGEST_T = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CustodianSum:
+    """The donors added up exactly, without noise. Private: it stays with the custodian, never printed or saved."""
+
+    total: exact.Integers
+    n: int
+    times: pd.Index[Any]
+    outcome: str
+    kernel: Kernel
+    reference: Array | None
+    grid_bits: int
 
 
 @dataclass(frozen=True)
@@ -80,15 +94,20 @@ class GramRelease:
 
     @np.errstate(all="ignore")
     def release(
-        self, donors: Panel | pd.DataFrame | Any, *, provenance: str = "", outcome: str | None = None
+        self,
+        donors: Panel | pd.DataFrame | Donors | CustodianSum | Any,
+        *,
+        provenance: str = "",
+        outcome: str | None = None,
     ) -> Release:
         """Turn private donors into a release.
 
         Parameters
         ----------
-        donors : Panel, DataFrame or array
-            A panel (its target is not used), a wide frame (one row a donor, one column a period) or an n × T array.
-            For a long frame build a panel first.
+        donors : Panel, DataFrame, array, Donors or CustodianSum
+            A panel (its target is not used), a wide frame (one row a donor, one column a period), an n × T array,
+            donors in files (:mod:`dpsc.engines`), or what :meth:`custodian_sum` made of any of these. For a long frame
+            build a panel first.
         provenance : str
             Free text for whoever reads the release. It is published as it is.
         outcome : str, optional
@@ -103,17 +122,12 @@ class GramRelease:
         sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
         were dropped or scaled by something computed from other rows.
         """
-        values, times, name = _donors(donors)
-        n, T = values.shape
+        exactly = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
+        self._require_own(exactly)
+        total, n, T = exactly.total, exactly.n, len(exactly.times)
         largest = n * 4.0**self.grid_bits
-        rho = accounting.zcdp_rho(self.epsilon, self.delta)
-        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(rho))
-        above = exact.safely_above(diagonal / math.sqrt(2))
-        self._check_sizes(n, T, largest + discrete.WIDEST * diagonal)
-        kernel, reference = Kernel.named(self.smoothness), self._reference(times)
+        rho, diagonal, above = self._scales()
         source = randomness.choose(self.seed)
-
-        total = memory.gram(values, kernel, reference, self.grid_bits)
 
         rows, columns = np.triu_indices(T, 1)
         noisy = np.zeros((T, T), dtype=np.int64)
@@ -131,10 +145,10 @@ class GramRelease:
         return Release(
             matrix=noisy,
             n=n,
-            times=times,
-            outcome=name if outcome is None else str(outcome),
-            kernel=kernel,
-            reference=reference,
+            times=exactly.times,
+            outcome=exactly.outcome if outcome is None else str(outcome),
+            kernel=exactly.kernel,
+            reference=exactly.reference,
             grid_bits=self.grid_bits,
             diagonal_scale=diagonal,
             off_diagonal_scale=above,
@@ -143,11 +157,43 @@ class GramRelease:
             provenance=str(provenance),
         )
 
-    def _check_sizes(self, n: int, T: int, largest: float) -> None:
-        """Refuse or warn from public numbers, before the donors are touched."""
+    @np.errstate(all="ignore")
+    def custodian_sum(self, donors: Any, *, on_rows: OnRows = lambda rows: None) -> CustodianSum:
+        """Add up the donors exactly, without noise: private, for :meth:`release` alone.
+
+        This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
+        """
+        in_files = isinstance(donors, Donors) and not isinstance(donors, pd.DataFrame)
+        where: Donors = donors if in_files else as_donors(donors)
+        if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
+            self._check_sizes(len(where.values), len(where.times))
+        elif len(where.times) > LARGEST_T:
+            self._check_sizes(1, len(where.times))
+        kernel, reference = Kernel.named(self.smoothness), self._reference(where.times)
+        total, n = where.gram(kernel, reference, self.grid_bits, on_rows)
+        if not isinstance(where, ArrayDonors):
+            self._check_sizes(n, len(where.times))
+        return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits)
+
+    def _scales(self) -> tuple[float, float, float]:
+        """Return rho and the scales of the noise on the diagonal and above it."""
+        rho = accounting.zcdp_rho(self.epsilon, self.delta)
+        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(rho))
+        return rho, diagonal, exact.safely_above(diagonal / math.sqrt(2))
+
+    def _require_own(self, exactly: CustodianSum) -> None:
+        """Refuse a sum that was made in another way than this algorithm's parameters say."""
+        mine = (Kernel.named(self.smoothness), self.grid_bits)
+        same_path = np.array_equal(_or_nothing(self._reference(exactly.times)), _or_nothing(exactly.reference))
+        if (exactly.kernel, exactly.grid_bits) != mine or not same_path:
+            raise ParameterError("this sum was made with another smoothness, reference or grid_bits than the release.")
+
+    def _check_sizes(self, n: int, T: int) -> None:
+        """Refuse or warn from public numbers, before noise is drawn."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        exact.require_no_overflow(largest, "the sum over donors")
+        _, diagonal, _ = self._scales()
+        exact.require_no_overflow(n * 4.0**self.grid_bits + discrete.WIDEST * diagonal, "the sum over donors")
         warn_of_large_delta(self.delta, n)
 
     def _reference(self, times: pd.Index[Any]) -> Array | None:
@@ -163,10 +209,10 @@ class GramRelease:
         return values
 
 
-def _donors(donors: Panel | pd.DataFrame | Any) -> tuple[Array, pd.Index[Any], str]:
+def as_donors(donors: Panel | pd.DataFrame | Any) -> ArrayDonors:
     """Return the donors' values in time order, the periods and the outcome's name; an array of floats is not copied."""
     if isinstance(donors, Panel):
-        return donors.donors, donors.times, donors.outcome
+        return ArrayDonors(donors.donors, donors.times, donors.outcome)
     if isinstance(donors, pd.DataFrame):
         matrix = read_wide(donors, None, None)
         order = in_order(matrix.times)
@@ -182,4 +228,8 @@ def _donors(donors: Panel | pd.DataFrame | Any) -> tuple[Array, pd.Index[Any], s
             "the donors have missing or infinite cells; build a Panel, which says where, or which fills them with "
             "missing='interpolate' or missing='midpoint'."
         )
-    return values, times, "outcome"
+    return ArrayDonors(values, times, "outcome")
+
+
+def _or_nothing(path: Array | None) -> Array:
+    return np.empty(0) if path is None else path

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,12 +103,14 @@ def output_file(path: Path, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def _temporary_beside(path: Path) -> Iterator[Path]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
-    except OSError as problem:
-        raise DpscError(f"cannot write to {path.parent}: {problem.strerror}. Choose another place with -o.") from None
-    try:
+    folder = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    try:  # from here on, so that an interruption finds nothing left whenever it comes
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+        except OSError as problem:
+            raise DpscError(
+                f"cannot write to {path.parent}: {problem.strerror}. Choose another place with -o."
+            ) from None
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

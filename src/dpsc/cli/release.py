@@ -11,7 +11,7 @@ from dpsc.cli import common
 
 
 def release(
-    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Parquet or Feather, .gz allowed.")],
+    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Parquet or Feather, or a folder of them.")],
     epsilon: Annotated[float, typer.Option(help="The privacy budget; 1 is usual.")],
     delta: Annotated[float, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
@@ -26,6 +26,9 @@ def release(
     missing: common.Missing = "error",
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
     provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
+    engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
+    scheduler: Annotated[str | None, typer.Option(help="An existing Dask scheduler's address.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Of a local Dask cluster; all cores by default.")] = None,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -35,17 +38,23 @@ def release(
         from dpsc import GramRelease, tabular
         from dpsc.analysis import require_reasonable
         from dpsc.cli import screens
+        from dpsc.engines.choose import donors_in, rows_expected
 
         require_reasonable(epsilon, i_know)
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)
         algorithm = GramRelease(epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path)  # type: ignore[arg-type]
         with common.output_file(out, force) as temporary:
-            with common.working(f"reading {donors}"):
-                table = tabular.donors(donors, layout, bounds=bounds, missing=missing, exclude=exclude or ())  # type: ignore[arg-type]
-            with common.working("adding noise"):
-                made = algorithm.release(table, provenance=provenance, outcome=layout.name)
-                made.save(temporary)
+            with common.working(f"opening {donors}"):
+                where = donors_in(
+                    donors, layout, engine=engine, scheduler=scheduler, workers=workers, bounds=bounds,  # type: ignore[arg-type]
+                    missing=missing, exclude=tuple(exclude or ()),  # type: ignore[arg-type]
+                )  # fmt: skip
+                expected = rows_expected(where)
+            with screens.progress("donors", expected) as advance:
+                exactly = algorithm.custodian_sum(where, on_rows=advance)
+            made = algorithm.release(exactly, provenance=provenance)
+            made.save(temporary)
         if json:
             import json as encoder
 

@@ -139,7 +139,7 @@ def plan_json(table: pd.DataFrame, unit: str, needed: dict[int, float]) -> str:
 
 
 @contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
+def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
     """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

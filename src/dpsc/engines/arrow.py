@@ -1,0 +1,355 @@
+"""Donors in files, read block by block with Arrow: CSV, Parquet, Feather, one file or a partitioned folder of them.
+
+Wide: one row a donor, one column a period. Long: one row per donor and period, sorted by donor, so that a donor's rows
+follow each other; a donor split between two blocks or files is put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from dpsc import tabular
+from dpsc import times as periods_of
+from dpsc.bounds import Array, Bounds
+from dpsc.errors import TableError
+from dpsc.frames import Missing, fill_missing
+from dpsc.tabular import Layout
+
+_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
+            ".arrow": "feather"}  # fmt: skip
+_SAMPLE = 2**20
+
+
+@dataclass(frozen=True)
+class Files:
+    """A table in one file or in a folder of files, and how it holds a panel."""
+
+    path: Path
+    layout: Layout
+    missing: Missing = "error"
+    bounds: tuple[float, float] | None = None
+    exclude: tuple[str, ...] = ()
+
+    @cached_property
+    def dataset(self) -> Any:
+        """The files as an Arrow data set; nothing is read but the schema."""
+        with naming_file(self.path):
+            return ds.dataset(
+                str(self.path), format=_format(self.path), partitioning="hive", exclude_invalid_files=False
+            )
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns to read: the periods of a wide table, or unit, time and outcome of a long one."""
+        names = self.dataset.schema.names
+        if not self.layout.wide:
+            chosen = [self.layout.unit, str(self.layout.time), str(self.layout.outcome)]
+            self._require(chosen[0], "--unit")
+            self._require(chosen[1], "--time")
+            self._require(chosen[2], "--outcome", number=True)
+            return chosen
+        self._require(self.layout.unit, "--unit")
+        partitions = set(ds.get_partition_keys(self.fragments()[0].partition_expression))  # from the folders' names
+        chosen = [name for name in names if name != self.layout.unit and name not in partitions]
+        for name in chosen:
+            if not any(character.isdigit() for character in name):
+                raise TableError(
+                    f"{self.path}: the column {name!r} does not look like a period. --wide takes every column but "
+                    "--unit for one; drop the others, or give a long table with --time and --outcome."
+                )
+            self._require(name, "a period", number=True)
+        if not chosen:
+            raise TableError(f"{self.path} has no columns of periods besides {self.layout.unit!r} (--unit).")
+        return chosen
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The periods as they are written, in the order of the file; a long table's are read once, they are public."""
+        if self.layout.wide:
+            return list(self.columns)
+        seen: dict[Any, None] = {}
+        for _, batch in self._batches([str(self.layout.time)], 2**20):
+            seen.update(dict.fromkeys(pc.unique(batch.column(0)).to_pylist()))
+        if None in seen:
+            raise TableError(f"{self.path} has rows without a period in column {self.layout.time!r} (--time).")
+        return list(seen)
+
+    @cached_property
+    def _ordered(self) -> tuple[pd.Index[Any], np.ndarray[Any, Any]]:
+        name = "its header" if self.layout.wide else str(self.layout.time)
+        parsed = tabular.periods(
+            pd.Series(self.labels, dtype=object).infer_objects(), name, self.path, self.layout.time_format
+        )
+        with tabular.naming(self.path):
+            index = periods_of.as_index(list(parsed), str(self.layout.time or "time"))
+            if not index.is_unique:
+                raise TableError("two labels stand for the same period.")
+            order = periods_of.in_order(index)
+            return periods_of.plain(index[order]), np.asarray(order)
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        return self._ordered[0]
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        return self.layout.name
+
+    def rows_expected(self) -> int | None:
+        """Return how many donors to expect, for a progress bar: known for Parquet and Feather, a guess for CSV."""
+        rows = self._table_rows()
+        return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.labels)))
+
+    def _table_rows(self) -> int | None:
+        if format_name(self.path) in ("parquet", "feather"):
+            with naming_file(self.path):
+                return int(self.dataset.count_rows())
+        files = [Path(name) for name in self.dataset.files]
+        if any(file.suffix == ".gz" for file in files):
+            return None
+        with files[0].open("rb") as file:
+            sample = file.read(_SAMPLE)
+        lines = max(1, sample.count(b"\n"))
+        return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
+
+    def blocks(self, size: int) -> Iterator[Array]:
+        """Yield blocks of at most ``size`` donors as rows × T arrays in time order, complete and finite."""
+        raw = self._wide_blocks(size) if self.layout.wide else self._long_blocks(size)
+        identities, completion = Identities(self.exclude, sorted_already=not self.layout.wide), self.completion
+        for path, units, rows in raw:
+            kept = identities.keep(units)
+            rows = completion(rows if kept.all() else rows[kept], path)
+            if len(rows):
+                yield rows
+        identities.finish(self.path, self.layout.unit)
+
+    def fragments(self) -> list[Any]:
+        """Return the files, each as a data set of its own."""
+        return list(self.dataset.get_fragments())
+
+    def _batches(self, columns: list[str], size: int) -> Iterator[tuple[str, Any]]:
+        for fragment in self.fragments():
+            with naming_file(Path(fragment.path)):
+                yield from (
+                    (fragment.path, batch) for batch in batches_of(fragment, self.dataset.schema, columns, size)
+                )
+
+    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Array]]:
+        for path, batch in self._batches([self.layout.unit, *self.in_time_order()], size):
+            require_units(batch.column(0), path)
+            yield path, batch.column(0), wide_rows(batch.columns[1:], batch.num_rows)
+
+    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Array]]:
+        """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
+        index = self.times
+        labels = pa.array(self.labels_in_time_order())
+        T, waiting, previous, last = len(index), None, None, ""
+        for path, batch in self._batches(self.columns, size * max(1, len(index))):
+            table = pa.Table.from_batches([batch])
+            waiting = table if waiting is None else pa.concat_tables([waiting, table], promote_options="permissive")
+            units = waiting.column(0).combine_chunks()
+            starts = _starts(units, path)
+            if len(starts) > 1:
+                end = int(starts[-1])
+                rows = long_rows(waiting.slice(0, end), starts[:-1], labels, T, path)
+                previous = _in_order(units, starts[:-1], previous, path, self.layout.unit)
+                donors = units.take(pa.array(starts[:-1]))
+                yield from ((path, donors.slice(i, size), rows[i : i + size]) for i in range(0, len(rows), size))
+                waiting = waiting.slice(end)
+            last = path
+        if waiting is not None and waiting.num_rows:
+            units = waiting.column(0).combine_chunks()
+            starts = _starts(units, last)
+            _in_order(units, starts, previous, last, self.layout.unit)
+            yield last, units.take(pa.array(starts)), long_rows(waiting, starts, labels, T, last)
+
+    @property
+    def completion(self) -> Completion:
+        """How missing cells and bounds are dealt with."""
+        return Completion(self.times, self.missing, self.bounds)
+
+    def labels_in_time_order(self) -> list[Any]:
+        """Return the periods as they are written, in the order of time."""
+        return [self.labels[i] for i in self._ordered[1]]
+
+    def in_time_order(self) -> list[str]:
+        """Return the columns of a wide table's periods in the order of time."""
+        return [self.columns[i] for i in self._ordered[1]]
+
+    def _require(self, name: str, option: str, number: bool = False) -> None:
+        schema = self.dataset.schema
+        empty = pd.DataFrame(columns=schema.names)
+        tabular.column(empty, name, option, self.path)
+        kind = schema.field(name).type
+        if number and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            raise TableError(
+                f"{self.path}: column {name!r} ({option}) holds {kind}, not numbers; it must hold numbers alone (no "
+                "units, no thousands separators). Leave a missing value empty."
+            )
+
+
+def batches_of(fragment: Any, schema: Any, columns: list[str], size: int) -> Iterator[Any]:
+    """Read one file in batches of at most ``size`` rows."""
+    yield from fragment.scanner(schema=schema, columns=columns, batch_size=size, batch_readahead=2).to_batches()
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Fills or refuses missing cells and clips to the bounds, each row by itself."""
+
+    times: pd.Index[Any]
+    missing: Missing
+    bounds: tuple[float, float] | None
+
+    def __call__(self, rows: Array, path: str) -> Array:
+        """Return complete rows; ``path`` is where they are from."""
+        public = None if self.bounds is None else Bounds.parse(self.bounds, rows.shape[1])
+        if not np.isfinite(rows).all():
+            with tabular.naming(Path(path)):
+                rows = np.array(rows)
+                fill_missing(rows, self.missing, public, self.times)
+        return rows if public is None else public.clip(rows)
+
+
+class Identities:
+    """Who has been seen: leaves out the excluded, and refuses a donor with two rows, whom the guarantee would fail.
+
+    Eight bytes a donor are kept, a hash of the unit's label; two donors with one hash are as good as impossible.
+    """
+
+    def __init__(self, exclude: tuple[str, ...], *, sorted_already: bool) -> None:
+        self.exclude, self.sorted_already = exclude, sorted_already
+        self.hashes: list[np.ndarray[Any, Any]] = []
+        self.excluded = 0
+
+    def keep(self, units: Any) -> np.ndarray[Any, Any]:
+        """Return which of the next donors to use."""
+        kept = np.ones(len(units), dtype=bool)
+        if self.exclude:
+            kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
+            self.excluded += int((~kept).sum())
+        if not self.sorted_already:
+            labels = units.to_numpy(zero_copy_only=False)
+            self.hashes.append(pd.util.hash_array(labels, categorize=False))
+        return kept
+
+    def finish(self, path: Path, unit: str) -> None:
+        """Check what can only be known at the end."""
+        if self.excluded != len(set(self.exclude)):
+            raise TableError(
+                f"{path}: not every unit of --exclude is in the data; labels are matched as they are written."
+            )
+        if self.hashes:
+            hashes = np.sort(np.concatenate(self.hashes))
+            if (hashes[1:] == hashes[:-1]).any():
+                raise TableError(
+                    f"{path}: a unit has more than one row in column {unit!r} (--unit); --wide means one row a unit. "
+                    "For one row per unit and period give --time and --outcome instead."
+                )
+
+
+def wide_rows(periods: Any, rows: int) -> Array:
+    """Return columns of periods as a rows × T array; memory runs along time's columns, as engines like it."""
+    columns = np.empty((len(periods), rows))
+    for i, column in enumerate(periods):
+        columns[i] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return columns.T
+
+
+def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, path: str) -> Array:
+    """Return rows of one donor after another as a donors × T array, missing cells NaN."""
+    donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.num_rows)))
+    when = table.column(1).combine_chunks()
+    period = pc.index_in(when.cast(labels.type), value_set=labels).to_numpy(zero_copy_only=False)
+    values = table.column(2).combine_chunks().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    cells = donor * T + period.astype(np.int64)
+    if len(cells) > 1 and np.bincount(cells).max() > 1:
+        raise TableError(f"{path}: a donor has more than one row for a period; each (unit, time) may occur once.")
+    rows = np.full(len(starts) * T, np.nan)
+    rows[cells] = values
+    return rows.reshape(len(starts), T)
+
+
+def require_units(units: Any, path: str) -> None:
+    """Refuse rows that belong to nobody."""
+    if units.null_count:
+        raise TableError(f"{path} has rows without a unit (--unit).")
+
+
+def _starts(units: Any, path: str) -> np.ndarray[Any, Any]:
+    """Return where each donor's rows begin."""
+    require_units(units, path)
+    if len(units) == 1:
+        return np.array([0])
+    changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)
+    return np.append(0, np.flatnonzero(changes) + 1)
+
+
+def _in_order(units: Any, starts: np.ndarray[Any, Any], previous: Any, path: str, unit: str) -> Any:
+    """Refuse a table that is not sorted by donor: a donor might come back later. Return the last donor."""
+    firsts = units.take(pa.array(starts))
+    ordered = len(firsts) < 2 or pc.all(pc.less(firsts.slice(0, len(firsts) - 1), firsts.slice(1))).as_py()
+    if ordered and previous is not None:
+        ordered = pc.less(previous, firsts[0]).as_py()
+    if not ordered:
+        raise TableError(
+            f"{path} is not sorted by {unit!r} (--unit), so a donor's rows may be anywhere. Use --engine memory if it "
+            f"fits into memory, --engine dask if it does not, or sort it first: {_how_to_sort(Path(path), unit)}"
+        )
+    return firsts[len(firsts) - 1]
+
+
+def _how_to_sort(path: Path, unit: str) -> str:
+    code = (
+        f"import pandas as p; p.read_{'parquet' if format_name(path) == 'parquet' else 'csv'}('{path.name}')"
+        f".sort_values('{unit}').to_parquet('sorted.parquet')"
+    )
+    return f'python -c "{code}"'
+
+
+def format_name(path: Path) -> str:
+    """Tell the kind of file from its name; in a folder, from the first file that has one."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and not file.name.startswith((".", "_")):
+                return format_name(file)
+        raise TableError(f"{path} is a folder without files.")
+    if not path.exists():
+        tabular.read(path)  # which says that it is not there, and what is near
+    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if ending not in _ENDINGS:
+        raise TableError(f"{path}: cannot tell what kind of table this is from its name; use {tabular.KINDS}.")
+    return _ENDINGS[ending]
+
+
+def _format(path: Path) -> Any:
+    name = format_name(path)
+    if name in ("csv", "tsv"):
+        from pyarrow import csv
+
+        return ds.CsvFileFormat(csv.ParseOptions(delimiter="\t" if name == "tsv" else ","))
+    return name
+
+
+@contextmanager
+def naming_file(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, without repeating what is in it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError) as problem:
+        if isinstance(problem, FileNotFoundError | PermissionError):
+            raise TableError(f"{path}: {problem.strerror or 'cannot be opened'}.") from None
+        raise TableError(f"{path} cannot be read; is it whole, and of the kind that its name says?") from None

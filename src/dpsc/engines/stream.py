@@ -1,0 +1,38 @@
+"""The streaming engine: donors in files larger than memory, read and added up block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dpsc.bounds import Array
+from dpsc.engines.arrow import Files
+from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
+from dpsc.exact import Integers
+from dpsc.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class StreamedDonors:
+    """Donors in files; memory stays at a few blocks however many there are."""
+
+    files: Files
+    threads: int | None = None
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        return self.files.times
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        return self.files.outcome
+
+    def gram(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+        """Read the files once and add up their rows."""
+        T = len(self.times)
+        blocks = self.files.blocks(rows_of_a_block(T, bits))
+        return add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
