@@ -81,7 +81,7 @@ class DaskDonors:
             return
         with (
             LocalCluster(
-                n_workers=self.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=self.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
             ) as cluster,
             Client(cluster) as client,
         ):
