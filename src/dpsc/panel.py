@@ -6,8 +6,9 @@ about them is behind a method whose name says who may look. It knows nothing of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,45 @@ from dpsc.bounds import Array, Bounds, Scaling
 from dpsc.errors import PanelError
 from dpsc.frames import Matrix, Missing, fill_missing, read_long, read_wide, to_floats
 
+_BLOCK_CELLS = 1_000_000
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaledPanel:
     """What the paper calls X_pre, X_post and y_pre: entries in [-1, 1] after scaling with public bounds.
 
+    X is scaled when it is first asked for as a whole; ``X_blocks`` scales it a block of rows at a time.
     ``Z_lower`` and ``Z_upper`` are the scaled bounds of the periods of Z, which may be narrower than [-1, 1].
     """
 
-    X: Array
+    donors: Array
+    bounds: Bounds
+    T0: int
     Z: Array
     y: Array
     Z_lower: Array
     Z_upper: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of X, n × T0."""
+        return len(self.donors), self.T0
+
+    @cached_property
+    def X(self) -> Array:
+        """Donors before the intervention."""
+        X = np.empty(self.shape)
+        start = 0
+        for rows in self.X_blocks():
+            X[start : start + len(rows)] = rows
+            start += len(rows)
+        return X
+
+    def X_blocks(self) -> Iterator[Array]:
+        """Yield the rows of X in blocks."""
+        pre = slice(None, self.T0)
+        for rows in row_blocks(self.donors):
+            yield np.clip(self.bounds.scale(rows[:, pre], pre), -1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,13 +247,17 @@ class Panel:
         rows = _donor_rows(matrix.units, treated_unit, donors)
         _check_target(series, T0, public)
 
-        values = matrix.values[np.ix_(rows, order)]
-        clipped = 0 if public is None else int(((values < public.lower) | (values > public.upper)).sum())
+        values = matrix.values  # a fresh array, ours to change; copied only where rows or columns move
+        if len(rows) < len(values) or (order != np.arange(len(order))).any():
+            values = values[np.ix_(rows, order)]
+        outside = 0
+        if public is not None:
+            outside = sum(int(((part < public.lower) | (part > public.upper)).sum()) for part in row_blocks(values))
         filled = fill_missing(values, missing, public, times)
         if public is not None:
-            values = public.clip(values)
+            np.clip(values, public.lower, public.upper, out=values)
         values.flags.writeable = False
-        diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
+        diagnostics = {"donors": len(rows), "clipped_cells": outside, "filled_cells": filled}
         return cls(values, series, T0, public, matrix.units[rows], str(outcome), diagnostics)
 
     def __repr__(self) -> str:
@@ -280,11 +311,11 @@ class Panel:
                 "panel with bounds=(lo, hi), chosen from public knowledge and never from the data."
             )
         # Donors and target are within the bounds; the second clip takes off what rounding may add under "center".
-        U = np.clip(self.bounds.scale(self.donors), -1.0, 1.0)
+        Z = np.clip(self.bounds.scale(self.donors[:, self.post], self.post), -1.0, 1.0)
         y = np.clip(self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre), -1.0, 1.0)
         lower = np.maximum(self.bounds.scale(self.bounds.lower), -1.0)[self.post]
         upper = np.minimum(self.bounds.scale(self.bounds.upper), 1.0)[self.post]
-        return ScaledPanel(U[:, self.pre], U[:, self.post], y, lower, upper)
+        return ScaledPanel(self.donors, self.bounds, self.T0, Z, y, lower, upper)
 
     def custodian_diagnostics(self) -> dict[str, int]:
         """Count what was clipped and filled. Private: for the custodian's eyes, not for publication.
@@ -296,6 +327,13 @@ class Panel:
         {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0}
         """
         return dict(self._diagnostics)
+
+
+def row_blocks(values: Array) -> Iterator[Array]:
+    """Yield an array in blocks of rows, so that what is computed of each needs little memory."""
+    size = max(1, _BLOCK_CELLS // max(1, values.shape[1]))
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
 
 
 def require_panel(panel: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -58,7 +59,13 @@ class Noise:
 
 
 def release_integers(
-    values: Integers, sensitivity: tuple[float, float], budget: Budget, source: Source, *, largest: float
+    values: Integers,
+    sensitivity: tuple[float, float],
+    budget: Budget,
+    source: Source,
+    *,
+    largest: float,
+    on_progress: Callable[[int], None] = lambda drawn: None,
 ) -> tuple[Integers, Noise]:
     """Add discrete noise for the given l1 and l2 sensitivities of these very integers: exact arithmetic.
 
@@ -67,7 +74,8 @@ def release_integers(
     """
     scale = noise_scale(sensitivity, budget)
     law: discrete.Kind = "laplace" if budget.kind == "epsilon" else "gaussian"
-    return discrete.add(values, law, scale, source, largest=largest), Noise(law, scale, values.size)
+    noisy = discrete.add(values, law, scale, source, largest=largest, on_progress=on_progress)
+    return noisy, Noise(law, scale, values.size)
 
 
 def noise_scale(sensitivity: tuple[float, float], budget: Budget) -> float:
