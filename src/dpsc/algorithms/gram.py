@@ -78,6 +78,24 @@ class GramRelease:
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
 
+    @property
+    def rho(self) -> float:
+        """The zCDP cost that the budget pays for."""
+        return accounting.zcdp_rho(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a release will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic="exact",
+            basis="discrete Gaussian on unit rows' Gram matrix",
+            loss=Loss.from_rho(self.rho),
+        )
+
     @np.errstate(all="ignore")
     def release(
         self, donors: Panel | pd.DataFrame | Any, *, provenance: str = "", outcome: str | None = None
@@ -106,8 +124,7 @@ class GramRelease:
         values, times, name = _donors(donors)
         n, T = values.shape
         largest = n * 4.0**self.grid_bits
-        rho = accounting.zcdp_rho(self.epsilon, self.delta)
-        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(rho))
+        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(self.rho))
         above = exact.safely_above(diagonal / math.sqrt(2))
         self._check_sizes(n, T, largest + discrete.WIDEST * diagonal)
         kernel, reference = Kernel.named(self.smoothness), self._reference(times)
@@ -121,13 +138,6 @@ class GramRelease:
         noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
         noisy[columns, rows] = noisy[rows, columns]
 
-        guarantee = Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic="exact",
-            basis="discrete Gaussian on unit rows' Gram matrix",
-            loss=Loss.from_rho(rho),
-        )
         return Release(
             matrix=noisy,
             n=n,
@@ -138,7 +148,7 @@ class GramRelease:
             grid_bits=self.grid_bits,
             diagonal_scale=diagonal,
             off_diagonal_scale=above,
-            guarantee=guarantee if self.seed is None else None,
+            guarantee=self.guarantee,
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
         )
