@@ -1,7 +1,7 @@
 """The hash chain: every row carries the hash of the one before, so that an edited or missing one shows.
 
-One chain for the whole ledger, and not one a data set: it also covers which data sets there are, with their budgets, and
-there is one head to note elsewhere. Bookings are rare, so that waiting for each other costs nothing.
+One chain for the whole ledger, and not one a data set: it also covers which data sets there are, with their budgets,
+and there is one head to note elsewhere. Bookings are rare, so that waiting for each other costs nothing.
 """
 
 from __future__ import annotations
@@ -79,18 +79,18 @@ def problems(rows: Sequence[Row], head: Head) -> list[str]:
         if row.number == number:
             found.append(f"entry {row.number} is there twice")
         elif row.number > number + 1:
-            gone = (
-                f"entry {number + 1} is" if row.number == number + 2 else f"entries {number + 1}-{row.number - 1} are"
-            )
-            found.append(f"{gone} missing")
+            found.append(f"{_named(number + 1, row.number - 1)} missing")
         if row.hash != row.computed_hash():
             found.append(f"entry {row.number} was edited: its content does not match its hash")
         elif row.previous != previous and row.number == number + 1:
             found.append(f"entry {row.number} does not follow entry {number}: one of them was replaced or moved")
         number, previous = row.number, row.hash
     if number < head.length:
-        last = f"entry {head.length} is" if number + 1 == head.length else f"entries {number + 1}-{head.length} are"
-        found.append(f"{last} missing at the end")
+        found.append(f"{_named(number + 1, head.length)} missing at the end")
     elif (number, previous) != (head.length, head.hash):
         found.append(f"the head record ({head.length} entries) does not match the last entry ({number})")
     return found
+
+
+def _named(first: int, last: int) -> str:
+    return f"entry {first} is" if first == last else f"entries {first}-{last} are"

@@ -1,4 +1,4 @@
-"""What the ledger holds, as small values: data sets, bookings and their outcomes. It knows no database and no donors."""
+"""What the ledger holds, as small values: data sets and bookings. It knows no database and no donors."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _require_plain(value: Any, name: str) -> None:
             _require_plain(item, name)
     elif not (value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))):
         raise LedgerError(
-            f"{name} must be text, finite numbers, lists or mappings of them, not {checks.shown(value)}; frames, arrays "
-            "and anything else that may hold donors' values are refused."
+            f"{name} must be text, finite numbers, lists or mappings of them, not {checks.shown(value)}; frames, "
+            "arrays and anything else that may hold donors' values are refused."
         )
 
 
@@ -164,8 +164,8 @@ def require_guarantee(guarantee: Any) -> Guarantee:
     """Refuse what promises nothing: a budget for it would mean nothing."""
     if guarantee is None:
         raise LedgerError(
-            "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so it has no price "
-            "and cannot be booked. Leave the seed out, or choose an algorithm with a proof."
+            "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so it has no "
+            "price and cannot be booked. Leave the seed out, or choose an algorithm with a proof."
         )
     if not isinstance(guarantee, Guarantee):
         raise LedgerError(f"the ledger books a Guarantee, not {checks.shown(guarantee)}.")
