@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from dpsc.cli import ledger
+
 app = typer.Typer(
     name="dpsc",
     help="Differentially private synthetic control.",
@@ -16,6 +18,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+app.add_typer(ledger.app)
 
 
 @app.callback(invoke_without_command=True)
