@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dpsc.ledger import Entry, Ledger
+    from dpsc.ledger import Entry
     from dpsc.ledger.history import Balance
 
 app = typer.Typer(
@@ -239,12 +239,12 @@ def _show_entries(console: Console, found: Sequence[Entry], *, one_dataset: bool
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, show_edge=False)
     parts = any(entry.partition for entry in found)
-    columns = ["no.", "time (UTC)", "data set", "part", "who", "algorithm", "(epsilon, delta)", "state"]
+    columns = ["no.", "time (UTC)", "data set", "part", "who", "algorithm", "eps, delta", "state"]
     shown = [c for c in columns if not (c == "data set" and one_dataset) and not (c == "part" and not parts)]
     for column in shown:
-        fixed = column in ("no.", "time (UTC)", "(epsilon, delta)", "state")
+        fixed = column in ("no.", "time (UTC)", "eps, delta", "state")
         table.add_column(column, justify="right" if column == "no." else "left", no_wrap=fixed, overflow="fold")
     colours = {"booked": "yellow", "confirmed": "green", "failed": "red"}
     for entry in found:
@@ -255,7 +255,7 @@ def _show_entries(console: Console, found: Sequence[Entry], *, one_dataset: bool
             "part": escape(entry.partition or ""),
             "who": escape(entry.who),
             "algorithm": escape(entry.algorithm),
-            "(epsilon, delta)": f"({entry.promise['epsilon']:g}, {entry.promise['delta']:g})",
+            "eps, delta": f"{entry.promise['epsilon']:g}, {entry.promise['delta']:g}",
             "state": f"[{colours[entry.state]}]{entry.state}[/]",
         }
         table.add_row(*(cells[column] for column in shown))

@@ -3,7 +3,8 @@
 SQLite: a rollback journal and ``synchronous = EXTRA``. With FULL alone the deletion of the journal may not have reached
 the disk when power fails; the journal then comes back and undoes a commit, that is, a booking. EXTRA syncs the folder
 too. A write-ahead log would gain nothing for a few bookings a day, and does not work on network drives. PostgreSQL:
-every writer locks the one row of the head, and ``synchronous_commit`` is on whatever the server's default is.
+every writer locks the one row of the head, and ``synchronous_commit`` is on whatever the server's default is. No
+connection outlives its transaction: bookings are rare, and an open one would be dangerous across forks.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Store:
 
     def __init__(self, address: Address, *, create: bool, patience: float) -> None:
         self.address, self.patience = address, patience
-        self._engine, self._pid = self._make_engine(), os.getpid()
+        self._engine = self._make_engine()
         self._open(create)
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -111,9 +112,6 @@ class Store:
         return LedgerError(f"there is no ledger at {self.address}; make one with dpsc ledger init.")
 
     def _run(self, work: Callable[[Connection], T], *, write: bool) -> T:
-        if os.getpid() != self._pid:  # a forked child must not use its parent's connection
-            self._engine.dispose(close=False)
-            self._pid = os.getpid()
         give_up, pause = time.monotonic() + self.patience, _FIRST_PAUSE
         while True:
             try:
@@ -159,7 +157,7 @@ class Store:
         try:
             return create_engine(
                 self.address.url, isolation_level="READ COMMITTED", hide_parameters=True, connect_args=options,
-                pool_size=1, max_overflow=4, pool_pre_ping=True,
+                poolclass=NullPool,
             )  # fmt: skip
         except ImportError:
             raise LedgerError("a PostgreSQL ledger needs psycopg: pip install 'dpsc[postgres]'.") from None
@@ -170,7 +168,6 @@ class Store:
             uri = f"file:{quote(path)}?mode=rw"
             return sqlite3.connect(uri, uri=True, timeout=min(self.patience / 2, 5.0), isolation_level=None)
 
-        # No pool: an open file would be dangerous across forks.
         engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
         @event.listens_for(engine, "connect")
