@@ -123,10 +123,10 @@ class Loss:
                 return self.rest_delta
             return min(1.0, self.rest_delta + zcdp_delta(self.pure_as_rho, left))
         ways = [zcdp_delta(self.pure_as_rho + noisy, left)]
-        if after_pure >= 0:
+        if self.pure > 0 and after_pure >= 0:
             ways.append(zcdp_delta(noisy, after_pure))
-            if self.rho == 0:
-                ways.append(gaussian_delta(math.sqrt(self.mu_squared), after_pure))
+        if self.rho == 0 and after_pure >= 0:
+            ways.append(gaussian_delta(math.sqrt(self.mu_squared), after_pure))
         return min(1.0, self.rest_delta + min(ways))
 
 

@@ -25,7 +25,7 @@ def budget_of(round_: int) -> float:
 
 
 def booked_before(round_: int) -> int:
-    return (round_ // 11) % 3
+    return (round_ // 11) % 2
 
 
 def worker(url: str, rounds: int, barrier: Barrier, results: Connection) -> None:
@@ -33,7 +33,9 @@ def worker(url: str, rounds: int, barrier: Barrier, results: Connection) -> None
     for round_ in range(rounds):
         barrier.wait(120)
         try:
-            ledger.confirm(ledger.book(f"round {round_}", **ledger.terms(SIZE)))
+            entry = ledger.book(f"round {round_}", **ledger.terms(SIZE))
+            if round_ % 10 == 0:
+                ledger.confirm(entry)
             results.send("booked")
         except BudgetError:
             results.send("refused")

@@ -18,7 +18,7 @@ from dpsc.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, z
 from dpsc.guarantee import Guarantee
 
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
-_PRECISION = 1e-7
+_PRECISION = 1e-6
 
 
 @dataclass(frozen=True)
