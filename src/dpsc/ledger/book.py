@@ -6,6 +6,7 @@ import datetime
 import getpass
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -373,9 +374,13 @@ def _writable(path: Path) -> str:
     path = Path(os.path.abspath(path))
     if path.is_dir():
         raise LedgerError(f"the output {path} is a folder; name a file in it.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
-        raise LedgerError(f"the folder {path.parent} is not there or cannot be written; nothing was booked.")
-    return str(path)
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return str(path)
+    except OSError as problem:
+        raise LedgerError(
+            f"the folder {path.parent} cannot be written: {problem.strerror or problem}. Nothing was booked."
+        ) from None
 
 
 def _user() -> str:

@@ -22,7 +22,7 @@ class Row:
     Attributes
     ----------
     event : str
-        ``dataset`` (a data set and its budget), ``booked``, ``confirmed``, ``failed``, ``migrated``.
+        ``dataset`` (a data set and its budget), ``booked``, ``confirmed`` or ``failed``.
     booking : int or None
         For an outcome: the number of the booking that it is about.
     body : str

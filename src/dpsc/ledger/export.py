@@ -9,6 +9,7 @@ from typing import Any
 
 from dpsc.ledger import schema
 from dpsc.ledger.book import Ledger
+from dpsc.ledger.chain import START
 from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
 
@@ -35,14 +36,14 @@ def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
 def as_json(ledger: Ledger, dataset: str | None = None) -> str:
     """Return balances, bookings, and the chain as it is stored; the chain is always whole."""
     names = [each.name for each in ledger.datasets() if dataset in (None, each.name)]
-    head = ledger.head
+    rows = ledger.rows()
     book = {
         "format": "dpsc-ledger",
         "version": schema.VERSION,
-        "head": {"length": head.length, "hash": head.hash},
+        "head": {"length": len(rows), "hash": rows[-1].hash if rows else START},
         "datasets": [balance_to_json(ledger.balance(name)) for name in names],
         "entries": [entry_to_json(entry) for entry in ledger.entries(dataset)],
-        "chain": [vars(row) for row in ledger.rows()],
+        "chain": [vars(row) for row in rows],
     }
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 
