@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 from scipy.optimize import minimize_scalar
@@ -131,8 +132,11 @@ class Loss:
 
 
 def _minus(one: float, other: float) -> float:
-    """Return the difference, rounded down; exact if there is nothing to take away."""
-    return one if other == 0 else math.nextafter(one - other, -math.inf)
+    """Return the difference, never rounded up."""
+    difference = one - other
+    return (
+        difference if Fraction(difference) <= Fraction(one) - Fraction(other) else math.nextafter(difference, -math.inf)
+    )
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsc import GramRelease, Ledger
+from dpsc import DpscError, GramRelease, Ledger
 from dpsc.cli import app
+from dpsc.cli.ledger import booking
 
 pytestmark = pytest.mark.end_to_end
 
@@ -144,3 +145,16 @@ def test_a_password_is_not_in_what_a_command_prints() -> None:
         assert "127.0.0.1" in done.stderr
         assert "s3cret" not in done.stdout + done.stderr
     assert "s3cret" not in dpsc("ledger", "show", "--help", env={"DPSC_LEDGER": url}).stdout
+
+
+def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
+    algorithm, out = GramRelease(epsilon=0.2, delta=1e-6), tmp_path / "a.json"
+    with booking(book, "sales", algorithm, output=out, description={"n": 60}):
+        algorithm.release([[1.0, 2.0], [2.0, 1.0]] * 30).save(out)
+    assert Ledger(book).entries()[-1].state == "confirmed"
+    with booking(None, None, algorithm, output=out):
+        pass
+    assert len(Ledger(book).entries()) == 3
+    for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
+        with pytest.raises(DpscError, match=words), booking(place, name, algorithm, output=out):
+            raise AssertionError

@@ -199,6 +199,24 @@ def test_an_output_that_never_came_is_not_confirmed(tmp_path: Path) -> None:
     assert [e.state for e in ledger.entries()] == ["failed"]
 
 
+def test_a_release_that_promises_less_privacy_than_was_booked_is_not_confirmed(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "book.sqlite", create=True)
+    ledger.add_dataset("sales", epsilon=1, delta=1e-6)
+    for number, other in enumerate(
+        (GramRelease(epsilon=0.9, delta=1e-6), GramRelease(epsilon=0.5, delta=1e-6, seed=1))
+    ):
+        path = tmp_path / f"{number}.json"
+        with (
+            pytest.raises(LedgerError, match="does not promise what entry"),
+            ledger.spending("sales", **ledger.terms(HALF), output=path),
+        ):
+            other.release(ROWS).save(path)
+    assert [e.state for e in ledger.entries()] == ["failed", "failed"]
+    with ledger.spending("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6)), output=tmp_path / "a.csv"):
+        (tmp_path / "a.csv").write_bytes(b"\xff\xfe whatever a fit writes")
+    assert ledger.entries()[-1].state == "confirmed"
+
+
 def test_a_booking_is_finished_once(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +38,30 @@ Place = Annotated[
 ]
 Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+@contextmanager
+def booking(
+    place: str | None, dataset: str | None, algorithm: Any, *, output: Path, description: dict[str, Any] | None = None
+) -> Iterator[None]:
+    """Book what an algorithm is about to release into ``output``, for the commands that have --ledger and --dataset.
+
+    Without both nothing is booked. A ledger without a data set is refused: a custodian who has set DPSC_LEDGER expects
+    every release to be in the book.
+    """
+    if place is None and dataset is None:
+        yield
+        return
+    from dpsc.errors import ParameterError
+    from dpsc.ledger import Ledger
+
+    if place is None:
+        raise ParameterError("--dataset needs a ledger: say where it is with --ledger or DPSC_LEDGER.")
+    if dataset is None:
+        raise ParameterError("a ledger is given (--ledger or DPSC_LEDGER): say which data set pays with --dataset.")
+    book = Ledger(place)
+    with book.spending(dataset, **book.terms(algorithm), output=output, description=description):
+        yield
 
 
 @app.command()

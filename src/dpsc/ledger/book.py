@@ -225,17 +225,27 @@ class Ledger:
         return outcome
 
     def confirm(self, entry: Entry) -> None:
-        """Note that the output of a booking is in place, with the SHA-256 of the file."""
+        """Note that the output of a booking is in place, with the SHA-256 of the file.
+
+        A dpsc release that promises something else than what was booked is not confirmed.
+        """
         body: dict[str, Any] = {}
         if entry.output is not None:
             try:
-                body["sha256"] = hashlib.sha256(Path(entry.output).read_bytes()).hexdigest()
+                content = Path(entry.output).read_bytes()
+                body["sha256"] = hashlib.sha256(content).hexdigest()
             except OSError as problem:
                 self.fail(entry, "no output")
                 raise LedgerError(
                     f"{entry.output} is not in place ({problem.strerror}); entry {entry.number} stays booked and "
                     "counts as spent, because noise may have been drawn."
                 ) from None
+            if records.promises_something_else(content, entry.promise):
+                self.fail(entry, "another guarantee")
+                raise LedgerError(
+                    f"{entry.output} does not promise what entry {entry.number} was booked for. Do not publish it: "
+                    "delete it, or book what it costs. The entry counts as spent."
+                )
         try:
             self._finish(entry, "confirmed", body)
         except LedgerError as problem:
@@ -350,7 +360,9 @@ class _Refused:
         self.budget, self.charges = budget, charges
 
     def error(self, dataset: str, cost: Cost, partition: str | None) -> BudgetError:
-        left = min(self.budget.largest(group, cost.delta, cost) for group in groups(self.charges, partition))
+        left = min(
+            cost.epsilon, *(self.budget.largest(group, cost.delta, cost) for group in groups(self.charges, partition))
+        )
         of = "" if partition is None else f", partition {partition!r}"
         return BudgetError(
             f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "

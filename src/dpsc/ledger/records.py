@@ -140,6 +140,21 @@ def guarantee_from_json(plain: Mapping[str, Any]) -> Guarantee:
     return Guarantee(**{**plain, "loss": Loss(**plain["loss"])})
 
 
+def promises_something_else(content: bytes, promise: Mapping[str, Any]) -> bool:
+    """Say whether a file is a dpsc release whose guarantee is not the promised one; other files say nothing."""
+    try:
+        body = json.loads(content)
+        if not isinstance(body, dict) or body.get("format") != "dpsc-release":
+            return False
+        return guarantee_to_json(guarantee_from_json(body["guarantee"])) != promise
+    except UnicodeDecodeError:
+        return False
+    except json.JSONDecodeError:
+        return False
+    except (KeyError, TypeError, DpscError):  # a release without a guarantee, or with one that makes no sense
+        return True
+
+
 def public_terms(algorithm: Any) -> dict[str, Any]:
     """Return what to book for an algorithm object: its name, its public parameters and its guarantee.
 
