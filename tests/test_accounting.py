@@ -129,3 +129,27 @@ def test_adding_guarantees_of_different_kinds_is_at_most_the_sum() -> None:
             total = a + b
             assert total.epsilon <= (a.epsilon + b.epsilon) * (1 + 1e-9)
             assert np.isclose(total.delta, a.delta + b.delta)
+
+
+@given(
+    st.floats(0, 1), st.floats(0, 0.1), st.floats(0, 0.1), st.floats(0, 0.5), st.floats(0, 1e-7), st.floats(0.01, 5)
+)  # fmt: skip
+def test_epsilon_and_delta_read_the_same_curves(
+    pure: float, rho: float, mu_squared: float, rest: float, rest_delta: float, epsilon: float
+) -> None:
+    loss = Loss(pure, pure**2 / 2, rho, mu_squared, rest, rest_delta)
+    delta = loss.delta(epsilon)
+    if 1e-90 < delta < 0.9:
+        assert loss.epsilon(delta * (1 + 1e-6)) <= epsilon * (1 + 1e-7)
+    if loss.epsilon(1e-6) < epsilon * (1 - 1e-7):
+        assert delta <= 1e-6 * (1 + 1e-6)
+
+
+def test_a_single_loss_costs_its_own_budget_exactly() -> None:
+    for epsilon, delta in PAIRS:
+        assert Loss.from_rho(accounting.zcdp_rho(epsilon, delta)).delta(epsilon) <= delta
+        assert Loss.from_mu(accounting.gaussian_mu(epsilon, delta)).delta(epsilon) <= delta
+        assert Loss.from_pure(epsilon).delta(epsilon) == 0
+        assert Loss.from_pure(epsilon).delta(epsilon * 0.5) > 0
+        assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon) == delta
+        assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon * 0.99) == 1

@@ -34,6 +34,11 @@ def test_importing_the_library_does_not_import_what_it_may_not_need() -> None:
     assert not imported(code) & {"matplotlib", "opendp", "dask", "typer"}
 
 
+def test_only_the_ledger_imports_a_database() -> None:
+    code = "import dpsc; dpsc.GramRelease, dpsc.Release, dpsc.Guarantee, dpsc.LedgerError"
+    assert not imported(code) & {"sqlalchemy", "psycopg"}
+
+
 def test_every_public_name_is_there() -> None:
     import dpsc
 
@@ -43,7 +48,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_help_does_not_import_the_library() -> None:
     code = "import sys; sys.argv = ['dpsc', '--help']\nfrom dpsc.cli import app\ntry: app()\nexcept SystemExit: pass"
-    assert not imported(code) & {"matplotlib", "opendp", "dask", "scipy", "numpy"}
+    assert not imported(code) & {"matplotlib", "opendp", "dask", "scipy", "numpy", "sqlalchemy"}
 
 
 def test_mechanisms_know_no_data_and_panels_know_no_noise() -> None:
@@ -58,3 +63,6 @@ def test_mechanisms_know_no_data_and_panels_know_no_noise() -> None:
         assert not re.search(r"panel|result|mechanisms|frames", imports(room))
     for room in ("release.py", "release_file.py", "denoise.py", "estimate.py", "uncertainty.py", "planning.py"):
         assert not re.search(r"import .*[Pp]anel|mechanisms|engines|algorithms", imports(room))
+    assert not re.search(r"panel|mechanisms|engines|algorithms|numpy|pandas|frames", imports("ledger/*.py"))
+    for room in ("ledger/budget.py", "ledger/records.py", "ledger/chain.py"):
+        assert "sqlalchemy" not in imports(room)

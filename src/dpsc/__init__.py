@@ -12,8 +12,18 @@ if TYPE_CHECKING:
     from dpsc.algorithms.gram import GramRelease
     from dpsc.algorithms.objective import ObjectivePerturbation
     from dpsc.algorithms.output import OutputPerturbation
-    from dpsc.errors import DpscError, DpscWarning, PanelError, ParameterError, ReleaseError, UnprovenError
+    from dpsc.errors import (
+        BudgetError,
+        DpscError,
+        DpscWarning,
+        LedgerError,
+        PanelError,
+        ParameterError,
+        ReleaseError,
+        UnprovenError,
+    )
     from dpsc.guarantee import Guarantee
+    from dpsc.ledger import Ledger
     from dpsc.panel import Panel
     from dpsc.planning import Plan, plan
     from dpsc.release import Release
@@ -23,10 +33,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BudgetError",
     "DpscError",
     "DpscWarning",
     "GramRelease",
     "Guarantee",
+    "Ledger",
+    "LedgerError",
     "NonPrivateResult",
     "ObjectivePerturbation",
     "OutputPerturbation",
@@ -45,10 +58,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "BudgetError": "errors",
     "DpscError": "errors",
     "DpscWarning": "errors",
     "GramRelease": "algorithms.gram",
     "Guarantee": "guarantee",
+    "Ledger": "ledger",
+    "LedgerError": "errors",
     "NonPrivateResult": "result",
     "ObjectivePerturbation": "algorithms.objective",
     "OutputPerturbation": "algorithms.output",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 from scipy.optimize import minimize_scalar
@@ -104,6 +105,38 @@ class Loss:
             if self.rho == 0:
                 ways.append(self.pure + gaussian_epsilon(math.sqrt(self.mu_squared), left))
         return self.rest_epsilon + min(ways)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta we can prove at this epsilon, 1 if none: the same curves, read the other way.
+
+        Examples
+        --------
+        >>> Loss.from_rho(zcdp_rho(1.0, 1e-6)).delta(1.0) <= 1e-6
+        True
+        """
+        left = _minus(epsilon, self.rest_epsilon)
+        after_pure = _minus(left, self.pure)
+        noisy = self.rho + self.mu_squared / 2
+        if left < 0:
+            return 1.0
+        if noisy == 0:
+            if self.pure <= left:
+                return self.rest_delta
+            return min(1.0, self.rest_delta + zcdp_delta(self.pure_as_rho, left))
+        ways = [zcdp_delta(self.pure_as_rho + noisy, left)]
+        if self.pure > 0 and after_pure >= 0:
+            ways.append(zcdp_delta(noisy, after_pure))
+        if self.rho == 0 and after_pure >= 0:
+            ways.append(gaussian_delta(math.sqrt(self.mu_squared), after_pure))
+        return min(1.0, self.rest_delta + min(ways))
+
+
+def _minus(one: float, other: float) -> float:
+    """Return the difference, never rounded up."""
+    difference = one - other
+    return (
+        difference if Fraction(difference) <= Fraction(one) - Fraction(other) else math.nextafter(difference, -math.inf)
+    )
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:

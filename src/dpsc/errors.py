@@ -29,5 +29,23 @@ class ReleaseError(DpscError):
     """A release file is damaged, edited, from a newer version, or does not fit what is asked of it."""
 
 
+class LedgerError(DpscError):
+    """The privacy ledger cannot be used as asked: not there, locked, damaged, or it refuses a booking."""
+
+
+class BudgetError(LedgerError):
+    """A booking would exceed a data set's budget.
+
+    Attributes
+    ----------
+    requested, remaining, difference : float
+        Epsilons at the delta of the request; ``difference`` is how much too large the request was.
+    """
+
+    def __init__(self, message: str, *, requested: float, remaining: float) -> None:
+        super().__init__(message)
+        self.requested, self.remaining, self.difference = requested, remaining, requested - remaining
+
+
 class DpscWarning(UserWarning):
     """Something public that the user should know. Never about donors."""

@@ -52,12 +52,10 @@ def private(
     scaled_path: Array,
     parameters: Mapping[str, Any],
     noise: Noise,
-    guarantee: Guarantee,
-    *,
-    seed: int | None,
+    guarantee: Guarantee | None,
 ) -> PrivateResult | UnprovenResult:
-    """Return an answer with its guarantee, or without one if its noise came from a seed."""
-    if seed is not None:
+    """Return an answer with its guarantee, or without one (None) if its noise came from a seed."""
+    if guarantee is None:
         return unproven(panel, algorithm, weights, scaled_path, parameters, noise, SEEDED)
     return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), guarantee=guarantee)
 

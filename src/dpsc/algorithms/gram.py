@@ -92,6 +92,24 @@ class GramRelease:
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
 
+    @property
+    def rho(self) -> float:
+        """The zCDP cost that the budget pays for."""
+        return accounting.zcdp_rho(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a release will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic="exact",
+            basis="discrete Gaussian on unit rows' Gram matrix",
+            loss=Loss.from_rho(self.rho),
+        )
+
     @np.errstate(all="ignore")
     def release(
         self,
@@ -126,7 +144,7 @@ class GramRelease:
         self._require_own(exactly)
         total, n, T = exactly.total, exactly.n, len(exactly.times)
         largest = n * 4.0**self.grid_bits
-        rho, diagonal, above = self._scales()
+        diagonal, above = self._scales()
         source = randomness.choose(self.seed)
 
         rows, columns = np.triu_indices(T, 1)
@@ -135,13 +153,6 @@ class GramRelease:
         noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
         noisy[columns, rows] = noisy[rows, columns]
 
-        guarantee = Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic="exact",
-            basis="discrete Gaussian on unit rows' Gram matrix",
-            loss=Loss.from_rho(rho),
-        )
         return Release(
             matrix=noisy,
             n=n,
@@ -152,7 +163,7 @@ class GramRelease:
             grid_bits=self.grid_bits,
             diagonal_scale=diagonal,
             off_diagonal_scale=above,
-            guarantee=guarantee if self.seed is None else None,
+            guarantee=self.guarantee,
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
         )
@@ -175,11 +186,10 @@ class GramRelease:
             self._check_sizes(n, len(where.times))
         return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits)
 
-    def _scales(self) -> tuple[float, float, float]:
-        """Return rho and the scales of the noise on the diagonal and above it."""
-        rho = accounting.zcdp_rho(self.epsilon, self.delta)
-        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(rho))
-        return rho, diagonal, exact.safely_above(diagonal / math.sqrt(2))
+    def _scales(self) -> tuple[float, float]:
+        """Return the scales of the noise on the diagonal and above it."""
+        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(self.rho))
+        return diagonal, exact.safely_above(diagonal / math.sqrt(2))
 
     def _require_own(self, exactly: CustodianSum) -> None:
         """Refuse a sum that was made in another way than this algorithm's parameters say."""
@@ -192,7 +202,7 @@ class GramRelease:
         """Refuse or warn from public numbers, before noise is drawn."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        _, diagonal, _ = self._scales()
+        diagonal, _ = self._scales()
         exact.require_no_overflow(n * 4.0**self.grid_bits + discrete.WIDEST * diagonal, "the sum over donors")
         warn_of_large_delta(self.delta, n)
 

@@ -18,7 +18,7 @@ from dpsc.errors import ParameterError
 from dpsc.guarantee import Arithmetic, Guarantee
 from dpsc.mechanisms import discrete, laplace
 from dpsc.mechanisms import source as randomness
-from dpsc.mechanisms.additive import release_floats, release_integers
+from dpsc.mechanisms.additive import Budget, release_floats, release_integers
 from dpsc.panel import Panel, require_panel
 from dpsc.result import PrivateResult, UnprovenResult
 
@@ -69,6 +69,27 @@ class ObjectivePerturbation:
             if self.lambda_ > LARGEST_LAMBDA:
                 raise ParameterError(f"lambda_ must be at most {LARGEST_LAMBDA:g}, not {self.lambda_:g}.")
 
+    @property
+    def _budgets(self) -> tuple[tuple[float, float], Budget]:
+        """The (epsilon, delta) of the weights and the budget of the answer."""
+        rest = 1 - self.split
+        for_answer = single(rest * self.epsilon, rest * self.delta, self.arithmetic)
+        return (self.split * self.epsilon, self.split * self.delta), for_answer
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a result will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        (epsilon1, delta1), for_answer = self._budgets
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic=self.arithmetic,
+            basis="constrained objective perturbation, answer projection",
+            loss=Loss.from_epsilon_delta(epsilon1, delta1) + for_answer.loss,
+        )
+
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
@@ -76,8 +97,7 @@ class ObjectivePerturbation:
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
         lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
-        epsilon1, delta1 = self.split * self.epsilon, self.split * self.delta
-        for_answer = single((1 - self.split) * self.epsilon, (1 - self.split) * self.delta, self.arithmetic)
+        (epsilon1, delta1), for_answer = self._budgets
         check_answer(panel.n, panel.h, for_answer, self.arithmetic)
         warn_of_large_delta(self.delta, panel.n)
 
@@ -87,18 +107,11 @@ class ObjectivePerturbation:
         # Step 2: predict via projection
         path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
 
-        guarantee = Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic=self.arithmetic,
-            basis="constrained objective perturbation, answer projection",
-            loss=Loss.from_epsilon_delta(epsilon1, delta1) + for_answer.loss,
-        )
         parameters = {
             "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "epsilon": self.epsilon,
             "delta": self.delta, "split": self.split, "noise": noise.law, **used, "answer_scale": noise.scale,
         }  # fmt: skip
-        return answer.private(panel, NAME, f, path, parameters, noise, guarantee, seed=self.seed)
+        return answer.private(panel, NAME, f, path, parameters, noise, self.guarantee)
 
     @staticmethod
     def as_printed(

@@ -74,6 +74,25 @@ class OutputPerturbation:
         if self.row_norm is not None:
             checks.finite_number("row_norm", self.row_norm, at_least=SMALLEST_ROW_NORM)
 
+    @property
+    def _budgets(self) -> tuple[Budget, Budget]:
+        """The budgets of the weights and of the answer."""
+        return divide(self.epsilon, self.delta, self.split, self.arithmetic)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a result will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        for_weights, for_answer = self._budgets
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic=self.arithmetic,
+            basis="exact ridge sensitivity, answer projection",
+            loss=for_weights.loss + for_answer.loss,
+        )
+
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release weights and a counterfactual."""
@@ -83,7 +102,7 @@ class OutputPerturbation:
         square = float(panel.T0) if self.row_norm is None else min(self.row_norm**2, float(panel.T0))
         R = math.sqrt(square)
         lambda_ = square if self.lambda_ is None else float(self.lambda_)
-        for_weights, for_answer = divide(self.epsilon, self.delta, self.split, self.arithmetic)
+        for_weights, for_answer = self._budgets
         check_answer(panel.n, panel.h, for_answer, self.arithmetic)
         warn_of_large_delta(self.delta, panel.n)
 
@@ -95,19 +114,12 @@ class OutputPerturbation:
         # Step 2: predict via projection
         path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
 
-        guarantee = Guarantee(
-            self.epsilon,
-            self.delta,
-            arithmetic=self.arithmetic,
-            basis="exact ridge sensitivity, answer projection",
-            loss=for_weights.loss + for_answer.loss,
-        )
         parameters = {
             "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "row_norm": R,
             "epsilon": self.epsilon, "delta": self.delta, "split": self.split, "weights_ball": self.weights_ball,
             "noise": noise.law, "weight_scale": weight_scale, "answer_scale": noise.scale,
         }  # fmt: skip
-        return answer.private(panel, NAME, f, path, parameters, noise, guarantee, seed=self.seed)
+        return answer.private(panel, NAME, f, path, parameters, noise, self.guarantee)
 
     @staticmethod
     def as_printed(

@@ -44,6 +44,14 @@ class PrintedOutputPerturbation:
     def __post_init__(self) -> None:
         _check(self.epsilon1, self.epsilon2, self.lambda_)
 
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a result will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        learning = Guarantee(self.epsilon1, basis="paper, Theorem step1.privacy")
+        return learning + Guarantee(self.epsilon2, basis="paper, Lemma step2.privacy")
+
     @np.errstate(all="ignore")
     def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
         """Release noisy weights and a noisy counterfactual, (epsilon1 + epsilon2, 0)-differentially private."""
@@ -62,11 +70,8 @@ class PrintedOutputPerturbation:
         y_out, noise_law = _project(data.Z, f_out, b, source)
 
         parameters = _parameters(self, panel) | {"a": a, "b": b}
-        guarantee = Guarantee(self.epsilon1, basis="paper, Theorem step1.privacy") + Guarantee(
-            self.epsilon2, basis="paper, Lemma step2.privacy"
-        )
         name = "DPSC_out as printed (paper, Algorithm 2)"
-        return answer.private(panel, name, f_out, y_out, parameters, noise_law, guarantee, seed=self.seed)
+        return answer.private(panel, name, f_out, y_out, parameters, noise_law, self.guarantee)
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,11 @@ class PrintedObjectivePerturbation:
         checks.delta("delta", self.delta)
         if self.c is not None:
             checks.finite_number("c", self.c, above=0)
+
+    @property
+    def guarantee(self) -> None:
+        """None: nothing is proved."""
+        return None
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, unproven: bool = False) -> UnprovenResult:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dpsc.cli import ledger
 from dpsc.cli.demo import demo
 from dpsc.cli.estimate import estimate
 from dpsc.cli.fit import fit
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 for command in (demo, plan, release, inspect, estimate, fit, reproduce):
     app.command()(command)
+app.add_typer(ledger.app)
 
 
 @app.callback(invoke_without_command=True)

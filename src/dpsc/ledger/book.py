@@ -1,0 +1,408 @@
+"""`Ledger`: booking a release before noise is drawn, confirming it when its file is in place. It never sees donors."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from dpsc import checks
+from dpsc.errors import BudgetError, LedgerError
+from dpsc.guarantee import REPLACE_ONE, Guarantee
+from dpsc.ledger import address, chain, history, records, schema
+from dpsc.ledger.budget import Budget, Charge, Cost, groups
+from dpsc.ledger.chain import Head, Row
+from dpsc.ledger.history import Balance
+from dpsc.ledger.records import DataSet, Entry
+from dpsc.ledger.store import Store
+
+MERGE = "Release.merge"
+
+
+class Ledger:
+    """A book of what was released from which data set, with a budget that is checked before anything is drawn.
+
+    Parameters
+    ----------
+    url : str or path
+        A SQLite file (``book.sqlite`` or ``sqlite:///book.sqlite``) or a PostgreSQL database
+        (``postgresql+psycopg://user@host/name``).
+    create : bool
+        Whether to make the ledger if it is not there. A file is made readable by its owner only.
+    patience : float
+        Seconds to wait while somebody else holds the lock.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpsc import GramRelease
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> ledger = Ledger(folder / "book.sqlite", create=True)
+    >>> made = ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 500, "outcome": "sales"})
+    >>> algorithm = GramRelease(epsilon=1.0, delta=1e-6)
+    >>> with ledger.spending("sales", **ledger.terms(algorithm), output=folder / "sales.dpsc.json"):
+    ...     algorithm.release([[1.0, 2.0], [3.0, 1.0]] * 250).save(folder / "sales.dpsc.json")
+    >>> round(ledger.remaining("sales", delta=1e-6), 2)  # more than 2 - 1, because losses do not simply add up
+    1.68
+    """
+
+    terms = staticmethod(records.public_terms)
+
+    def __init__(self, url: str | os.PathLike[str], *, create: bool = False, patience: float = 30.0) -> None:
+        checks.finite_number("patience", patience, above=0)
+        self._store = Store(address.read(url), create=create, patience=float(patience))
+
+    def __repr__(self) -> str:
+        return f"<Ledger at {self._store.address}>"
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, without any password."""
+        return str(self._store.address)
+
+    def add_dataset(
+        self,
+        name: str,
+        *,
+        epsilon: float,
+        delta: float,
+        description: Mapping[str, Any] | None = None,
+        adjacency: str = REPLACE_ONE,
+        who: str | None = None,
+    ) -> DataSet:
+        """Enter a data set and its budget, which stands from then on.
+
+        Parameters
+        ----------
+        name : str
+        epsilon, delta : float
+            The budget of everything that is ever released from it, together.
+        description : mapping, optional
+            What is public about it: number of donors, periods, outcome, bounds. Never anything computed from donors.
+        adjacency : str
+            Which databases count as neighbours.
+        who : str, optional
+            The user of the operating system by default.
+
+        Returns
+        -------
+        DataSet
+            Entering the same again changes nothing; another budget or description under the same name is refused.
+        """
+        records.text("the data set's name", name)
+        checks.epsilon("epsilon", epsilon)
+        checks.delta("delta", delta)
+        about = dict(description or {})
+        body = {
+            "epsilon": float(epsilon),
+            "delta": float(delta),
+            "adjacency": records.text("adjacency", adjacency),
+            "description": about,
+            "fingerprint": records.fingerprint(about),
+        }
+
+        def work(connection: Connection, head: Head) -> DataSet:
+            known = history.find_dataset(connection, name)
+            if known is None:
+                return history.read_dataset(self._append(connection, head, "dataset", name, who, body))
+            if known.fingerprint != body["fingerprint"]:
+                raise _another_description(name, known.description, about)
+            if (known.epsilon, known.delta, known.adjacency) != (float(epsilon), float(delta), adjacency):
+                raise LedgerError(
+                    f"the data set {name!r} has a budget of ({known.epsilon:g}, {known.delta:g}) for {known.adjacency} "
+                    "already. A budget is a promise and does not change; other data need another name."
+                )
+            return known
+
+        return self._store.write(work)
+
+    @contextmanager
+    def spending(
+        self,
+        dataset: str,
+        guarantee: Guarantee | None,
+        *,
+        algorithm: str,
+        parameters: Mapping[str, Any] | None = None,
+        who: str | None = None,
+        output: str | os.PathLike[str] | None = None,
+        partition: str | None = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> Iterator[Entry]:
+        """Book a release, let it be made in the body, and confirm it at the end.
+
+        The booking is on disk before the body starts. When the body ends and ``output`` is in place, it is confirmed.
+        If the body fails, or everything does, the booking stays and counts as spent: noise may have been drawn.
+
+        Parameters
+        ----------
+        dataset : str
+        guarantee : Guarantee
+            What the release will promise: the algorithm's ``guarantee``.
+        algorithm : str
+        parameters : mapping, optional
+            The public parameters.
+        who : str, optional
+            The user of the operating system by default.
+        output : path, optional
+            The file that the body makes.
+        partition : str, optional
+            A label of a group of donors, if the release is from them only. Groups are disjoint and their membership is
+            public; what is booked for one costs the others nothing.
+        description : mapping, optional
+            What is public about the data at hand; refused if it contradicts what the data set was entered with.
+        """
+        entry = self.book(
+            dataset, guarantee, algorithm=algorithm, parameters=parameters, who=who, output=output,
+            partition=partition, description=description,
+        )  # fmt: skip
+        try:
+            yield entry
+        except BaseException as problem:
+            with suppress(LedgerError):  # the booking counts anyway, and the problem of the body matters more
+                self.fail(entry, type(problem).__name__)
+            raise
+        self.confirm(entry)
+
+    def book(
+        self,
+        dataset: str,
+        guarantee: Guarantee | None,
+        *,
+        algorithm: str,
+        parameters: Mapping[str, Any] | None = None,
+        who: str | None = None,
+        output: str | os.PathLike[str] | None = None,
+        partition: str | None = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
+        promise = records.require_guarantee(guarantee)
+        cost = Cost.of(promise)
+        place = None if output is None else _writable(Path(output))
+        if partition is not None:
+            records.text("partition", partition)
+        body = {
+            "algorithm": records.text("algorithm", algorithm),
+            "parameters": dict(parameters or {}),
+            "guarantee": records.guarantee_to_json(promise),
+            "output": place,
+        }
+        records.canonical(body, "parameters")
+
+        def work(connection: Connection, head: Head) -> Entry | _Refused:
+            known = history.dataset(connection, dataset)
+            if known.adjacency != promise.adjacency:
+                raise LedgerError(
+                    f"the budget of {dataset!r} is about neighbours that {known.adjacency}, and the guarantee about "
+                    f"{promise.adjacency}; they cannot be added up."
+                )
+            if records.differences(known.description, description or {}):
+                raise _another_description(dataset, known.description, description or {})
+            charges = history.charges(connection, dataset)
+            if algorithm == MERGE and any(charge.partition is not None for charge in charges):
+                raise LedgerError(
+                    f"{dataset!r} has its sites booked as partitions already; merging their releases costs nothing."
+                )
+            budget = Budget(known.epsilon, known.delta)
+            if not all(budget.allows([*group, cost]) for group in groups(charges, partition)):
+                return _Refused(budget, charges)
+            return history.read_entry(
+                self._append(connection, head, "booked", dataset, who, body, partition=partition), None
+            )
+
+        outcome = self._store.write(work)
+        if isinstance(outcome, _Refused):  # computed here, when the lock is free again
+            raise outcome.error(dataset, cost, partition)
+        return outcome
+
+    def confirm(self, entry: Entry) -> None:
+        """Note that the output of a booking is in place, with the SHA-256 of the file.
+
+        A dpsc release that promises something else than what was booked is not confirmed.
+        """
+        body: dict[str, Any] = {}
+        if entry.output is not None:
+            try:
+                content = Path(entry.output).read_bytes()
+                body["sha256"] = hashlib.sha256(content).hexdigest()
+            except OSError as problem:
+                self.fail(entry, "no output")
+                raise LedgerError(
+                    f"{entry.output} is not in place ({problem.strerror}); entry {entry.number} stays booked and "
+                    "counts as spent, because noise may have been drawn."
+                ) from None
+            if records.promises_something_else(content, entry.promise):
+                self.fail(entry, "another guarantee")
+                raise LedgerError(
+                    f"{entry.output} does not promise what entry {entry.number} was booked for. Do not publish it: "
+                    "delete it, or book what it costs. The entry counts as spent."
+                )
+        try:
+            self._finish(entry, "confirmed", body)
+        except LedgerError as problem:
+            raise LedgerError(
+                f"entry {entry.number} is booked and counts as spent, but could not be confirmed: {problem}"
+            ) from None
+
+    def fail(self, entry: Entry, reason: str) -> None:
+        """Note that a booking came to nothing. It counts as spent all the same."""
+        self._finish(entry, "failed", {"reason": records.text("reason", reason)})
+
+    def dataset(self, name: str) -> DataSet:
+        """Return a data set, or say which ones there are."""
+        return self._store.read(lambda connection: history.dataset(connection, name))
+
+    def datasets(self) -> list[DataSet]:
+        """Return all data sets, in the order in which they were entered."""
+        return self._store.read(history.datasets)
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """Return the bookings of a data set, or all, with their states."""
+        if dataset is not None:
+            self.dataset(dataset)
+        return self._store.read(lambda connection: history.entries(connection, dataset))
+
+    def remaining(self, dataset: str, *, delta: float | None = None, partition: str | None = None) -> float:
+        """Return the largest epsilon that a further Gram release at ``delta`` may have; 0 if none.
+
+        By default at the budget's own delta. For delta = 0 the answer is about a pure release. It is rounded down: a
+        release of this size is accepted, as long as nobody books another in between.
+        """
+        known, charges = self._store.read(
+            lambda connection: (history.dataset(connection, dataset), history.charges(connection, dataset))
+        )
+        at = known.delta if delta is None else checks.delta("delta", delta)
+        budget = Budget(known.epsilon, known.delta)
+        return min(budget.largest(group, at) for group in groups(charges, partition))
+
+    def balance(self, dataset: str) -> Balance:
+        """Return what a data set has spent and what it has left."""
+        return self._store.read(lambda connection: history.balance(connection, dataset))
+
+    @property
+    def head(self) -> Head:
+        """How long the chain is and how it ends. Noted elsewhere, it shows if the whole ledger was rewritten."""
+        return self._store.read(self._store.head)
+
+    def verify(self, noted: str | None = None) -> list[str]:
+        """Return everything that is wrong with the ledger, in words; an empty list if nothing is.
+
+        Parameters
+        ----------
+        noted : str, optional
+            A head hash that was noted elsewhere at some time: it must be in the chain still.
+        """
+
+        def work(connection: Connection) -> list[str]:
+            rows = schema.rows(connection)
+            found = chain.problems(rows, self._store.head(connection)) + history.problems(rows)
+            if noted is not None and noted.lower() not in {chain.START, *(row.hash for row in rows)}:
+                found.append("the noted head is not in the chain: the ledger was rewritten, or it is another one")
+            return found
+
+        return self._store.read(work)
+
+    def rows(self) -> list[Row]:
+        """Return the book line by line as it is stored, for export."""
+        return self._store.read(schema.rows)
+
+    def _finish(self, entry: Entry, event: str, body: Mapping[str, Any]) -> None:
+        def work(connection: Connection, head: Head) -> None:
+            columns = schema.entries.c
+            query = select(columns.hash).where(columns.number == entry.number, columns.event == "booked")
+            if connection.execute(query).scalar_one_or_none() != entry.hash:
+                raise LedgerError(f"entry {entry.number} is not a booking of this ledger.")
+            if connection.execute(select(columns.number).where(columns.booking == entry.number)).first():
+                raise LedgerError(f"entry {entry.number} was confirmed or has failed already.")
+            self._append(connection, head, event, entry.dataset, entry.who, body, booking=entry.number)
+
+        self._store.write(work)
+
+    def _append(
+        self,
+        connection: Connection,
+        head: Head,
+        event: str,
+        dataset: str,
+        who: str | None,
+        body: Mapping[str, Any],
+        *,
+        booking: int | None = None,
+        partition: str | None = None,
+    ) -> Row:
+        row = Row(
+            number=head.length + 1,
+            time=datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
+            event=event,
+            dataset=dataset,
+            who=_user() if who is None else records.text("who", who),
+            booking=booking,
+            partition=partition,
+            body=records.canonical(body, event),
+            previous=head.hash,
+        )
+        return self._store.append(connection, row.sealed())
+
+
+class _Refused:
+    """A request that the budget does not allow, with what was booked when it was refused."""
+
+    def __init__(self, budget: Budget, charges: list[Charge]) -> None:
+        self.budget, self.charges = budget, charges
+
+    def error(self, dataset: str, cost: Cost, partition: str | None) -> BudgetError:
+        left = min(
+            cost.epsilon, *(self.budget.largest(group, cost.delta, cost) for group in groups(self.charges, partition))
+        )
+        of = "" if partition is None else f", partition {partition!r}"
+        return BudgetError(
+            f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "
+            f"Requested epsilon = {cost.epsilon:g} at delta = {cost.delta:g}; remaining at that delta {left:g}; "
+            f"too much by {cost.epsilon - left:.5g}. Nothing was booked.",
+            requested=cost.epsilon,
+            remaining=left,
+        )
+
+
+def _another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:
+    keys = records.differences(known, given) or sorted(set(known) ^ set(given))
+    return LedgerError(
+        f"the data set {name!r} was entered with another public description (they differ in {', '.join(keys)}). Other "
+        "data need another name and a budget of their own."
+    )
+
+
+def _writable(path: Path) -> str:
+    """Refuse, before anything is spent, an output that cannot be written."""
+    path = Path(os.path.abspath(path))
+    if path.is_dir():
+        raise LedgerError(f"the output {path} is a folder; name a file in it.")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return str(path)
+    except OSError as problem:
+        raise LedgerError(
+            f"the folder {path.parent} cannot be written: {problem.strerror or problem}. Nothing was booked."
+        ) from None
+
+
+def _user() -> str:
+    """Return the name of the operating system's user; the environment is asked only if the system does not know."""
+    ways: list[Callable[[], str]] = [getpass.getuser]
+    with suppress(ImportError):
+        import pwd
+
+        ways.insert(0, lambda: pwd.getpwuid(os.getuid()).pw_name)
+    for way in ways:
+        with suppress(KeyError, OSError, ImportError):
+            return way()
+    return "unknown"

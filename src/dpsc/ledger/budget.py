@@ -1,0 +1,192 @@
+"""What booked guarantees cost together, and what is still affordable. Pure accounting: no database, no data.
+
+A request is accepted if one of two theorems puts everything booked within (epsilon, delta): the curves of
+:class:`dpsc.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums are of the decimal numbers
+as they were written, so that ten times 0.1 is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from dpsc.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
+from dpsc.guarantee import Guarantee
+
+_DIGITS = 5  # of an answer to "how much is left?", rounded down
+_PRECISION = 1e-6
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What of a guarantee adds up. Reading one back does not check it again, which would take a search each time."""
+
+    epsilon: float
+    delta: float
+    loss: Loss
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> Cost:
+        """Return the cost of a guarantee."""
+        return cls(float(guarantee.epsilon), float(guarantee.delta), guarantee.loss)
+
+    @classmethod
+    def of_json(cls, plain: Mapping[str, Any]) -> Cost:
+        """Read the cost of a stored guarantee."""
+        return cls(float(plain["epsilon"]), float(plain["delta"]), Loss(**plain["loss"]))
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A cost and whom it concerns: the donors of one partition, or all of them (None)."""
+
+    cost: Cost
+    partition: str | None = None
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What all releases of a data set may cost together."""
+
+    epsilon: float
+    delta: float
+
+    def allows(self, costs: Sequence[Cost]) -> bool:
+        """Say whether releases from the same donors stay within the budget together."""
+        return self._plainly(costs) or total_loss(costs).delta(self.epsilon) <= self.delta
+
+    def _plainly(self, costs: Sequence[Cost]) -> bool:
+        epsilon, delta = (sum(map(_written, each)) for each in _stated(costs))
+        return epsilon <= _written(self.epsilon) and delta <= _written(self.delta)
+
+    def spent(self, costs: Sequence[Cost]) -> float:
+        """Return the smallest epsilon, at the budget's delta, that we can prove for releases from the same donors."""
+        if not costs:
+            return 0.0
+        epsilons, deltas = _stated(costs)
+        ways = [total_loss(costs).epsilon(self.delta)]
+        if sum(map(_written, deltas)) <= _written(self.delta):
+            ways.append(float(sum(map(_written, epsilons))))
+        # The search for an epsilon gives a little away; what was allowed is within the budget.
+        return min(*ways, self.epsilon) if self.allows(costs) else min(ways)
+
+    def largest(self, costs: Sequence[Cost], delta: float, like: Cost | None = None) -> float:
+        """Return the largest epsilon that a further release at ``delta`` may have, 0 if none; it will be accepted.
+
+        The release is of the kind of ``like``. By default it is a Gram release, or a pure one for delta = 0.
+        """
+        kind = _PURE if delta == 0 else _GRAM if like is None else _kind_of(like)
+        booked = total_loss(costs)
+
+        def affordable(amount: float) -> bool:
+            return _added_up([booked, kind.loss(amount, delta)]).delta(self.epsilon) <= self.delta
+
+        epsilons, deltas = _stated(costs)
+        by_curves = kind.epsilon(_largest(affordable, max(self.epsilon, 1e-9)), delta)
+        in_delta = sum(map(_written, deltas)) + _written(delta) <= _written(self.delta)
+        by_sums = float(_written(self.epsilon) - sum(map(_written, epsilons))) if in_delta else 0.0
+        for epsilon in sorted((by_curves, by_sums), reverse=True):
+            for size in (_rounded_down(epsilon), _rounded_down(epsilon * (1 - 1e-4))):
+                if size > 0 and self.allows([*costs, Cost(size, delta, kind.loss_of(size, delta))]):
+                    return size
+        return 0.0
+
+
+def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]:
+    """Return what was charged to each donor whom a release from ``partition`` (None: all donors) concerns.
+
+    Partitions are disjoint and their membership is public. Neighbours differ in one donor, who is in one partition, so
+    only the releases of that partition and those of all donors can tell them apart.
+    """
+    charges = list(charges)
+    everyone = [c.cost for c in charges if c.partition is None]
+    of_each: dict[str, list[Cost]] = {}
+    for charge in charges:
+        if charge.partition is not None:
+            of_each.setdefault(charge.partition, []).append(charge.cost)
+    if partition is not None:
+        return [everyone + of_each.get(partition, [])]
+    return [everyone, *(everyone + own for own in of_each.values())]
+
+
+def total_loss(costs: Iterable[Cost]) -> Loss:
+    """Compose: add up each kind of loss exactly, and round up."""
+    return _added_up([cost.loss for cost in costs])
+
+
+def _added_up(losses: Sequence[Loss]) -> Loss:
+    return Loss(*(_sum_upward(getattr(loss, field.name) for loss in losses) for field in fields(Loss)))
+
+
+def _sum_upward(values: Iterable[float]) -> float:
+    exact = sum((Fraction(value) for value in values if value), Fraction(0))
+    rounded = float(exact)
+    return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
+
+
+@lru_cache(maxsize=4096)
+def _written(value: float) -> Fraction:
+    """Return the decimal number that a float was written as: 1/10 for 0.1."""
+    return Fraction(str(float(value)))
+
+
+def _stated(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
+    return [cost.epsilon for cost in costs], [cost.delta for cost in costs]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A family of releases: what an amount (rho, mu, ...) costs, and which epsilon it is at a delta."""
+
+    loss: Callable[[float, float], Loss]
+    epsilon: Callable[[float, float], float]
+    amount: Callable[[float, float], float]
+
+    def loss_of(self, epsilon: float, delta: float) -> Loss:
+        return self.loss(self.amount(epsilon, delta), delta)
+
+
+_PURE = _Kind(lambda epsilon, _: Loss.from_pure(epsilon), lambda epsilon, _: epsilon, lambda epsilon, _: epsilon)
+_GRAM = _Kind(
+    lambda rho, _: Loss.from_rho(rho),
+    lambda rho, delta: zcdp_epsilon(rho, delta) if rho > 0 else 0.0,
+    zcdp_rho,
+)
+_GAUSSIAN = _Kind(
+    lambda mu, _: Loss.from_mu(mu),
+    lambda mu, delta: gaussian_epsilon(mu, delta) if mu > 0 else 0.0,
+    gaussian_mu,
+)
+_UNKNOWN = _Kind(Loss.from_epsilon_delta, lambda epsilon, _: epsilon, lambda epsilon, _: epsilon)
+
+
+def _kind_of(cost: Cost) -> _Kind:
+    loss = cost.loss
+    if loss == Loss.from_rho(loss.rho):
+        return _GRAM
+    return _GAUSSIAN if loss == Loss(mu_squared=loss.mu_squared) else _UNKNOWN
+
+
+def _largest(holds: Callable[[float], bool], upper: float) -> float:
+    """Return an amount where a decreasing condition holds, close to the last one; 0 if there is none worth having."""
+    smallest = upper * 1e-9
+    if not holds(smallest):
+        return 0.0
+    lower = smallest
+    while holds(upper):
+        lower, upper = upper, 2 * upper
+    while upper - lower > _PRECISION * upper:
+        middle = math.sqrt(lower * upper)
+        lower, upper = (middle, upper) if holds(middle) else (lower, middle)
+    return lower
+
+
+def _rounded_down(value: float) -> float:
+    if value <= 0:
+        return 0.0
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    return float((Fraction(value) // unit) * unit)

@@ -1,0 +1,96 @@
+"""The hash chain: every row carries the hash of the one before, so that an edited or missing one shows.
+
+One chain for the whole ledger, and not one a data set: it also covers which data sets there are, with their budgets,
+and there is one head to note elsewhere. Bookings are rare, so that waiting for each other costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+START = "0" * 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the book, as it is stored. Times and numbers are kept as text, the same in every database.
+
+    Attributes
+    ----------
+    event : str
+        ``dataset`` (a data set and its budget), ``booked``, ``confirmed`` or ``failed``.
+    booking : int or None
+        For an outcome: the number of the booking that it is about.
+    body : str
+        Canonical JSON, by event.
+    """
+
+    number: int
+    time: str
+    event: str
+    dataset: str | None
+    who: str
+    booking: int | None
+    partition: str | None
+    body: str
+    previous: str
+    hash: str = ""
+
+    def sealed(self) -> Row:
+        """Return the row with its hash."""
+        return Row(**{**vars(self), "hash": self.computed_hash()})
+
+    def computed_hash(self) -> str:
+        """Return the hash that the content should have.
+
+        Fields that are None are left out, so that a column added by a later version changes no old hash.
+        """
+        content = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "hash"}
+        present = {name: value for name, value in content.items() if value is not None}
+        text = json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The body as values."""
+        loaded = json.loads(self.body)
+        if not isinstance(loaded, dict):
+            raise ValueError("the body is not a mapping")
+        return loaded
+
+
+@dataclass(frozen=True)
+class Head:
+    """How long the chain is and how it ends: what to note elsewhere."""
+
+    length: int
+    hash: str
+
+
+def problems(rows: Sequence[Row], head: Head) -> list[str]:
+    """Return what is wrong with the chain, in words; rows in the order of their numbers."""
+    found = []
+    number, previous = 0, START
+    for row in rows:
+        if row.number == number:
+            found.append(f"entry {row.number} is there twice")
+        elif row.number > number + 1:
+            found.append(f"{_named(number + 1, row.number - 1)} missing")
+        if row.hash != row.computed_hash():
+            found.append(f"entry {row.number} was edited: its content does not match its hash")
+        elif row.previous != previous and row.number == number + 1:
+            found.append(f"entry {row.number} does not follow entry {number}: one of them was replaced or moved")
+        number, previous = row.number, row.hash
+    if number < head.length:
+        found.append(f"{_named(number + 1, head.length)} missing at the end")
+    elif (number, previous) != (head.length, head.hash):
+        found.append(f"the head record ({head.length} entries) does not match the last entry ({number})")
+    return found
+
+
+def _named(first: int, last: int) -> str:
+    return f"entry {first} is" if first == last else f"entries {first}-{last} are"

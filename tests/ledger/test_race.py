@@ -1,0 +1,45 @@
+"""Eight processes at a time, 200 rounds: exactly as many succeed as the budget can pay for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dpsc import Ledger
+from dpsc.accounting import zcdp_delta, zcdp_rho
+
+pytestmark = pytest.mark.end_to_end
+ROUNDS = 200
+
+
+def affordable(epsilon: float, delta: float, size: float) -> int:
+    """How many Gram releases of this size at the same delta a budget pays for, by zCDP or by a plain sum."""
+    rho = zcdp_rho(size, delta)
+    by_curve = max(k for k in range(100) if k == 0 or zcdp_delta(k * rho, epsilon) <= delta)
+    return max(by_curve, 1 if size <= epsilon else 0)  # two would have twice the delta
+
+
+def test_eight_processes_never_overspend(url: str) -> None:
+    script = Path(__file__).with_name("race.py")
+    done = subprocess.run([sys.executable, script, url, str(ROUNDS)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    rounds = json.loads(done.stdout)
+    assert len(rounds) == ROUNDS
+    outcomes: Counter[str] = Counter()
+    for each in rounds:
+        told = Counter(each["told"])
+        expected = min(8, affordable(each["budget"], 1e-6, 0.25) - each["before"])
+        assert told == Counter({"booked": expected, "refused": 8 - expected}), each
+        outcomes += told
+    assert min(outcomes["booked"], outcomes["refused"]) >= ROUNDS  # it was a race: some always lost, some always won
+
+    ledger = Ledger(url)
+    assert ledger.verify() == []
+    raced = Counter(entry.state for entry in ledger.entries())
+    assert sum(raced.values()) == outcomes["booked"] + sum(each["before"] for each in rounds)
+    assert raced["confirmed"] == sum(Counter(each["told"])["booked"] for each in rounds[::10])
