@@ -176,7 +176,8 @@ def test_no_signal_is_said_plainly() -> None:
 def test_forecasts_no_better_than_the_last_value_are_said_plainly() -> None:
     release = released(np.random.default_rng(0).normal(size=(50, T0 + H)))
     steady = 5 + 1e-3 * np.arange(T0 + H)
-    assert NO_BETTER in release.estimate(steady, T0).notes
+    notes = release.estimate(steady, T0).notes
+    assert any(note.startswith(NO_BETTER.split("{")[0]) for note in notes)
     donors, target = walks(2000, noise=0.05)
     assert not released(donors, epsilon=4.0).estimate(target, T0).notes
 

@@ -21,7 +21,9 @@ HERE = Path("table.csv")
         (["2020-01", "2020-02"], [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-02-01")]),
         (["2020Q1", "2020-q2"], [pd.Period("2020Q1"), pd.Period("2020Q2")]),
         (["week 1", "week 2"], ["week 1", "week 2"]),
-        ([1.5, 2.5], [1.5, 2.5]),
+        ([1.0, 2.0], [1, 2]),
+        (["202112", "202201"], [pd.Timestamp("2021-12-01"), pd.Timestamp("2022-01-01")]),
+        ([202112, 202201], [pd.Timestamp("2021-12-01"), pd.Timestamp("2022-01-01")]),
     ],
 )
 def test_periods_become_what_they_look_like(given: list[object], expected: list[object]) -> None:

@@ -1,5 +1,5 @@
 """``python -m dpsc``."""
 
-from dpsc.cli import app
+from dpsc.cli import run
 
-app(prog_name="dpsc")
+run()

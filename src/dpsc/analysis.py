@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from dpsc import tabular
+from dpsc import tabular, times
 from dpsc.errors import ParameterError
 from dpsc.panel import Panel
 from dpsc.release import Release
@@ -84,12 +84,18 @@ class Analysis:
         with tabular.naming(path):
             treated = labels[tabular.unit_position(labels, self.treated_unit, "--treated-unit")]
             common: dict[str, Any] = {
-                "treated_unit": treated, "treatment_time": self.treatment_time, "bounds": self.bounds,
-                "missing": self.missing,
+                "treated_unit": treated, "bounds": self.bounds, "missing": self.missing,
+                "treatment_time": tabular.moment(self.treatment_time, self._periods(table), self.time_format),
             }  # fmt: skip
             if self.wide:
                 return Panel.from_wide(table, outcome=self.outcome or "outcome", **common)
             return Panel.from_long(table, unit=self.unit, time=self.time, outcome=self.outcome, **common)
+
+    def _periods(self, table: pd.DataFrame) -> pd.Index[Any]:
+        """Return the periods in order."""
+        labels = table.columns if self.wide else table[self.time].drop_duplicates().array
+        index = times.as_index(labels)
+        return times.plain(index[times.in_order(index)])
 
     def run(self, panel: Panel) -> tuple[NonPrivateResult | PrivateResult | UnprovenResult, Release | None]:
         """Fit; from a Gram release return also the release, which answers further questions for free."""
@@ -114,10 +120,21 @@ class Analysis:
         return release.estimate(panel.target, panel.treatment_time, level=self.level), release
 
 
+def require_small_delta(delta: float | None, n: int, i_know: bool) -> None:
+    """Refuse a delta that a mechanism which publishes one donor at random would satisfy, unless the caller insists."""
+    if delta is not None and delta >= 1 / n and not i_know:
+        raise ParameterError(
+            f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "
+            "one donor at random would satisfy it. Use --delta 1e-6 or less; to go on all the same add --i-know."
+        )
+
+
 def require_reasonable(epsilon: float | None, i_know: bool) -> None:
     """Refuse a budget that protects little, unless the caller insists."""
     if epsilon is not None and not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
         raise ParameterError(f"--epsilon must be a number above 0, not {epsilon!r}.")
+    if epsilon is not None and epsilon > 1e6:
+        raise ParameterError("--epsilon above a million is no budget at all; use --method nonprivate.")
     if epsilon is not None and epsilon > LARGEST_EPSILON and not i_know:
         raise ParameterError(
             f"--epsilon {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "

@@ -19,7 +19,10 @@ from dpsc.result import PrivateResult, UnprovenResult
 from dpsc.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
 
 NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
-NO_BETTER = "before the intervention, forecasts from the donors were no better than the last value"
+NO_BETTER = (
+    "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do not "
+    "help"
+)
 
 
 def estimate(
@@ -87,7 +90,7 @@ def _forecast(
     if moments.directions == 0:
         notes.append(NO_SIGNAL)
     if rmse >= rmse_last_value:
-        notes.append(NO_BETTER)
+        notes.append(NO_BETTER.format(rmse, rmse_last_value))
     if not default:
         notes.append("intervals of this estimator leave out the noise of the release; the default's include it")
 

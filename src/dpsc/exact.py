@@ -38,8 +38,8 @@ def power_of_two_below(value: float) -> float:
     return math.ldexp(1.0, math.frexp(value)[1] - 1)
 
 
-def gram(rows: Integers, bits: int = ENTRY_BITS) -> Integers:
-    """Return ``rows.T @ rows`` exactly, for integers of size at most 2^bits.
+def gram(rows: Integers | Array, bits: int = ENTRY_BITS) -> Integers:
+    """Return ``rows.T @ rows`` exactly, for integers (or whole floats) of size at most 2^bits.
 
     Each block is multiplied in float64, where every partial sum is an integer below 2^53 and therefore exact; blocks
     are added in int64. The result does not depend on the order of the rows or on the blocks.
@@ -49,7 +49,7 @@ def gram(rows: Integers, bits: int = ENTRY_BITS) -> Integers:
     block = _EXACT_FLOAT // 4**bits
     total = np.zeros((columns, columns), dtype=np.int64)
     for start in range(0, n, block):
-        part = rows[start : start + block].astype(np.float64)
+        part = rows[start : start + block].astype(np.float64, copy=False)
         total += (part.T @ part).astype(np.int64)
     return total
 

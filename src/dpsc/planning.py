@@ -78,7 +78,7 @@ def plan(
     rank: int = 3,
     signal_to_noise: float = 5.0,
     target: Any | None = None,
-    runs: int = 40,
+    runs: int = 100,
     seed: int = 0,
     on_progress: Callable[[], None] | None = None,
 ) -> Plan:
@@ -158,15 +158,17 @@ def _simulate(
         rng.normal(size=(1, T)),
     )  # the target first, so that it is the same for all n
     common = np.vstack([mine, rng.uniform(-1, 1, (m, rank))]) @ factors
-    if history is not None:
-        common *= np.sqrt(np.mean(history**2) / np.mean(common[0, :T0] ** 2 + 1e-300))
+    level = 0.0
+    if history is not None:  # changes of the target's own size, around its own level
+        level = float(np.mean(history))
+        common *= np.sqrt(np.mean(np.diff(history) ** 2) / np.mean(np.diff(common[0]) ** 2 + 1e-300))
     alone = np.sqrt(np.mean(common**2)) / signal_to_noise
-    paths = common + alone * np.vstack([own, rng.normal(size=(m, T))])
+    paths = level + common + alone * np.vstack([own, rng.normal(size=(m, T))])
     columns = np.ascontiguousarray(paths[1:].T)
     kernel.whiten_in_place(columns)
     columns /= np.linalg.norm(columns, axis=0)
     raw = paths[1:].T @ paths[1:]
-    return columns @ columns.T * (n / m), raw * (n / m), paths[0, :T0], common[0, T0:]
+    return columns @ columns.T * (n / m), raw * (n / m), paths[0, :T0], level + common[0, T0:]
 
 
 def _factors(rank: int, T: int, history: Array | None, rng: np.random.Generator) -> Array:
@@ -180,8 +182,7 @@ def _factors(rank: int, T: int, history: Array | None, rng: np.random.Generator)
     positions = (starts[:, :, np.newaxis] + np.arange(block)) % len(changes)
     signs = rng.choice([-1.0, 1.0], (rank, pieces, 1))
     steps = (signs * changes[positions]).reshape(rank, -1)[:, :T]
-    level = rng.normal(size=(rank, 1)) * math.sqrt(float(np.mean(history**2)))
-    return np.asarray(level + np.cumsum(steps, axis=1))
+    return np.asarray(np.cumsum(steps, axis=1))
 
 
 def _ridge(raw: Array, y: Array, T0: int, mu: float) -> Array:

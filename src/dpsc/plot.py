@@ -34,20 +34,22 @@ def overview(result: Any) -> Figure:
     return figure
 
 
-def path(result: Any) -> Figure:
+def path(result: Any, units: str | None = None) -> Figure:
     """Draw observed and counterfactual over time."""
     figure = _figure(4.2)
     axes = figure.subplots()
     _draw_path(axes, result)
+    _label(axes, str(result.target.name), units)
     axes.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
     return figure
 
 
-def gaps(result: Any) -> Figure:
+def gaps(result: Any, units: str | None = None) -> Figure:
     """Draw the gap between observed and counterfactual, with a line at zero."""
     figure = _figure(3.4)
     axes = figure.subplots()
     _draw_gaps(axes, result, named=True)
+    _label(axes, f"gap in {result.target.name}", units)
     axes.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
@@ -91,7 +93,7 @@ def _draw_path(axes: Axes, result: Any) -> None:
     post = times[result.T0 :]
     axes.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
     fitted = getattr(result, "fitted", None)
-    if fitted is not None:
+    if fitted is not None and fitted.notna().any():
         label = "fit" if isinstance(result, NonPrivateResult) else "one period ahead"
         axes.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label=label)
     axes.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
@@ -109,8 +111,16 @@ def _draw_gaps(axes: Axes, result: Any, named: bool = False) -> None:
         lower, upper = result.observed - band["upper"], result.observed - band["lower"]
         _fill(axes, post, lower, upper, BLUE, shade, label if named else "")
     axes.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=4 if named else 3, label="gap")
-    axes.set_ylabel(f"gap in {result.target.name}" if named else "gap", parse_math=False)
+    if named and len(post) == 1:  # one point alone has no scale: show the last period before it too
+        times = _axis_values(result.target.index)
+        step = times[-1] - times[-2]
+        axes.set_xlim(times[-2] - step / 4, times[-1] + step)
+    axes.set_ylabel("gap")
     _finish(axes, result)
+
+
+def _label(axes: Axes, what: str, units: str | None) -> None:
+    axes.set_ylabel(f"{what} ({units})" if units else what, parse_math=False)
 
 
 def _finish(axes: Axes, result: Any) -> None:
@@ -142,7 +152,7 @@ def _bands(result: Any) -> list[tuple[pd.DataFrame, float, str]]:
     """Return the intervals to draw: from a Gram release the whole one and, set apart, what privacy noise causes."""
     if not hasattr(result, "interval"):
         return []
-    level = f"{result.level:.0%}"
+    level = f"{100 * result.level:.10g}%"
     if result.baselines is None:
         return [(result.interval(), 0.2, f"{level} interval, projection noise only")]
     return [

@@ -16,7 +16,7 @@ from dpsc.wording import Result, number, period, signed
 
 def result_files(result: Result, *, command: str, units: str | None = None) -> dict[str, bytes]:
     """Return the content of every file that an answer is handed over in, by name."""
-    figures = {"path": plot.path(result), "gaps": plot.gaps(result)}
+    figures = {"path": plot.path(result, units), "gaps": plot.gaps(result, units)}
     images = {name: plot.as_bytes(figure, "svg") for name, figure in figures.items()}
     contents = {
         "result.json": json.dumps(to_json(result, units), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
@@ -63,6 +63,7 @@ def page(result: Result, images: Mapping[str, bytes], *, command: str, units: st
     return web.render(
         "result.html",
         outcome=str(result.target.name),
+        units=units,
         question=(
             f"What would {result.target.name} have been {wording.span(result)} without the intervention at "
             f"{period(result.treatment_time)}?"
@@ -77,7 +78,8 @@ def page(result: Result, images: Mapping[str, bytes], *, command: str, units: st
         ],
         effect=signed(result.att),
         interval=_att_interval(result),
-        level=f"{getattr(result, 'level', 0.95):.0%}",
+        level=wording.percent(getattr(result, "level", 0.95)),
+        observed=bool(result.observed.notna().any()),
         private=guarantee is not None,
         reason=_why_not(result),
         guarantee=str(guarantee) if guarantee else "none",
@@ -116,12 +118,15 @@ def _guarantee(result: Result) -> dict[str, Any] | None:
 def _att_interval(result: Result) -> list[float] | None:
     if isinstance(result, NonPrivateResult) or not math.isfinite(result.att):
         return None
-    return [float(v) for v in result.att_interval()]
+    interval = [float(v) for v in result.att_interval()]
+    return interval if all(map(math.isfinite, interval)) else None
 
 
 def _baselines(result: Result) -> dict[str, float]:
     """Return the average effect that forecasts without donors would have found."""
     if isinstance(result, NonPrivateResult) or result.baselines is None:
+        return {}
+    if not result.observed.notna().any():
         return {}
     gaps = result.baselines.rsub(result.observed, axis=0)
     return {str(name): float(gaps[name].mean()) for name in gaps}
@@ -136,6 +141,8 @@ def _placebo(result: Result) -> dict[str, Any] | None:
     except ParameterError:
         return None
     low, high = placebo.att_interval()
+    if not all(map(math.isfinite, (placebo.att, low, high))):
+        return None
     return {
         "treatment_time": period(placebo.treatment_time), "periods": len(placebo.counterfactual),
         "average_effect": float(placebo.att), "average_effect_interval": [float(low), float(high)],

@@ -26,7 +26,10 @@ def load(path: Path) -> Analysis:
         raise TableError(f"there is no file {path}.") from None
     except (OSError, UnicodeError):
         raise TableError(f"{path} cannot be read as text.") from None
-    return _analysis(_parse(text, path), path)
+    try:
+        return _analysis(_parse(text, path), path)
+    except TableError as problem:
+        raise TableError(str(problem) if str(path) in str(problem) else f"{path}: {problem}") from None
 
 
 def to_document(analysis: Analysis) -> dict[str, Any]:
@@ -63,12 +66,12 @@ def _relative(value: Path, here: Path) -> str:
 def _parse(text: str, path: Path) -> Mapping[str, Any]:
     try:
         if path.suffix.lower() == ".json":
-            document = json.loads(text)
+            document = json.loads(text, object_pairs_hook=_pairs)
         else:
             import yaml
 
             try:
-                document = yaml.safe_load(text)
+                document = yaml.load(text, Loader=_unique_keys())
             except yaml.YAMLError as problem:
                 mark = getattr(problem, "problem_mark", None)
                 where = f" near line {mark.line + 1}" if mark is not None else ""
@@ -80,6 +83,36 @@ def _parse(text: str, path: Path) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise TableError(f"{path} is not a spec: it should be a list of names and values, as --write-spec writes it.")
     return document
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that is given twice, for which of the two was reviewed."""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise TableError(f"the spec says {str(name)[:40]!r} twice.")
+    return dict(pairs)
+
+
+def _unique_keys() -> Any:
+    """Return a YAML loader, safe, that refuses a name given twice."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
+        pairs = [
+            (loader.construct_object(key, deep=True), loader.construct_object(value, deep=True))
+            for key, value in node.value
+        ]
+        try:
+            return _pairs(pairs)
+        except TypeError:  # a key that is a list or a mapping
+            raise TableError("a name in the spec is not text.") from None
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    return Loader
 
 
 def _analysis(document: Mapping[Any, Any], path: Path) -> Analysis:

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,10 @@ class Layout:
         return self.outcome or "outcome"
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Read a whole table."""
+def read(path: Path, text: str | None = None) -> pd.DataFrame:
+    """Read a whole table; the column ``text`` is not taken for numbers, so that 007 stays 007."""
     if not path.exists():
-        here = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
         near = get_close_matches(path.name, here, 1)
         raise TableError(f"there is no file {path}." + (f" Did you mean {path.parent / near[0]}?" if near else ""))
     if path.is_dir():
@@ -68,18 +69,18 @@ def read(path: Path) -> pd.DataFrame:
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty.")
     with _unreadable(path):
-        table: pd.DataFrame = _reader(path)(path)
+        table: pd.DataFrame = _reader(path, text)(path)
+    _check_header(table, path)
     if not len(table):
         raise TableError(f"{path} has a header and no rows.")
     return table
 
 
-def _reader(path: Path) -> Any:
+def _reader(path: Path, text: str | None) -> Any:
     name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".csv", ".txt")):
-        return lambda file: pd.read_csv(file, low_memory=False)
-    if name.endswith(".tsv"):
-        return lambda file: pd.read_csv(file, sep="\t", low_memory=False)
+    if name.endswith((".csv", ".txt", ".tsv")):
+        kinds = {} if text is None else {text: str}
+        return partial(pd.read_csv, sep="\t" if name.endswith(".tsv") else ",", low_memory=False, dtype=kinds)
     if name.endswith((".parquet", ".pq")):
         return pd.read_parquet
     if name.endswith((".feather", ".arrow")):
@@ -104,6 +105,39 @@ def _unreadable(path: Path) -> Iterator[None]:
         raise TableError(f"{path} cannot be read{where}; is it really {_expected(path)}, and whole?") from None
 
 
+def _check_header(table: pd.DataFrame, path: Path) -> None:
+    """Refuse a first line that is not a header, without repeating it: it may be a donor's row."""
+    names = [str(name) for name in table.columns]
+    repeated = [name for name in names if re.search(r"\.\d+$", name) and re.sub(r"\.\d+$", "", name) in names]
+    if repeated and not _is_number(repeated[0]):
+        raise TableError(f"{path} has two columns {re.sub(r'.[0-9]+$', '', repeated[0])!r}; rename one.")
+    if sum(_is_decimal(name) for name in names) > 0:
+        raise TableError(
+            f"{path} has numbers with decimals where names of columns should be; does it have a header line?"
+        )
+    if len(names) == 1 and ";" in names[0]:
+        raise TableError(
+            f"{path} is separated by semicolons, as some spreadsheets write it; save it with commas (and decimal "
+            "points), or as a .tsv file with tabs."
+        )
+    if names[-1].startswith("Unnamed:") and table.iloc[:, -1].isna().all():
+        raise TableError(f"{path}: its lines end in a separator, which makes an empty last column; remove it.")
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_decimal(name: str) -> bool:
+    return _is_number(name) and bool(
+        re.search(r"[.eE]", re.sub(r"\.\d{1,2}$", "", name) if name.count(".") > 1 else name)
+    )
+
+
 def _expected(path: Path) -> str:
     name = path.name.lower()
     packed = " compressed with gzip" if name.endswith(".gz") else ""
@@ -118,6 +152,8 @@ def column(table: pd.DataFrame, name: str, option: str, path: Path) -> pd.Series
     names = [str(label) for label in table.columns]
     if name not in names:
         near = get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
+        if not near and any(map(_is_number, names)):  # perhaps a row of data: do not repeat it
+            raise TableError(f"{path} has no column {name!r} ({option}); does it have a header line?")
         hint = f"Did you mean {near[0]!r}?" if near else f"Its columns are {', '.join(map(repr, names[:12]))}."
         raise TableError(f"{path} has no column {name!r} ({option}). {hint}")
     if names.count(name) > 1:
@@ -151,7 +187,21 @@ def periods(values: pd.Series[Any] | pd.Index[Any], name: str, path: Path, time_
         raise TableError(
             f"{path}: {_row(int(np.argmax(series.isna())), path)} has no period in column {name!r} (--time)."
         )
-    if not (pd.api.types.is_object_dtype(series) or pd.api.types.is_string_dtype(series)):
+    if pd.api.types.is_integer_dtype(series) and time_format is None:
+        return _months(series)
+    if pd.api.types.is_float_dtype(series):
+        if (series % 1 != 0).any():
+            row = _row(int(np.argmax((series % 1 != 0).to_numpy())), path)
+            raise TableError(
+                f"{path}: column {name!r} (--time) holds a number with decimals in {row}; periods are whole numbers, "
+                "dates or labels. Is it the right column?"
+            )
+        return _months(series.astype(np.int64))
+    if not (
+        pd.api.types.is_object_dtype(series)
+        or pd.api.types.is_string_dtype(series)
+        or pd.api.types.is_integer_dtype(series)
+    ):
         return series
     distinct = pd.Series(series.astype(str).str.strip().unique())
     parsed = _parsed(distinct, time_format, name, path)
@@ -165,15 +215,62 @@ def _parsed(distinct: pd.Series[str], time_format: str | None, name: str, path: 
         return list(dates)
     if distinct.map(lambda text: bool(_QUARTER.match(text))).all():
         return list(pd.PeriodIndex(distinct.str.replace("-", "").str.upper(), freq="Q"))
-    whole = pd.to_numeric(distinct, errors="coerce")
-    if whole.notna().all():
-        return [int(v) if float(v).is_integer() else float(v) for v in whole]
+    whole = distinct.map(lambda text: bool(re.match(r"^-?\d+$", text)))
+    if whole.all():
+        return list(_months(distinct.astype(np.int64)))
+    if whole.mean() > 0.5 or distinct.map(_is_decimal).any():
+        raise TableError(
+            f"{path}: column {name!r} (--time) holds whole numbers and, among its distinct values, something else; "
+            "periods are whole numbers, dates or labels, all of one kind. Is it the right column?"
+        )
     looks = distinct.map(lambda text: bool(_ISO_DATE.match(text)))
     if looks.mean() > 0.5:  # a column of dates, in which anything else is a slip
         dates = pd.to_datetime(distinct, format="ISO8601", errors="coerce")
         _require_dates(distinct, dates, "is not a date, though most periods are", name, path)
         return list(dates)
     return list(distinct)
+
+
+def _months(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Take 202112, 202201 for months, which are no years."""
+    years, months = values // 100, values % 100
+    if not (years.between(1800, 2200) & months.between(1, 12)).all():
+        return values
+    return pd.to_datetime(values.astype(str), format="%Y%m")
+
+
+def moment(text: str, index: pd.Index[Any], time_format: str | None) -> Any:
+    """Find the period that ``--treatment-time`` names; one that is not there is refused, not rounded."""
+    where = f"the periods run from {_shown(index[0])} to {_shown(index[-1])}"
+    label: Any = text
+    if isinstance(index, pd.DatetimeIndex):
+        dates = bool(_ISO_DATE.match(text)) or bool(re.match(r"^\d{6}$", text))
+        try:
+            shape = time_format or ("ISO8601" if "-" in text else "%Y%m")
+            label = pd.to_datetime(text, format=shape) if dates or time_format else None
+        except ValueError:
+            label = None
+        if label is None:
+            raise TableError(
+                f"--treatment-time {text!r} is not a date as the table writes them; write {_shown(index[0])}."
+            )
+        label = label.tz_localize(index.tz) if index.tz is not None else label
+    elif isinstance(index, pd.PeriodIndex):
+        if not _QUARTER.match(text):
+            raise TableError(f"--treatment-time {text!r} is not a quarter; write it as {index[0]}.")
+        label = pd.Period(text.replace("-", "").upper(), freq="Q")
+    elif pd.api.types.is_numeric_dtype(index):
+        label = float(text) if _is_number(text) else None
+    matches = [position for position, period in enumerate(index) if period == label or str(period) == text]
+    if not matches:
+        raise TableError(
+            f"--treatment-time {text!r} is not one of the periods; {where}. Name the first treated period itself."
+        )
+    return index[matches[0]]
+
+
+def _shown(label: Any) -> str:
+    return str(label).removesuffix(" 00:00:00")
 
 
 def _require_dates(distinct: pd.Series[str], dates: pd.Series[Any], complaint: str, name: str, path: Path) -> None:
@@ -187,7 +284,7 @@ def _require_dates(distinct: pd.Series[str], dates: pd.Series[Any], complaint: s
 
 def panel_frame(path: Path, layout: Layout) -> pd.DataFrame:
     """Read a table and check it: long with three columns, or wide with units as its index and periods as columns."""
-    table = read(path)
+    table = read(path, text=layout.unit)
     unit = column(table, layout.unit, "--unit", path)
     if unit.isna().any():
         raise TableError(
@@ -204,6 +301,13 @@ def panel_frame(path: Path, layout: Layout) -> pd.DataFrame:
         raise TableError(
             f"{path}: {_row(int(np.argmax(repeated)), path)} repeats a unit and period that another row has; each may "
             f"occur once. Are {layout.unit!r} (--unit) and {layout.time!r} (--time) the right columns?"
+        )
+    labels = long[time].drop_duplicates()
+    text = pd.api.types.is_object_dtype(labels) or pd.api.types.is_string_dtype(labels)
+    if text and len(labels) > long[layout.unit].nunique():
+        raise TableError(
+            f"{path}: column {time!r} (--time) has more different labels than column {layout.unit!r} (--unit) has "
+            "units; are the two swapped?"
         )
     return long
 

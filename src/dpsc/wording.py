@@ -53,7 +53,7 @@ def _second(result: Result, unit: str) -> str:
     if isinstance(result, NonPrivateResult):
         return f"{effect}. This was computed from the raw donors: it is NOT PRIVATE and comes without an interval."
     low, high = result.att_interval()
-    level = f"{result.level:.0%}"
+    level = percent(result.level)
     if result.baselines is None:
         return (
             f"{effect}. The noise of the last step alone moves it by up to {number((high - low) / 2)}{unit} ({level}); "
@@ -63,13 +63,27 @@ def _second(result: Result, unit: str) -> str:
     if low <= 0 <= high:
         return f"{effect}, {where}: no effect at all is among what the data allow."
     direction = "an increase" if low > 0 else "a decrease"
+    if result.level < 0.9:
+        return f"{effect}, {where}."
     return f"{effect}, {where}: {direction} that chance and privacy noise alone would hardly produce."
 
 
 def span(result: Result) -> str:
-    """Name the treated periods."""
-    first, last = result.counterfactual.index[0], result.counterfactual.index[-1]
-    return f"in {period(first)}" if first == last else f"from {period(first)} to {period(last)}"
+    """Name the treated periods, and how many of them were observed if not all were."""
+    index, seen = result.counterfactual.index, int(result.observed.notna().sum())
+    gaps = "" if seen in (0, len(index)) else f" ({seen} of {len(index)} periods observed)"
+    return (f"in {period(index[0])}" if len(index) == 1 else f"from {period(index[0])} to {period(index[-1])}") + gaps
+
+
+def percent(level: float) -> str:
+    """Write a level without rounding it to certainty.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.9999)
+    ('95%', '99.99%')
+    """
+    return f"{100 * level:.10g}%"
 
 
 def period(label: Any) -> str:

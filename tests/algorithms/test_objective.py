@@ -8,6 +8,7 @@ from scipy import stats
 
 from dpsc import ObjectivePerturbation, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult, sensitivity
 from dpsc.algorithms import constrained
+from dpsc.algorithms.gridded import GriddedRows
 from dpsc.algorithms.objective import SOLVER_SHARE, draw_in_floats, draw_on_a_grid, gaussian_beta, release_minimiser
 from dpsc.bounds import Array
 from dpsc.mechanisms import source
@@ -28,7 +29,7 @@ def test_the_guarantee_is_the_budget_and_its_losses_pay_for_it(arithmetic: str, 
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 0.5), (2, 0.1), (10, 1.0), (100, 50.0), (10, 2000.0)])
 def test_the_learning_budget_pays_for_jacobian_noise_and_solver(n: int, epsilon: float) -> None:
     X, y = np.zeros((n, 4)), np.ones(4)
-    _, used = release_minimiser(X, y, 4.0, epsilon, 0.0, "float", source.seeded(0))
+    _, used = release_minimiser(X, y, 4.0, epsilon, 0.0, source.seeded(0))
     jacobian = math.log(sensitivity.constrained_jacobian(n, 4, used["nu"]))
     _, l2 = sensitivity.constrained_gradient(n, 4)
     apart = 2 * constrained.tolerance(n, 4, used["nu"])
@@ -39,7 +40,7 @@ def test_the_learning_budget_pays_for_jacobian_noise_and_solver(n: int, epsilon:
 @pytest.mark.parametrize("n", [1, 10, 400])
 def test_the_solvers_tolerance_is_charged_in_l1_for_pure_privacy(n: int) -> None:
     epsilon = 1.0
-    _, used = release_minimiser(np.zeros((n, 4)), np.ones(4), 4.0, epsilon, 0.0, "exact", source.seeded(0))
+    _, used = release_minimiser(GriddedRows.of(np.zeros((n, 4))), np.ones(4), 4.0, epsilon, 0.0, source.seeded(0))
     apart = 2 * constrained.tolerance(n, 4, used["nu"])
     cost = math.sqrt(n) * apart / used["solver_scale"]
     assert 0.1 * SOLVER_SHARE * epsilon < cost <= SOLVER_SHARE * epsilon
@@ -48,7 +49,7 @@ def test_the_solvers_tolerance_is_charged_in_l1_for_pure_privacy(n: int) -> None
 def test_without_noise_the_release_is_the_constrained_minimiser() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, 5)
-    f, used = release_minimiser(X, y, 5.0, 4.0, 0.0, "exact", NoNoise())
+    f, used = release_minimiser(GriddedRows.of(X), y, 5.0, 4.0, 0.0, NoNoise())
     np.testing.assert_allclose(f, constrained.minimise(X, y, used["nu"], np.zeros(9)), atol=1e-5)
 
 
@@ -57,7 +58,7 @@ def test_one_donor_the_exact_law_of_the_minimiser_keeps_the_promise(epsilon: flo
     """With n = 1 the minimiser is clip((2 x.y - b) / (2 |x|^2 + nu), -1, 1): its law is known, for every x and x'."""
     T0 = 2
     y = np.ones(T0)
-    _, used = release_minimiser(np.zeros((1, T0)), y, float(T0), epsilon, 0.0, "float", source.seeded(0))
+    _, used = release_minimiser(np.zeros((1, T0)), y, float(T0), epsilon, 0.0, source.seeded(0))
     nu, beta = used["nu"], used["beta"]
     points = np.linspace(-0.999, 0.999, 41)
 

@@ -19,6 +19,7 @@ from dpsc import (
     UnprovenResult,
     sensitivity,
 )
+from dpsc.algorithms.gridded import GriddedRows
 from dpsc.algorithms.output import release_ridge_exactly, shorten_rows
 from dpsc.bounds import Array
 from dpsc.mechanisms.additive import Budget
@@ -34,7 +35,7 @@ def test_the_computed_weights_are_within_the_stated_error_of_exact_rational_ones
     n, T0, mu = 7, 3, 0.01
     X = np.trunc(rng.uniform(-1, 1, (n, T0)) * 2**20) / 2**20
     y = rng.uniform(-1, 1, T0)
-    computed, _ = release_ridge_exactly(X, y, 2 * mu, math.sqrt(T0), UNIT_EPSILON, NoNoise())
+    computed, _ = release_ridge_exactly(GriddedRows.of(X), y, 2 * mu, math.sqrt(T0), UNIT_EPSILON, NoNoise())
     exact = rational_ridge(X, y, Fraction(mu))
     e = solver_error(n, T0, float(np.linalg.norm(y)), math.sqrt(T0), mu)
     grid = sensitivity.exact_ridge(float(np.linalg.norm(y)), math.sqrt(T0), 2 * mu) / 2**12
@@ -75,8 +76,8 @@ def test_no_neighbour_moves_the_released_integers_further_than_their_noise_is_ca
         results = []
         for x in (best, -best):
             X[0] = x
-            weights, l2 = release_ridge_exactly(X, y, lambda_, R, UNIT_RHO, NoNoise())
-            _, l1 = release_ridge_exactly(X, y, lambda_, R, UNIT_EPSILON, NoNoise())
+            weights, l2 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, R, UNIT_RHO, NoNoise())
+            _, l1 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, R, UNIT_EPSILON, NoNoise())
             results.append(weights)
         change = results[0] - results[1]
         assert np.linalg.norm(change) <= l2
@@ -93,10 +94,10 @@ def test_one_donor_can_move_all_weights_and_the_l1_calibration_pays_for_it() -> 
     weights = []
     for x in (-y / 2, y / 2):
         X[0] = x
-        f, l1 = release_ridge_exactly(X, y, lambda_, math.sqrt(T0), UNIT_EPSILON, NoNoise())
+        f, l1 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_EPSILON, NoNoise())
         weights.append(f)
     X[0] = 0
-    f, l2 = release_ridge_exactly(X, y, lambda_, math.sqrt(T0), UNIT_RHO, NoNoise())
+    f, l2 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_RHO, NoNoise())
     moved = max(float(np.abs(f - other).sum()) for other in weights)
     assert l2 < moved <= l1
 
@@ -234,7 +235,8 @@ def test_the_noise_is_large_enough_for_a_tiny_target(size: float) -> None:
     y = np.full(T0, size)
     row = np.ones((1, T0))
     plus, minus = (
-        release_ridge_exactly(sign * row, y, 2.0 * T0, math.sqrt(T0), UNIT_RHO, NoNoise()) for sign in (1, -1)
+        release_ridge_exactly(GriddedRows.of(sign * row), y, 2.0 * T0, math.sqrt(T0), UNIT_RHO, NoNoise())
+        for sign in (1, -1)
     )
     assert np.abs(plus[0] - minus[0]).max() <= plus[1]
 

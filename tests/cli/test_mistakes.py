@@ -154,7 +154,78 @@ def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:
 
 def test_a_treatment_time_outside(files: Path) -> None:
     outside = [*fit(files, *BUDGET)[:-4], "--treatment-time", "2031-01-01", *BUDGET]
-    refused(outside, "panel.csv", "treatment time 2031-01-01 is outside the panel", "2020-01-01")
+    refused(outside, "panel.csv", "--treatment-time '2031-01-01' is not one of the periods", "2020-01-01")
+    between = [*fit(files, *BUDGET)[:-4], "--treatment-time", "2021-03-15", *BUDGET]
+    refused(between, "'2021-03-15' is not one of the periods", "Name the first treated period itself")
+    mixed_up = [*fit(files, *BUDGET)[:-4], "--treatment-time", "01/03/2021", *BUDGET]
+    refused(mixed_up, "'01/03/2021' is not a date as the table writes them", "2020-01-01")
+
+
+def test_a_treatment_time_is_read_as_the_table_writes_dates(files: Path) -> None:
+    table = pd.read_csv(files / "panel.csv")
+    table["month"] = pd.to_datetime(table["month"]).dt.strftime("%d/%m/%Y")
+    table.to_csv(files / "european.csv", index=False)
+    code, out, err = quick(
+        "fit", files / "european.csv", *COLUMNS, "--time-format", "%d/%m/%Y", "--treated-unit", "clinic",
+        "--treatment-time", "01/03/2021", *BUDGET, "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert json.loads(out)["treatment_time"] == "2021-03-01"
+
+
+def test_output_never_replaces_what_is_read(files: Path) -> None:
+    before = (files / "donors.csv").read_bytes()
+    arguments = ["release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", files / "donors.csv", "--force"]
+    refused(arguments, "is read by this command")
+    refused(fit(files, *BUDGET, "--write-spec", files / "panel.csv", "--force"), "is read by this command")
+    assert (files / "donors.csv").read_bytes() == before
+
+
+def test_identifiers_stay_as_they_are_written(files: Path) -> None:
+    table = pd.read_csv(files / "panel.csv")
+    numbers = {name: f"{i:05}" for i, name in enumerate(table["who"].unique())}
+    table.assign(who=table["who"].map(numbers)).to_csv(files / "zeros.csv", index=False)
+    treated = numbers["clinic"]
+    code, _, err = quick(*[w if w != "clinic" else treated for w in fit(files, *BUDGET, source="zeros.csv")])
+    assert code == 0, err
+    code, _, err = quick(*release(files, "--exclude", treated, "--engine", "stream", source="zeros.csv"))
+    assert code == 0, err
+
+
+def test_a_file_without_a_header_does_not_have_its_first_row_repeated(files: Path) -> None:
+    (files / "bare.csv").write_text(f"a,1,{SECRET}\nb,1,2.5\na,2,3.5\nb,2,4.5\n")
+    refused(release(files, source="bare.csv"), "does it have a header line?")
+    (files / "whole.csv").write_text("a,1,77777\nb,1,2\n")
+    refused(release(files, source="whole.csv"), "does it have a header line?")
+
+
+def test_columns_that_cannot_be_periods(files: Path) -> None:
+    swapped = ("--unit", "month", "--time", "who", "--outcome", "cost")
+    refused(release(files, columns=swapped), "are the two swapped?")
+    wrong = ("--unit", "who", "--time", "cost", "--outcome", "extra")
+    pd.read_csv(files / "donors.csv").assign(extra=1.0).to_csv(files / "extra.csv", index=False)
+    refused(release(files, source="extra.csv", columns=wrong), "a number with decimals in line", "the right column?")
+    table = pd.read_csv(files / "donors.csv").astype({"month": object})
+    table["month"] = table.groupby("who").cumcount().astype(object)
+    table["month"] = pd.Series([77777.125 if i == 3 else m for i, m in enumerate(table["month"])], dtype=object)
+    table.to_csv(files / "mixed.csv", index=False)
+    refused(release(files, source="mixed.csv"), "decimals", "the right column?")
+
+
+def test_spreadsheet_dialects_are_recognised(files: Path) -> None:
+    table = pd.read_csv(files / "donors.csv")
+    table.to_csv(files / "semicolons.csv", index=False, sep=";", decimal=",")
+    refused(release(files, source="semicolons.csv"), "separated by semicolons")
+    (files / "trailing.csv").write_text("who,month,cost,\na,1,2,\nb,1,2,\n")
+    refused(release(files, source="trailing.csv"), "end in a separator")
+    (files / "twice.csv").write_text("who,month,cost,cost\na,1,2,3\n")
+    refused(release(files, source="twice.csv"), "two columns 'cost'")
+
+
+def test_a_delta_that_protects_nobody_needs_a_word(files: Path) -> None:
+    arguments = ["release", files / "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 0.5, "-o", files / "r.json"]
+    refused(arguments, "--delta 0.5 is not below one over the number of donors", "--i-know")
+    refused(fit(files, "--epsilon", 1, "--delta", 0.5), "--delta 0.5")
 
 
 def test_a_treated_unit_that_is_not_there(files: Path) -> None:
@@ -256,6 +327,7 @@ def test_a_target_that_does_not_fit_the_release(files: Path) -> None:
         ("dpsc-analysis: 1\nepsilon: much", "epsilon must be a number"),
         ("dpsc-analysis: 1\nbounds: 3", "bounds must be two numbers"),
         ("dpsc-analysis: 1\nwide: 3", "wide must be true or false"),
+        ("dpsc-analysis: 1\nepsilon: 1\nepsilon: 3", "says 'epsilon' twice"),
         ("dpsc-analysis: 1\nunit: [a]", "unit must be text"),
         ("dpsc-analysis: 1\nunit: who", "does not say 'data'"),
         ("dpsc-analysis: 1\ndata: x\nunit: u\ntreated_unit: a\ntreatment_time: 3", "needs --epsilon"),

@@ -22,6 +22,12 @@ PROJECTION_ONLY = (
 )
 
 
+BEYOND_BOUNDS = (
+    "the counterfactual is beyond the public bounds: the noise is larger than any outcome can be, and the answer of no "
+    "use. A Gram release needs far less noise"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class ProjectionNoise:
     """The error that the noise of the projection step causes, in the outcome's units; nothing is known of the model."""
@@ -79,6 +85,7 @@ def _fields(
     """Unscale the path; index the weights by position, because the donors' labels are not released."""
     assert panel.bounds is not None
     path = panel.bounds.unscale(scaled_path, panel.post)
+    beyond = (path < panel.bounds.lower[panel.post]) | (path > panel.bounds.upper[panel.post])
     return {
         "target": panel.target,
         "T0": panel.T0,
@@ -86,6 +93,6 @@ def _fields(
         "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
         "algorithm": algorithm,
         "parameters": parameters,
-        "notes": (PROJECTION_ONLY,),
+        "notes": (PROJECTION_ONLY, BEYOND_BOUNDS) if beyond.any() else (PROJECTION_ONLY,),
         "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
     }

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from dpsc import exact
+from dpsc.algorithms.gridded import GriddedRows
 from dpsc.algorithms.projection import onto_l1_ball
 from dpsc.bounds import Array
 
@@ -41,7 +42,7 @@ def tolerance(n: int, T0: int, nu: float) -> float:
     return max(2.0**-40, 8 * _rounding_error(n, T0, nu) / nu)
 
 
-def minimise(X: Array, y: Array, nu: float, b: Array) -> Array:
+def minimise(X: Array | GriddedRows, y: Array, nu: float, b: Array) -> Array:
     """Return a point of the ball within :func:`tolerance` of the minimiser in l2, for noise from :func:`what_matters`.
 
     Accelerated projected gradient for a nu-strongly convex function whose gradient is L-Lipschitz. It stops when
@@ -70,12 +71,12 @@ def minimise(X: Array, y: Array, nu: float, b: Array) -> Array:
     return f
 
 
-def gradient(X: Array, y: Array, nu: float, b: Array, f: Array) -> Array:
+def gradient(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array) -> Array:
     """Return the gradient of J at f."""
     return np.asarray(2 * (X @ (X.T @ f - y)) + nu * f + b)
 
 
-def distance_bound(X: Array, y: Array, nu: float, b: Array, f: Array, L: float) -> float:
+def distance_bound(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -> float:
     """Bound the distance of a feasible f to the minimiser by the residual of the optimality conditions.
 
     f minimises J over the ball if ``gradient + w = 0`` for some w in the normal cone at f: w = 0 inside, and on the
@@ -102,7 +103,9 @@ def _rounding_error(n: int, T0: int, nu: float) -> float:
     return math.sqrt(n) * (products + exact.gamma(6) * 6 * gradient_size(T0, nu))
 
 
-def _lipschitz(X: Array, nu: float) -> float:
+def _lipschitz(X: Array | GriddedRows, nu: float) -> float:
     """Return a number a little above the largest eigenvalue of 2 X X' + nu I."""
     n, T0 = X.shape
+    if isinstance(X, GriddedRows):
+        return 1.001 * 2 * float(np.linalg.eigvalsh(X.gram())[-1]) + nu
     return 1.001 * 2 * float(np.linalg.eigvalsh(X.T @ X if n > T0 else X @ X.T)[-1]) + nu

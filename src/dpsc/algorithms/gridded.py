@@ -8,6 +8,7 @@ import numpy as np
 
 from dpsc import exact
 from dpsc.bounds import Array
+from dpsc.exact import require_no_overflow
 from dpsc.panel import row_blocks
 
 
@@ -28,18 +29,23 @@ class GriddedRows:
     def __matmul__(self, v: Array) -> Array:
         return np.concatenate([rows.astype(np.float64) @ v for rows in row_blocks(self._rows)])
 
+    @classmethod
+    def of(cls, X: Array) -> GriddedRows:
+        """Put an array on the grid."""
+        return cls(row_blocks(X), X.shape)
+
     @property
     def T(self) -> _Transposed:
         """The transposed matrix, for products."""
         return _Transposed(self)
 
     def gram(self) -> Array:
-        """Return X'X, exactly rounded sums of products."""
-        total = np.zeros((self.shape[1], self.shape[1]))
+        """Return X'X, added up exactly in integers and rounded once."""
+        require_no_overflow(self.shape[0] * 4**exact.ENTRY_BITS, "the sum over donors")
+        total = np.zeros((self.shape[1], self.shape[1]), dtype=np.int64)
         for rows in row_blocks(self._rows):
-            part = rows.astype(np.float64)
-            total += part.T @ part
-        return total
+            total += exact.gram(np.ldexp(rows.astype(np.float64), exact.ENTRY_BITS))
+        return np.ldexp(total.astype(np.float64), -2 * exact.ENTRY_BITS)
 
 
 class _Transposed:

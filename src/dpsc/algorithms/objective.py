@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpsc import checks, exact, sensitivity
 from dpsc.accounting import Loss
 from dpsc.algorithms import answer, constrained
 from dpsc.algorithms.budget import single, warn_of_large_delta
+from dpsc.algorithms.gridded import GriddedRows
 from dpsc.algorithms.printed import PrintedObjectivePerturbation
 from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
@@ -23,6 +25,7 @@ from dpsc.panel import Panel, require_panel
 from dpsc.result import PrivateResult, UnprovenResult
 
 NAME = "ObjectivePerturbation"
+OnProgress = Callable[[int], None]
 LARGEST_LAMBDA = 1e12
 SOLVER_SHARE = 0.02  # of the learning budget, to hide how the solver's last digits depend on donors
 
@@ -91,8 +94,8 @@ class ObjectivePerturbation:
         )
 
     @np.errstate(all="ignore")
-    def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
-        """Release weights and a counterfactual."""
+    def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:
+        """Release weights and a counterfactual; ``on_progress`` is told how many numbers are drawn, two a donor."""
         require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
@@ -102,7 +105,8 @@ class ObjectivePerturbation:
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
-        f, used = release_minimiser(data.X, data.y, lambda_, epsilon1, delta1, self.arithmetic, source)
+        X = GriddedRows(data.X_blocks(), data.shape) if self.arithmetic == "exact" else data.X
+        f, used = release_minimiser(X, data.y, lambda_, epsilon1, delta1, source, on_progress)
 
         # Step 2: predict via projection
         path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
@@ -151,18 +155,26 @@ class ObjectivePerturbation:
 
 
 def release_minimiser(
-    X: Array, y: Array, lambda_: float, epsilon: float, delta: float, arithmetic: Arithmetic, source: randomness.Source
+    X: Array | GriddedRows,
+    y: Array,
+    lambda_: float,
+    epsilon: float,
+    delta: float,
+    source: randomness.Source,
+    on_progress: OnProgress = lambda drawn: None,
 ) -> tuple[Array, dict[str, float]]:
     """Release the minimiser of the perturbed objective over the l1 ball, (epsilon, delta)-differentially private.
 
-    Private: X, entries in [-1, 1]. Neighbours: one row replaced. The true minimiser alpha is a mechanism of its own:
-    the noise b that leads to a given alpha (and normal vector) differs between neighbours by the gradient's difference
-    (``sensitivity.constrained_gradient``), and the Jacobian by ``sensitivity.constrained_jacobian``. What is computed
-    is within a public tolerance of alpha and is then released with noise for twice that tolerance, as a second
-    mechanism that sees alpha. docs/objective-perturbation.md has the proof, also for noise on a grid. It would break
-    without the constraint, or with a tolerance that the solver does not keep.
+    Private: X, entries in [-1, 1]; donors on the grid are released in exact arithmetic. Neighbours: one row replaced.
+    The true minimiser alpha is a mechanism of its own: the noise b that leads to a given alpha (and normal vector)
+    differs between neighbours by the gradient's difference (``sensitivity.constrained_gradient``), and the Jacobian by
+    ``sensitivity.constrained_jacobian``. What is computed is within a public tolerance of alpha and is then released
+    with noise for twice that tolerance, as a second mechanism that sees alpha. docs/objective-perturbation.md has the
+    proof, also for noise on a grid. It would break without the constraint, or with a tolerance that the solver does
+    not keep.
     """
     n, T0 = X.shape
+    arithmetic: Arithmetic = "exact" if isinstance(X, GriddedRows) else "float"
     for_noise, for_solver = (1 - SOLVER_SHARE) * epsilon, SOLVER_SHARE * epsilon
     nu = max(lambda_, (sensitivity.constrained_jacobian(n, T0, 1.0) - 1) / math.expm1(min(for_noise / 2, 700)))
     epsilon0 = exact.safely_below(for_noise - math.log(sensitivity.constrained_jacobian(n, T0, nu)))
@@ -172,9 +184,8 @@ def release_minimiser(
     exact.require(tolerance < 1e-3, f"lambda_ = {lambda_:g} is too small to solve for the weights accurately")
     if arithmetic == "exact":
         finest = 2 * nu * tolerance / math.sqrt(n)
-        integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source)
+        integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source, on_progress)
         b = constrained.what_matters(integers, math.ceil(limit / unit)) * unit
-        X = np.ldexp(exact.truncate(X).astype(np.float64), -exact.ENTRY_BITS)
     else:
         b, beta = draw_in_floats(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, source)
         b, unit = constrained.what_matters(b, limit), 0.0
@@ -187,8 +198,9 @@ def release_minimiser(
         grid = exact.power_of_two_below(apart / math.sqrt(n))
         l2 = exact.safely_above(apart / grid + math.sqrt(n))
         noisy, noise = release_integers(
-            exact.as_integers(np.rint(alpha / grid)), (math.sqrt(n) * l2, l2), budget, source, largest=1 / grid + 1
-        )
+            exact.as_integers(np.rint(alpha / grid)), (math.sqrt(n) * l2, l2), budget, source, largest=1 / grid + 1,
+            on_progress=on_progress,
+        )  # fmt: skip
         f, noise = noisy * grid, noise.times(grid)
     else:
         f, noise = release_floats(alpha, apart, budget, source)
@@ -206,7 +218,13 @@ def draw_in_floats(n: int, T0: int, epsilon0: float, delta: float, source: rando
 
 
 def draw_on_a_grid(
-    n: int, T0: int, epsilon0: float, delta: float, finest: float, source: randomness.Source
+    n: int,
+    T0: int,
+    epsilon0: float,
+    delta: float,
+    finest: float,
+    source: randomness.Source,
+    on_progress: OnProgress = lambda drawn: None,
 ) -> tuple[exact.Integers, float, float]:
     """Draw discrete noise for the objective; return the integers, the scale of the noise and the unit of its grid.
 
@@ -231,7 +249,7 @@ def draw_on_a_grid(
         exact.require(reach * unit / beta <= eta, "the grid of the noise is too coarse for so many donors")
         kind = "gaussian"
     zeros = np.zeros(n, dtype=np.int64)
-    return discrete.add(zeros, kind, beta / unit, source, largest=0), beta, unit
+    return discrete.add(zeros, kind, beta / unit, source, largest=0, on_progress=on_progress), beta, unit
 
 
 def gaussian_beta(l2: float, epsilon0: float, delta: float) -> float:

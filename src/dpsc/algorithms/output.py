@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dpsc import checks, exact, sensitivity
 from dpsc.algorithms import answer
 from dpsc.algorithms.budget import divide, warn_of_large_delta
+from dpsc.algorithms.gridded import GriddedRows
 from dpsc.algorithms.printed import PrintedOutputPerturbation
 from dpsc.algorithms.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.bounds import Array
@@ -23,6 +25,7 @@ from dpsc.solving import solver_error
 from dpsc.synthetic import ridge_weights
 
 NAME = "OutputPerturbation"
+OnProgress = Callable[[int], None]
 SMALLEST_TARGET = 1e-150  # a target below this, on a scale where bounds are 1, counts as zero
 SMALLEST_ROW_NORM = 2.0**-10  # well above the grid of exact arithmetic
 
@@ -94,8 +97,8 @@ class OutputPerturbation:
         )
 
     @np.errstate(all="ignore")
-    def fit(self, panel: Panel) -> PrivateResult | UnprovenResult:
-        """Release weights and a counterfactual."""
+    def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:
+        """Release weights and a counterfactual; ``on_progress`` is told how many weights have their noise."""
         require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
@@ -107,8 +110,12 @@ class OutputPerturbation:
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
-        release = release_ridge_exactly if self.arithmetic == "exact" else release_ridge_in_floats
-        f, weight_scale = release(shorten_rows(data.X, R), data.y, lambda_, R, for_weights, source)
+        if self.arithmetic == "exact":
+            blocks = (shorten_rows(rows, R) for rows in data.X_blocks())
+            X = GriddedRows(blocks, data.shape)
+            f, weight_scale = release_ridge_exactly(X, data.y, lambda_, R, for_weights, source, on_progress)
+        else:
+            f, weight_scale = release_ridge_in_floats(shorten_rows(data.X, R), data.y, lambda_, R, for_weights, source)
         f = onto_l1_ball(f) if self.weights_ball else f
 
         # Step 2: predict via projection
@@ -169,11 +176,17 @@ def release_ridge_in_floats(
 
 
 def release_ridge_exactly(
-    X: Array, y: Array, lambda_: float, R: float, budget: Budget, source: randomness.Source
+    X: GriddedRows,
+    y: Array,
+    lambda_: float,
+    R: float,
+    budget: Budget,
+    source: randomness.Source,
+    on_progress: OnProgress = lambda drawn: None,
 ) -> tuple[Array, float]:
     """Release the ridge weights as integers with discrete noise; return them in real units, and the noise scale.
 
-    Private: X, rows of norm at most R. Neighbours: one row replaced. The donors are first truncated to a grid, which
+    Private: X, rows of norm at most R. Neighbours: one row replaced. The donors were truncated to a grid, which
     shortens rows and is row-local, so ``sensitivity.exact_ridge`` bounds how far the true weights of the truncated
     donors move. What is computed in floating point differs from those by at most e (``solver_error``), and rounding to
     the grid moves each of n weights by at most half a unit. So the integers move by at most
@@ -189,10 +202,9 @@ def release_ridge_exactly(
     l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
     unit = exact.power_of_two_below(l2 / math.sqrt(n) / 2**12)
 
-    integers = exact.truncate(X)
-    gram = np.ldexp(exact.gram(integers).astype(np.float64), -2 * exact.ENTRY_BITS)
+    gram = X.gram()
     gram[np.diag_indices(T0)] += mu
-    f = np.ldexp(integers.astype(np.float64), -exact.ENTRY_BITS) @ cho_solve(cho_factor(gram), y)
+    f = X @ cho_solve(cho_factor(gram), y)
 
     l2_units = exact.safely_above(l2 / unit + math.sqrt(n))
     noisy, noise = release_integers(
@@ -201,5 +213,6 @@ def release_ridge_exactly(
         budget,
         source,
         largest=(y_norm / (2 * math.sqrt(mu)) + e) / unit + 1,
+        on_progress=on_progress,
     )
     return noisy * unit, noise.scale * unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
@@ -32,8 +34,19 @@ def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     """Differentially private synthetic control: what would have happened otherwise, without leaking the donors."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal or file that cannot write ε shows a question mark
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     if version:
         from dpsc import __version__
 
         typer.echo(f"dpsc {__version__}")
         raise typer.Exit
+
+
+def run() -> None:
+    """Run the command; an interruption before a command has begun ends it as quietly as one later."""
+    try:
+        app(prog_name="dpsc")
+    except KeyboardInterrupt:
+        sys.exit(2)

@@ -6,16 +6,17 @@ import os
 import secrets
 import shlex
 import shutil
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dpsc.errors import DpscError
+from dpsc.errors import DpscError, DpscWarning
 
 Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
 Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
@@ -46,10 +47,15 @@ def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
     from dpsc.tabular import in_options
 
-    def show(message: Warning | str, *_: Any) -> None:
-        typer.echo(f"dpsc {command}: {in_options(str(message))}", err=True)
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        if issubclass(category, DpscWarning):  # others are about arithmetic within, and not for users
+            typer.echo(f"dpsc {command}: {in_options(str(message))}", err=True)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
 
     try:
+        signal.signal(signal.SIGTERM, stop)
         with warnings.catch_warnings():
             warnings.showwarning = show  # type: ignore[assignment]
             yield
@@ -64,6 +70,13 @@ def errors(command: str) -> Iterator[None]:
         return
     typer.echo(f"dpsc {command}: {message}", err=True)
     raise typer.Exit(2)
+
+
+def keep_apart(out: Path | None, *inputs: Path | None) -> None:
+    """Refuse to write over what is being read, whatever --force says."""
+    for path in inputs:
+        if out is not None and path is not None and out.resolve() == path.resolve():
+            raise DpscError(f"{out} is read by this command; write to another place.")
 
 
 @contextmanager
@@ -90,12 +103,12 @@ def output_folder(path: Path, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def output_file(path: Path, force: bool) -> Iterator[Path]:
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Path]:
     """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
     if path.is_dir():
-        raise DpscError(f"{path} is a folder; name a file with -o.")
+        raise DpscError(f"{path} is a folder; name a file with {option}.")
     if path.exists() and not force:
-        raise DpscError(f"{path} already exists; choose another name with -o, or add --force to replace it.")
+        raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
     with _temporary_beside(path) as folder:
         yield folder / path.name
         os.replace(folder / path.name, path)
@@ -104,6 +117,7 @@ def output_file(path: Path, force: bool) -> Iterator[Path]:
 @contextmanager
 def _temporary_beside(path: Path) -> Iterator[Path]:
     folder = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
+    new = [parent for parent in path.parents if not parent.exists()]
     try:  # from here on, so that an interruption finds nothing left whenever it comes
         try:
             folder.mkdir(parents=True, mode=0o700)
@@ -114,6 +128,9 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        for parent in new:  # made for nothing, if they are still empty
+            with suppress(OSError):
+                parent.rmdir()
 
 
 def _require_writable(path: Path) -> None:

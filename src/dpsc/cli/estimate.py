@@ -33,5 +33,5 @@ def estimate(
         loaded = Release.load(release)
         series = tabular.series(target, time, outcome, time_format)
         with tabular.naming(target):
-            result = loaded.estimate(series, treatment_time, level=level)
+            result = loaded.estimate(series, tabular.moment(treatment_time, loaded.times, time_format), level=level)
         answers.hand_over(result, out, units=units, force=force, as_json=json)

@@ -60,14 +60,15 @@ def fit(
         }  # fmt: skip
         analysis = _analysis({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)
+        common.keep_apart(write_spec, Path(analysis.data), spec)
         if write_spec is not None:
             _write_spec(analysis, write_spec, force)
             return
         if out is None:
-            result, _ = _run(analysis)
+            result, _ = _run(analysis, i_know)
         else:
             with common.output_folder(out, force) as folder:
-                result, release = _run(analysis)
+                result, release = _run(analysis, i_know)
                 answers.write(result, folder, units=analysis.units, release=release)
         answers.show(result, out, units=analysis.units, as_json=json)
 
@@ -82,7 +83,11 @@ def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
 
     given |= {name: str(given[name]) for name in ("data", "reference") if name in given}
     if spec is not None:
-        return replace(spec_file.load(spec), **given)
+        reviewed = spec_file.load(spec)
+        changed = [name for name, value in given.items() if value != getattr(reviewed, name)]
+        for name in changed:
+            typer.echo(f"dpsc fit: --{name.rstrip('_').replace('_', '-')} overrides {spec}.", err=True)
+        return replace(reviewed, **given)
     options = {
         "data": "PANEL, the table,",
         "unit": "--unit",
@@ -95,16 +100,22 @@ def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
     return Analysis(**given)
 
 
-def _run(analysis: Any) -> Any:
+def _run(analysis: Any, i_know: bool) -> Any:
+    from dpsc.analysis import require_small_delta
+
     with common.working(f"reading {analysis.data}"):
         panel = analysis.panel()
+    require_small_delta(analysis.delta, panel.n, i_know)
     with common.working(f"fitting ({analysis.method})"):
         return analysis.run(panel)
 
 
 def _write_spec(analysis: Any, path: Path, force: bool) -> None:
     from dpsc import spec_file
+    from dpsc.errors import TableError
 
-    with common.output_file(path, force) as temporary:
+    if not Path(analysis.data).exists():
+        raise TableError(f"there is no file {analysis.data}.")
+    with common.output_file(path, force, "--write-spec") as temporary:
         spec_file.save(analysis, temporary, relative_to=path)
     typer.echo(f"Written to {path}; nothing was run. Review it, then: dpsc fit --spec {path} -o DIR")

@@ -28,7 +28,7 @@ def plan(
     smoothness: common.Smoothness = None,
     rank: Annotated[int, typer.Option(help="How many things the donors have in common, assumed.")] = 3,
     signal_to_noise: Annotated[float, typer.Option(help="What they share over what each has alone, assumed.")] = 5.0,
-    runs: Annotated[int, typer.Option(min=1, help="Simulated panels.")] = 40,
+    runs: Annotated[int, typer.Option(min=1, help="Simulated panels.")] = 100,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
     force: common.Force = False,
     json: common.Json = False,

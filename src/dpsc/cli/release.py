@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -36,11 +37,12 @@ def release(
     """Turn private donors into one small private release."""
     with common.errors("release"):
         from dpsc import GramRelease, tabular
-        from dpsc.analysis import require_reasonable
+        from dpsc.analysis import require_reasonable, require_small_delta
         from dpsc.cli import screens
         from dpsc.engines.choose import donors_in, rows_expected
 
         require_reasonable(epsilon, i_know)
+        common.keep_apart(out, donors, reference)
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)
         algorithm = GramRelease(epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path)  # type: ignore[arg-type]
@@ -51,8 +53,10 @@ def release(
                     missing=missing, exclude=tuple(exclude or ()),  # type: ignore[arg-type]
                 )  # fmt: skip
                 expected = rows_expected(where)
-            with screens.progress("donors", expected) as advance:
+            with screens.progress("donors", expected) as advance, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a large delta, which is refused below
                 exactly = algorithm.custodian_sum(where, on_rows=advance)
+            require_small_delta(delta, exactly.n, i_know)
             made = algorithm.release(exactly, provenance=provenance)
             made.save(temporary)
         if json:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dpsc.release import Release
 from dpsc.result import NonPrivateResult, PrivateResult
-from dpsc.wording import Result, answer, number, period, signed
+from dpsc.wording import Result, answer, number, percent, period, signed
 
 
 def console() -> Console:
@@ -33,7 +33,7 @@ def show_result(result: Result, units: str | None = None) -> None:
     table.add_column(str(result.target.index.name or "time"))
     columns = ["observed", "counterfactual", *(["lower", "upper"] if "lower" in frame else []), "gap"]
     for name in columns:
-        table.add_column("effect" if name == "gap" else name, justify="right")
+        table.add_column(name, justify="right")
     for time, row in zip(frame.index, frame[columns].to_dict("records"), strict=True):
         cells = [signed(row[name]) if name == "gap" else number(row[name]) for name in columns]
         table.add_row(period(time), *cells)
@@ -55,7 +55,7 @@ def _interval(result: Result, two_step: bool) -> str:
         return ""
     low, high = result.att_interval()
     of_what = " of projection noise only" if two_step else ""
-    return f"   {result.level:.0%} interval{of_what} {signed(low)} to {signed(high)}"
+    return f"   {percent(result.level)} interval{of_what} {signed(low)} to {signed(high)}"
 
 
 def _promise(result: Result) -> str:
@@ -127,8 +127,8 @@ def show_plan(table: pd.DataFrame, unit: str, needed: dict[int, float], error: f
         shown.add_row(f"{n:,}", *cells)
     screen.print(shown)
     for n, epsilon in needed.items():
-        reached = f"ε = {epsilon:.2g}" if math.isfinite(epsilon) else "none of these budgets"
-        screen.print(f"With {n:,} donors an error of {number(error or 0)} takes {reached}.")
+        reached = f"takes ε = {epsilon:.2g}" if math.isfinite(epsilon) else "is reached with none of these budgets"
+        screen.print(f"With {n:,} donors an error of {number(error or 0)} {reached}.")
     screen.print("\nSimulated from public assumptions; no donor was touched and nothing was spent.", style="dim")
 
 

@@ -46,7 +46,10 @@ class Files:
         """The files as an Arrow data set; nothing is read but the schema."""
         with naming_file(self.path):
             return ds.dataset(
-                str(self.path), format=_format(self.path), partitioning="hive", exclude_invalid_files=False
+                str(self.path),
+                format=_format(self.path, self.layout.unit),
+                partitioning="hive",
+                exclude_invalid_files=False,
             )
 
     @cached_property
@@ -335,12 +338,13 @@ def format_name(path: Path) -> str:
     return _ENDINGS[ending]
 
 
-def _format(path: Path) -> Any:
+def _format(path: Path, unit: str) -> Any:
     name = format_name(path)
     if name in ("csv", "tsv"):
         from pyarrow import csv
 
-        return ds.CsvFileFormat(csv.ParseOptions(delimiter="\t" if name == "tsv" else ","))
+        parse = csv.ParseOptions(delimiter="\t" if name == "tsv" else ",")
+        return ds.CsvFileFormat(parse, convert_options=csv.ConvertOptions(column_types={unit: pa.string()}))
     return name
 
 

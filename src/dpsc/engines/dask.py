@@ -184,7 +184,8 @@ def _by_donor(files: Files) -> list[Any]:
         frame = dd.read_parquet(where, columns=files.columns)
     elif kind in ("csv", "tsv"):
         pattern = f"{where}/**/*" if files.path.is_dir() else where
-        frame = dd.read_csv(pattern, usecols=files.columns, sep="\t" if kind == "tsv" else ",")[files.columns]
+        frame = dd.read_csv(pattern, usecols=files.columns, sep="\t" if kind == "tsv" else ",",
+                            dtype={files.layout.unit: str})[files.columns]  # fmt: skip
     else:
         raise DpscError(f"{where}: long Feather files are read by --engine stream or memory, not by dask.")
     return list(frame.shuffle(on=files.layout.unit).to_delayed())
