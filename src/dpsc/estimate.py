@@ -20,8 +20,8 @@ from dpsc.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_wei
 
 NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
 NO_BETTER = (
-    "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do not "
-    "help"
+    "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do "
+    "not help"
 )
 
 
