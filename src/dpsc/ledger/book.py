@@ -384,6 +384,10 @@ def _another_description(name: str, known: Mapping[str, Any], given: Mapping[str
 def _writable(path: Path) -> str:
     """Refuse, before anything is spent, an output that cannot be written."""
     path = Path(os.path.abspath(path))
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise LedgerError("the output's name is not valid text; choose another.") from None
     if path.is_dir():
         raise LedgerError(f"the output {path} is a folder; name a file in it.")
     try:
