@@ -183,7 +183,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(tm
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     for output in (tmp_path / "nowhere" / "a.json", tmp_path, tmp_path / "\udcff.json"):
-        with pytest.raises(LedgerError, match="folder|valid text"):
+        with pytest.raises(LedgerError, match=r"folder|valid text"):
             ledger.book("sales", **ledger.terms(HALF), output=output)
     assert ledger.entries() == []
 
