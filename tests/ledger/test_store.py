@@ -238,14 +238,15 @@ def test_a_reader_sees_one_state_while_others_book(server: Server) -> None:
 def test_a_clerk_may_book_without_the_right_to_change_what_is_booked(server: Server) -> None:
     owner = server.url("clerks")
     Ledger(owner, create=True).add_dataset("sales", epsilon=1, delta=1e-6)
-    with psycopg.connect(host=str(server.folder), user="dpsc", dbname="clerks") as admin:
+    with server.connect("clerks") as admin:
         admin.execute("CREATE ROLE clerk LOGIN")
+        admin.execute("GRANT USAGE ON SCHEMA clerks TO clerk")
         admin.execute("GRANT SELECT, INSERT ON dpsc_entries TO clerk")
         admin.execute("GRANT SELECT, UPDATE ON dpsc_ledger TO clerk")
     clerk = Ledger(owner.replace("dpsc@", "clerk@"))
     clerk.confirm(clerk.book("sales", **clerk.terms(HALF)))
     assert clerk.verify() == []
-    with psycopg.connect(host=str(server.folder), user="clerk", dbname="clerks") as connection:
+    with server.connect("clerks", user="clerk") as connection:
         for statement in ("UPDATE dpsc_entries SET who = 'eve'", "DELETE FROM dpsc_entries"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
