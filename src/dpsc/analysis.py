@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +11,14 @@ from typing import Any, Literal
 import pandas as pd
 
 from dpsc import tabular, times
+from dpsc.algorithms.gram import GramRelease
+from dpsc.algorithms.objective import ObjectivePerturbation
+from dpsc.algorithms.output import OutputPerturbation
 from dpsc.errors import ParameterError
 from dpsc.panel import Panel
 from dpsc.release import Release
 from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
+from dpsc.synthetic import SyntheticControl
 from dpsc.tabular import Layout
 
 Method = Literal["gram", "output", "objective", "nonprivate"]
@@ -97,27 +102,32 @@ class Analysis:
         index = times.as_index(labels)
         return times.plain(index[times.in_order(index)])
 
-    def run(self, panel: Panel) -> tuple[NonPrivateResult | PrivateResult | UnprovenResult, Release | None]:
-        """Fit; from a Gram release return also the release, which answers further questions for free."""
-        from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, SyntheticControl
-
+    def algorithm(self) -> SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease:
+        """Return the algorithm with its parameters, which knows what it will promise before it sees data."""
         given = {"split": self.split, "lambda_": self.lambda_, "delta": self.delta}
         options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if self.method == "nonprivate":
-            return SyntheticControl(**options).fit(panel), None
-        assert self.epsilon is not None
+            return SyntheticControl(**options)
+        options["epsilon"] = self.epsilon
         if self.method == "output":
-            return replace(OutputPerturbation(epsilon=self.epsilon, **options).fit(panel), level=self.level), None
+            return OutputPerturbation(**options)
         if self.method == "objective":
-            return replace(ObjectivePerturbation(epsilon=self.epsilon, **options).fit(panel), level=self.level), None
+            return ObjectivePerturbation(**options)
         path = None if self.reference is None else Path(self.reference)
-        release = GramRelease(
-            epsilon=self.epsilon,
-            delta=float(self.delta or 0),
-            smoothness=self.smoothness or "high",
-            reference=None if path is None else tabular.series(path, None, None, self.time_format),
-        ).release(panel)
-        return release.estimate(panel.target, panel.treatment_time, level=self.level), release
+        reference = None if path is None else tabular.series(path, None, None, self.time_format)
+        return GramRelease(**options, smoothness=self.smoothness or "high", reference=reference)
+
+    def run(
+        self, panel: Panel, *, on_progress: Callable[[int], None] = lambda drawn: None
+    ) -> tuple[NonPrivateResult | PrivateResult | UnprovenResult, Release | None]:
+        """Fit; from a Gram release return also the release, which answers further questions for free."""
+        algorithm = self.algorithm()
+        if isinstance(algorithm, SyntheticControl):
+            return algorithm.fit(panel), None
+        if isinstance(algorithm, GramRelease):
+            release = algorithm.release(panel)
+            return release.estimate(panel.target, panel.treatment_time, level=self.level), release
+        return replace(algorithm.fit(panel, on_progress=on_progress), level=self.level), None
 
 
 def require_small_delta(delta: float | None, n: int, i_know: bool) -> None:

@@ -139,12 +139,15 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], words: str,
 
 def test_a_password_is_not_in_what_a_command_prints() -> None:
     url = "postgresql+psycopg://ann:s3cret-word@127.0.0.1:1/book?password=s3cret-word"
-    for arguments in (["show"], ["init", "x", "--epsilon", "1", "--delta", "1e-6"], ["verify"]):
-        done = dpsc("ledger", *arguments, env={"DPSC_LEDGER": url})
-        assert done.returncode == 2
-        assert "127.0.0.1" in done.stderr
-        assert "s3cret" not in done.stdout + done.stderr
-    assert "s3cret" not in dpsc("ledger", "show", "--help", env={"DPSC_LEDGER": url}).stdout
+    done = dpsc("ledger", "show", env={"DPSC_LEDGER": url})
+    assert done.returncode == 2
+    assert "127.0.0.1" in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr
+    for arguments in (["init", "x", "--epsilon", "1", "--delta", "1e-6"], ["verify"], ["entries"], ["export"]):
+        assert "s3cret" not in run(*arguments, book=url, code=2)
+    shown = CliRunner().invoke(app, ["ledger", "show", "--help"], env={"DPSC_LEDGER": url}).output
+    assert "DPSC_LEDGER" in shown
+    assert "s3cret" not in shown
 
 
 def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
@@ -158,3 +161,15 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
         with pytest.raises(DpscError, match=words), booking(place, name, algorithm, output=out):
             raise AssertionError
+
+
+def test_the_example_in_the_docs_is_what_the_command_prints(tmp_path: Path) -> None:
+    place = str(tmp_path / "book.sqlite")
+    ledger = Ledger(place, create=True)
+    ledger.add_dataset("california", epsilon=2, delta=1e-6)
+    for epsilon in (0.5, 0.4):
+        ledger.confirm(ledger.book("california", **ledger.terms(GramRelease(epsilon=epsilon, delta=1e-6))))
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    example = page.split("$ dpsc ledger show\n")[1].split("```")[0]
+    shown = run("show", book=place).replace("#", "█")
+    assert example.splitlines() == [line.rstrip() for line in shown.splitlines()[: len(example.splitlines())]]

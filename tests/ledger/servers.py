@@ -12,6 +12,10 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import psycopg
 
 HOW_TO_INSTALL = (
     "no PostgreSQL server found; install one (Debian: apt install postgresql, macOS: brew install postgresql) or "
@@ -32,7 +36,7 @@ def binaries() -> Path | None:
 
 
 class Server:
-    """A running server; ``url(name)`` makes a fresh database."""
+    """A running server; ``url(name)`` makes a fresh schema of its one database."""
 
     def __init__(self, programs: Path) -> None:
         # Not pytest's folder: the server's user must be able to enter it, and a socket's path must be short.
@@ -52,13 +56,18 @@ class Server:
         )  # fmt: skip
         self._wait_until_it_answers()
 
-    def url(self, database: str) -> str:
-        import psycopg
+    def url(self, schema: str) -> str:
         from psycopg import sql
 
-        with psycopg.connect(host=str(self.folder), user="dpsc", dbname="postgres", autocommit=True) as admin:
-            admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
-        return f"postgresql+psycopg://dpsc@/{database}?host={self.folder}"
+        with self.connect(schema) as admin:
+            admin.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+        return f"postgresql+psycopg://dpsc@/postgres?host={self.folder}&options=-csearch_path%3D{schema}"
+
+    def connect(self, schema: str, user: str = "dpsc") -> psycopg.Connection[tuple[Any, ...]]:
+        import psycopg
+
+        options = f"-csearch_path={schema}"
+        return psycopg.connect(host=str(self.folder), user=user, dbname="postgres", options=options)
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGQUIT)  # at once: the data are thrown away

@@ -182,8 +182,8 @@ def test_other_neighbours_and_unknown_data_sets_are_refused(tmp_path: Path) -> N
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_spent(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
-    for output in (tmp_path / "nowhere" / "a.json", tmp_path):
-        with pytest.raises(LedgerError, match="folder"):
+    for output in (tmp_path / "nowhere" / "a.json", tmp_path, tmp_path / "\udcff.json"):
+        with pytest.raises(LedgerError, match=r"folder|valid text"):
             ledger.book("sales", **ledger.terms(HALF), output=output)
     assert ledger.entries() == []
 

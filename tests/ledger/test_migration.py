@@ -7,11 +7,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine, text
 
 from dpsc import GramRelease, Ledger, LedgerError
 from dpsc.accounting import Loss, zcdp_rho
 from dpsc.ledger import schema
+from tests.ledger.servers import Server
 
 STORED = Path(__file__).parent.parent / "data" / "ledger-version-1.sqlite"
 HEAD = "7bb1e390f40da6d3af7f701a2c65dd28180713f14ac61c1e7d25b6694dcfc408"  # as it could have been noted then
@@ -84,3 +85,22 @@ def test_a_ledger_from_the_future_is_refused(old: Path) -> None:
     connection.close()
     with pytest.raises(LedgerError, match="upgrade dpsc"):
         Ledger(old)
+
+
+def test_an_old_ledger_in_postgresql_is_brought_up_to_date_too(server: Server) -> None:
+    url = server.url("old")
+    engine, stored = create_engine(url), sqlite3.connect(STORED)
+    with engine.begin() as connection:
+        for (statement,) in stored.execute("SELECT sql FROM sqlite_master").fetchall():
+            connection.execute(text(statement))
+        for table in ("dpsc_ledger", "dpsc_entries"):
+            rows = stored.execute(f"SELECT * FROM {table}")
+            names = [column[0] for column in rows.description]
+            into = text(f"INSERT INTO {table} VALUES ({', '.join(f':{name}' for name in names)})")
+            connection.execute(into, [dict(zip(names, row, strict=True)) for row in rows])
+    stored.close()
+    engine.dispose()
+    ledger = Ledger(url)
+    assert ledger.verify(HEAD) == []
+    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6)), partition="west")
+    assert ledger.remaining("firms", delta=0) == 0.75

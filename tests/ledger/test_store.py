@@ -13,10 +13,13 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy import Connection, create_engine, text
 
 from dpsc import GramRelease, Ledger, LedgerError
 from dpsc.ledger import address
+from tests.ledger.servers import Server
 
 HALF = GramRelease(epsilon=0.5, delta=1e-6)
 
@@ -112,8 +115,6 @@ def test_an_address_shows_no_password() -> None:
 
 
 def test_a_lock_that_stays_is_reported_after_a_while(ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sqlalchemy import create_engine, text
-
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     engine = create_engine(url)
     impatient = Ledger(url, patience=0.3)
@@ -131,8 +132,6 @@ def test_a_lock_that_stays_is_reported_after_a_while(ledger: Ledger, url: str, m
 
 
 def test_a_lock_that_goes_away_is_waited_for(ledger: Ledger, url: str) -> None:
-    from sqlalchemy import create_engine, text
-
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     engine = create_engine(url)
     results: list[int] = []
@@ -221,3 +220,34 @@ def test_rows_edited_by_hand_are_seen_on_both_databases(ledger: Ledger, tamper: 
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     tamper("UPDATE dpsc_entries SET time = '1970-01-01' WHERE number = 1")
     assert ledger.verify() == ["entry 1 was edited: its content does not match its hash"]
+
+
+def test_a_reader_sees_one_state_while_others_book(server: Server) -> None:
+    ledger = Ledger(server.url("snapshot"), create=True)
+    ledger.add_dataset("sales", epsilon=1, delta=1e-6)
+
+    def read_twice(connection: Connection) -> tuple[int, int]:
+        before = ledger._store.head(connection).length
+        ledger.book("sales", **ledger.terms(HALF))
+        return before, ledger._store.head(connection).length
+
+    assert ledger._store.read(read_twice) == (1, 1)
+    assert ledger.head.length == 2
+
+
+def test_a_clerk_may_book_without_the_right_to_change_what_is_booked(server: Server) -> None:
+    owner = server.url("clerks")
+    Ledger(owner, create=True).add_dataset("sales", epsilon=1, delta=1e-6)
+    with server.connect("clerks") as admin:
+        admin.execute("CREATE ROLE clerk LOGIN")
+        admin.execute("GRANT USAGE ON SCHEMA clerks TO clerk")
+        admin.execute("GRANT SELECT, INSERT ON dpsc_entries TO clerk")
+        admin.execute("GRANT SELECT, UPDATE ON dpsc_ledger TO clerk")
+    clerk = Ledger(owner.replace("dpsc@", "clerk@"))
+    clerk.confirm(clerk.book("sales", **clerk.terms(HALF)))
+    assert clerk.verify() == []
+    with server.connect("clerks", user="clerk") as connection:
+        for statement in ("UPDATE dpsc_entries SET who = 'eve'", "DELETE FROM dpsc_entries"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
+            connection.rollback()

@@ -35,6 +35,6 @@ def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) 
 def hand_over(result: Result, out: Path | None, *, units: str | None, force: bool, as_json: bool) -> None:
     """Write and show an answer that has already been found."""
     if out is not None:
-        with common.output_folder(out, force) as folder:
-            write(result, folder, units=units)
+        with common.output_folder(out, force) as output:
+            write(result, output.place, units=units)
     show(result, out, units=units, as_json=as_json)

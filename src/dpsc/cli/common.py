@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,8 +79,21 @@ def keep_apart(out: Path | None, *inputs: Path | None) -> None:
             raise DpscError(f"{out} is read by this command; write to another place.")
 
 
+class Output:
+    """Where a command writes: a temporary place, and a way to put it where it belongs."""
+
+    def __init__(self, place: Path, move: Callable[[], None]) -> None:
+        self.place, self._move, self._done = place, move, False
+
+    def finish(self) -> None:
+        """Move what was written to where it belongs, once."""
+        if not self._done:
+            self._move()
+            self._done = True
+
+
 @contextmanager
-def output_folder(path: Path, force: bool) -> Iterator[Path]:
+def output_folder(path: Path, force: bool) -> Iterator[Output]:
     """Give a temporary folder to write into, and move its files to ``path`` at the end; on failure leave nothing.
 
     Whether ``path`` may be written is found out at once, before any budget is spent.
@@ -93,25 +106,31 @@ def output_folder(path: Path, force: bool) -> Iterator[Path]:
         )
     if path.is_dir():
         _require_writable(path)
-    with _temporary_beside(path) as folder:
-        yield folder
+
+    def move(folder: Path) -> None:
         path.mkdir(exist_ok=True)
         for made in sorted(folder.iterdir()):
             if (path / made.name).is_dir():
                 shutil.rmtree(path / made.name)
             os.replace(made, path / made.name)
 
+    with _temporary_beside(path) as folder:
+        output = Output(folder, lambda: move(folder))
+        yield output
+        output.finish()
+
 
 @contextmanager
-def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Path]:
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
     """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
     if path.is_dir():
         raise DpscError(f"{path} is a folder; name a file with {option}.")
     if path.exists() and not force:
         raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
     with _temporary_beside(path) as folder:
-        yield folder / path.name
-        os.replace(folder / path.name, path)
+        output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
+        yield output
+        output.finish()
 
 
 @contextmanager

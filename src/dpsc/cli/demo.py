@@ -26,8 +26,8 @@ def demo(
     force: common.Force = False,
 ) -> None:
     """Tell the whole story on a real panel of 545 people: plan, release, estimate, report."""
-    with common.errors("demo"), common.output_folder(out, force) as folder:
-        _tell(folder, out)
+    with common.errors("demo"), common.output_folder(out, force) as output:
+        _tell(output.place, out)
 
 
 def _tell(folder: Path, out: Path) -> None:

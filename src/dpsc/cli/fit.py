@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dpsc.cli import common
+from dpsc.cli.ledger import DatasetOption, LedgerOption, booking
 
 
 def fit(
@@ -43,6 +45,8 @@ def fit(
     level: Annotated[float | None, typer.Option(help="The level of the intervals; 0.95 by default.")] = None,
     spec: Annotated[Path | None, typer.Option(help="Read the analysis from a YAML or JSON file.")] = None,
     write_spec: Annotated[Path | None, typer.Option(help="Write the analysis to a YAML or JSON file and stop.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -64,12 +68,18 @@ def fit(
         if write_spec is not None:
             _write_spec(analysis, write_spec, force)
             return
+        book = partial(booking, ledger, dataset, analysis.algorithm())
         if out is None:
-            result, _ = _run(analysis, i_know)
+            panel_ = _read(analysis, i_know)
+            with book(output=None, description=_about(panel_)):
+                result, _ = _run(analysis, panel_)
         else:
-            with common.output_folder(out, force) as folder:
-                result, release = _run(analysis, i_know)
-                answers.write(result, folder, units=analysis.units, release=release)
+            with common.output_folder(out, force) as output:
+                panel_ = _read(analysis, i_know)
+                with book(output=out / "result.json", description=_about(panel_)):  # before noise is drawn
+                    result, release = _run(analysis, panel_)
+                    answers.write(result, output.place, units=analysis.units, release=release)
+                    output.finish()
         answers.show(result, out, units=analysis.units, as_json=json)
 
 
@@ -100,12 +110,27 @@ def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
     return Analysis(**given)
 
 
-def _run(analysis: Any, i_know: bool) -> Any:
+def _read(analysis: Any, i_know: bool) -> Any:
     from dpsc.analysis import require_small_delta
 
     with common.working(f"reading {analysis.data}"):
         panel = analysis.panel()
     require_small_delta(analysis.delta, panel.n, i_know)
+    return panel
+
+
+def _about(panel: Any) -> dict[str, Any]:
+    """Say what is public about a panel."""
+    return {"n": panel.n, "outcome": panel.outcome, "periods": panel.T}
+
+
+def _run(analysis: Any, panel: Any) -> Any:
+    from dpsc.cli import screens
+
+    if analysis.method in ("output", "objective"):
+        draws = panel.n * (1 if analysis.method == "output" else 2)
+        with screens.progress("drawing noise", draws) as advance:
+            return analysis.run(panel, on_progress=advance)
     with common.working(f"fitting ({analysis.method})"):
         return analysis.run(panel)
 
@@ -116,6 +141,6 @@ def _write_spec(analysis: Any, path: Path, force: bool) -> None:
 
     if not Path(analysis.data).exists():
         raise TableError(f"there is no file {analysis.data}.")
-    with common.output_file(path, force, "--write-spec") as temporary:
-        spec_file.save(analysis, temporary, relative_to=path)
+    with common.output_file(path, force, "--write-spec") as output:
+        spec_file.save(analysis, output.place, relative_to=path)
     typer.echo(f"Written to {path}; nothing was run. Review it, then: dpsc fit --spec {path} -o DIR")

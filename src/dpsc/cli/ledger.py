@@ -36,13 +36,24 @@ Place = Annotated[
         metavar="URL",
     ),
 ]
+# For the commands that release something; see `booking`.
+LedgerOption = Annotated[
+    str | None,
+    typer.Option("--ledger", envvar="DPSC_LEDGER", help="Book the release in this privacy ledger.", metavar="URL"),
+]
+DatasetOption = Annotated[str | None, typer.Option("--dataset", help="The data set of the ledger that pays for it.")]
 Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 
 
 @contextmanager
 def booking(
-    place: str | None, dataset: str | None, algorithm: Any, *, output: Path, description: dict[str, Any] | None = None
+    place: str | None,
+    dataset: str | None,
+    algorithm: Any,
+    *,
+    output: Path | None,
+    description: dict[str, Any] | None = None,
 ) -> Iterator[None]:
     """Book what an algorithm is about to release into ``output``, for the commands that have --ledger and --dataset.
 

@@ -49,11 +49,11 @@ def plan(
         needed = {} if error is None else {size: result.epsilon_for(error, size) for size in n}
         unit = "share of the target's size" if series is None else str(series.name)
         if out is not None:
-            with common.output_folder(out, force) as folder, common.working("drawing"):
+            with common.output_folder(out, force) as output, common.working("drawing"):
                 figure = plot.plan_curves(result.table, unit)
-                files.write(folder / "plan.csv", result.table.to_csv(index=False))
-                files.write(folder / "plan.png", plot.as_bytes(figure, "png"))
-                files.write(folder / "plan.svg", plot.as_bytes(figure, "svg"))
+                files.write(output.place / "plan.csv", result.table.to_csv(index=False))
+                files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))
+                files.write(output.place / "plan.svg", plot.as_bytes(figure, "svg"))
         if json:
             typer.echo(screens.plan_json(result.table, unit, needed))
             return

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
+from dpsc.cli.ledger import DatasetOption, LedgerOption, booking
 
 
 def release(
@@ -30,6 +31,8 @@ def release(
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
     scheduler: Annotated[str | None, typer.Option(help="An existing Dask scheduler's address.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Of a local Dask cluster; all cores by default.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -46,7 +49,7 @@ def release(
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)
         algorithm = GramRelease(epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path)  # type: ignore[arg-type]
-        with common.output_file(out, force) as temporary:
+        with common.output_file(out, force) as output:
             with common.working(f"opening {donors}"):
                 where = donors_in(
                     donors, layout, engine=engine, scheduler=scheduler, workers=workers, bounds=bounds,  # type: ignore[arg-type]
@@ -57,8 +60,11 @@ def release(
                 warnings.simplefilter("ignore")  # of a large delta, which is refused below
                 exactly = algorithm.custodian_sum(where, on_rows=advance)
             require_small_delta(delta, exactly.n, i_know)
-            made = algorithm.release(exactly, provenance=provenance)
-            made.save(temporary)
+            about = {"n": exactly.n, "outcome": exactly.outcome, "periods": len(exactly.times)}
+            with booking(ledger, dataset, algorithm, output=out, description=about):  # before noise is drawn
+                made = algorithm.release(exactly, provenance=provenance)
+                made.save(output.place)
+                output.finish()
         if json:
             import json as encoder
 

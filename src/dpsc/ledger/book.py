@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import getpass
 import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,14 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from dpsc import checks
-from dpsc.errors import BudgetError, LedgerError
+from dpsc.errors import LedgerError
 from dpsc.guarantee import REPLACE_ONE, Guarantee
 from dpsc.ledger import address, chain, history, records, schema
-from dpsc.ledger.budget import Budget, Charge, Cost, groups
+from dpsc.ledger.budget import Budget, Cost, groups
 from dpsc.ledger.chain import Head, Row
 from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
+from dpsc.ledger.requests import Refused, another_description, user, writable
 from dpsc.ledger.store import Store
 
 MERGE = "Release.merge"
@@ -42,8 +41,7 @@ class Ledger:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from dpsc import GramRelease
+    >>>     >>> from dpsc import GramRelease
     >>> folder = Path(tempfile.mkdtemp())
     >>> ledger = Ledger(folder / "book.sqlite", create=True)
     >>> made = ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 500, "outcome": "sales"})
@@ -114,7 +112,7 @@ class Ledger:
             if known is None:
                 return history.read_dataset(self._append(connection, head, "dataset", name, who, body))
             if known.fingerprint != body["fingerprint"]:
-                raise _another_description(name, known.description, about)
+                raise another_description(name, known.description, about)
             if (known.epsilon, known.delta, known.adjacency) != (float(epsilon), float(delta), adjacency):
                 raise LedgerError(
                     f"the data set {name!r} has a budget of ({known.epsilon:g}, {known.delta:g}) for {known.adjacency} "
@@ -187,7 +185,7 @@ class Ledger:
         """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
         promise = records.require_guarantee(guarantee)
         cost = Cost.of(promise)
-        place = None if output is None else _writable(Path(output))
+        place = None if output is None else writable(Path(output))
         if partition is not None:
             records.text("partition", partition)
         body = {
@@ -198,7 +196,7 @@ class Ledger:
         }
         records.canonical(body, "parameters")
 
-        def work(connection: Connection, head: Head) -> Entry | _Refused:
+        def work(connection: Connection, head: Head) -> Entry | Refused:
             known = history.dataset(connection, dataset)
             if known.adjacency != promise.adjacency:
                 raise LedgerError(
@@ -206,7 +204,7 @@ class Ledger:
                     f"{promise.adjacency}; they cannot be added up."
                 )
             if records.differences(known.description, description or {}):
-                raise _another_description(dataset, known.description, description or {})
+                raise another_description(dataset, known.description, description or {})
             charges = history.charges(connection, dataset)
             if algorithm == MERGE and any(charge.partition is not None for charge in charges):
                 raise LedgerError(
@@ -214,13 +212,13 @@ class Ledger:
                 )
             budget = Budget(known.epsilon, known.delta)
             if not all(budget.allows([*group, cost]) for group in groups(charges, partition)):
-                return _Refused(budget, charges)
+                return Refused(budget, charges)
             return history.read_entry(
                 self._append(connection, head, "booked", dataset, who, body, partition=partition), None
             )
 
         outcome = self._store.write(work)
-        if isinstance(outcome, _Refused):  # computed here, when the lock is free again
+        if isinstance(outcome, Refused):  # computed here, when the lock is free again
             raise outcome.error(dataset, cost, partition)
         return outcome
 
@@ -344,65 +342,10 @@ class Ledger:
             time=datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
             event=event,
             dataset=dataset,
-            who=_user() if who is None else records.text("who", who),
+            who=user() if who is None else records.text("who", who),
             booking=booking,
             partition=partition,
             body=records.canonical(body, event),
             previous=head.hash,
         )
         return self._store.append(connection, row.sealed())
-
-
-class _Refused:
-    """A request that the budget does not allow, with what was booked when it was refused."""
-
-    def __init__(self, budget: Budget, charges: list[Charge]) -> None:
-        self.budget, self.charges = budget, charges
-
-    def error(self, dataset: str, cost: Cost, partition: str | None) -> BudgetError:
-        left = min(
-            cost.epsilon, *(self.budget.largest(group, cost.delta, cost) for group in groups(self.charges, partition))
-        )
-        of = "" if partition is None else f", partition {partition!r}"
-        return BudgetError(
-            f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "
-            f"Requested epsilon = {cost.epsilon:g} at delta = {cost.delta:g}; remaining at that delta {left:g}; "
-            f"too much by {cost.epsilon - left:.5g}. Nothing was booked.",
-            requested=cost.epsilon,
-            remaining=left,
-        )
-
-
-def _another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:
-    keys = records.differences(known, given) or sorted(set(known) ^ set(given))
-    return LedgerError(
-        f"the data set {name!r} was entered with another public description (they differ in {', '.join(keys)}). Other "
-        "data need another name and a budget of their own."
-    )
-
-
-def _writable(path: Path) -> str:
-    """Refuse, before anything is spent, an output that cannot be written."""
-    path = Path(os.path.abspath(path))
-    if path.is_dir():
-        raise LedgerError(f"the output {path} is a folder; name a file in it.")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            return str(path)
-    except OSError as problem:
-        raise LedgerError(
-            f"the folder {path.parent} cannot be written: {problem.strerror or problem}. Nothing was booked."
-        ) from None
-
-
-def _user() -> str:
-    """Return the name of the operating system's user; the environment is asked only if the system does not know."""
-    ways: list[Callable[[], str]] = [getpass.getuser]
-    with suppress(ImportError):
-        import pwd
-
-        ways.insert(0, lambda: pwd.getpwuid(os.getuid()).pw_name)
-    for way in ways:
-        with suppress(KeyError, OSError, ImportError):
-            return way()
-    return "unknown"

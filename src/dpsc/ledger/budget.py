@@ -80,13 +80,8 @@ class Budget:
         The release is of the kind of ``like``. By default it is a Gram release, or a pure one for delta = 0.
         """
         kind = _PURE if delta == 0 else _GRAM if like is None else _kind_of(like)
-        booked = total_loss(costs)
-
-        def affordable(amount: float) -> bool:
-            return _added_up([booked, kind.loss(amount, delta)]).delta(self.epsilon) <= self.delta
-
         epsilons, deltas = _stated(costs)
-        by_curves = kind.epsilon(_largest(affordable, max(self.epsilon, 1e-9)), delta)
+        by_curves = _largest_by_curves(self, total_loss(costs), delta, kind)
         in_delta = sum(map(_written, deltas)) + _written(delta) <= _written(self.delta)
         by_sums = float(_written(self.epsilon) - sum(map(_written, epsilons))) if in_delta else 0.0
         for epsilon in sorted((by_curves, by_sums), reverse=True):
@@ -169,6 +164,16 @@ def _kind_of(cost: Cost) -> _Kind:
     if loss == Loss.from_rho(loss.rho):
         return _GRAM
     return _GAUSSIAN if loss == Loss(mu_squared=loss.mu_squared) else _UNKNOWN
+
+
+@lru_cache(maxsize=256)
+def _largest_by_curves(budget: Budget, booked: Loss, delta: float, kind: _Kind) -> float:
+    """Return about the largest epsilon of a further release of a kind that the curves allow."""
+
+    def affordable(amount: float) -> bool:
+        return _added_up([booked, kind.loss(amount, delta)]).delta(budget.epsilon) <= budget.delta
+
+    return kind.epsilon(_largest(affordable, max(budget.epsilon, 1e-9)), delta)
 
 
 def _largest(holds: Callable[[float], bool], upper: float) -> float:

@@ -117,6 +117,9 @@ class Store:
             try:
                 with self._engine.connect() as plain:
                     connection = plain.execution_options(dpsc_write=write)
+                    if self.address.path is None:  # a writer reads what the lock waited for, a reader one snapshot
+                        level = "READ COMMITTED" if write else "REPEATABLE READ"
+                        connection = connection.execution_options(isolation_level=level)
                     with connection.begin():
                         if write and self.address.path is None:
                             connection.execute(text("SET LOCAL synchronous_commit = on"))
@@ -155,10 +158,7 @@ class Store:
             return self._make_sqlite_engine(str(self.address.path))
         options: dict[str, Any] = {} if "connect_timeout" in self.address.url.query else {"connect_timeout": 10}
         try:
-            return create_engine(
-                self.address.url, isolation_level="READ COMMITTED", hide_parameters=True, connect_args=options,
-                poolclass=NullPool,
-            )  # fmt: skip
+            return create_engine(self.address.url, hide_parameters=True, connect_args=options, poolclass=NullPool)
         except ImportError:
             raise LedgerError("a PostgreSQL ledger needs psycopg: pip install 'dpsc[postgres]'.") from None
 

@@ -1,0 +1,76 @@
+"""A request to book: whose it is, where its output goes, and how it is refused."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from dpsc.errors import BudgetError, LedgerError
+from dpsc.ledger import records
+from dpsc.ledger.budget import Budget, Charge, Cost, groups
+
+
+class Refused:
+    """A request that the budget does not allow, with what was booked when it was refused."""
+
+    def __init__(self, budget: Budget, charges: list[Charge]) -> None:
+        self.budget, self.charges = budget, charges
+
+    def error(self, dataset: str, cost: Cost, partition: str | None) -> BudgetError:
+        """Return the error with what was requested, what remains and the difference."""
+        left = min(
+            cost.epsilon, *(self.budget.largest(group, cost.delta, cost) for group in groups(self.charges, partition))
+        )
+        of = "" if partition is None else f", partition {partition!r}"
+        return BudgetError(
+            f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "
+            f"Requested epsilon = {cost.epsilon:g} at delta = {cost.delta:g}; remaining at that delta {left:g}; "
+            f"too much by {cost.epsilon - left:.5g}. Nothing was booked.",
+            requested=cost.epsilon,
+            remaining=left,
+        )
+
+
+def another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:
+    """Return the error for data that are not what the data set was entered as."""
+    keys = records.differences(known, given) or sorted(set(known) ^ set(given))
+    return LedgerError(
+        f"the data set {name!r} was entered with another public description (they differ in {', '.join(keys)}). Other "
+        "data need another name and a budget of their own."
+    )
+
+
+def writable(path: Path) -> str:
+    """Refuse, before anything is spent, an output that cannot be written."""
+    path = Path(os.path.abspath(path))
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise LedgerError("the output's name is not valid text; choose another.") from None
+    if path.is_dir():
+        raise LedgerError(f"the output {path} is a folder; name a file in it.")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return str(path)
+    except OSError as problem:
+        raise LedgerError(
+            f"the folder {path.parent} cannot be written: {problem.strerror or problem}. Nothing was booked."
+        ) from None
+
+
+def user() -> str:
+    """Return the name of the operating system's user; the environment is asked only if the system does not know."""
+    ways: list[Callable[[], str]] = [getpass.getuser]
+    with suppress(ImportError):
+        import pwd
+
+        ways.insert(0, lambda: pwd.getpwuid(os.getuid()).pw_name)
+    for way in ways:
+        with suppress(KeyError, OSError, ImportError):
+            return way()
+    return "unknown"
