@@ -131,9 +131,11 @@ def test_adding_guarantees_of_different_kinds_is_at_most_the_sum() -> None:
             assert np.isclose(total.delta, a.delta + b.delta)
 
 
-@given(
-    st.floats(0, 1), st.floats(0, 0.1), st.floats(0, 0.1), st.floats(0, 0.5), st.floats(0, 1e-7), st.floats(0.01, 5)
-)  # fmt: skip
+def amount(largest: float) -> st.SearchStrategy[float]:
+    return st.just(0.0) | st.floats(largest * 1e-8, largest)
+
+
+@given(amount(1), amount(0.1), amount(0.1), amount(0.5), amount(1e-7), st.floats(0.01, 5))
 def test_epsilon_and_delta_read_the_same_curves(
     pure: float, rho: float, mu_squared: float, rest: float, rest_delta: float, epsilon: float
 ) -> None:

@@ -41,7 +41,8 @@ class Ledger:
 
     Examples
     --------
-    >>>     >>> from dpsc import GramRelease
+    >>> import tempfile
+    >>> from dpsc import GramRelease
     >>> folder = Path(tempfile.mkdtemp())
     >>> ledger = Ledger(folder / "book.sqlite", create=True)
     >>> made = ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 500, "outcome": "sales"})
