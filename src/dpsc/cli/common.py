@@ -108,7 +108,6 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
         _require_writable(path)
 
     def move(folder: Path) -> None:
-        path.mkdir(exist_ok=True)
         for made in sorted(folder.iterdir()):
             if (path / made.name).is_dir():
                 shutil.rmtree(path / made.name)
@@ -116,8 +115,13 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
 
     with _temporary_beside(path) as folder:
         output = Output(folder, lambda: move(folder))
-        yield output
-        output.finish()
+        try:
+            path.mkdir(exist_ok=True)
+            yield output
+            output.finish()
+        finally:
+            with suppress(OSError):  # if nothing came of it
+                path.rmdir()
 
 
 @contextmanager

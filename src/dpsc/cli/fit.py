@@ -120,8 +120,8 @@ def _read(analysis: Any, i_know: bool) -> Any:
 
 
 def _about(panel: Any) -> dict[str, Any]:
-    """Say what is public about a panel."""
-    return {"n": panel.n, "outcome": panel.outcome, "periods": panel.T}
+    """Say what is public about a panel; the number of donors depends on who is the target."""
+    return {"outcome": panel.outcome, "periods": panel.T}
 
 
 def _run(analysis: Any, panel: Any) -> Any:

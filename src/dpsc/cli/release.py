@@ -60,7 +60,7 @@ def release(
                 warnings.simplefilter("ignore")  # of a large delta, which is refused below
                 exactly = algorithm.custodian_sum(where, on_rows=advance)
             require_small_delta(delta, exactly.n, i_know)
-            about = {"n": exactly.n, "outcome": exactly.outcome, "periods": len(exactly.times)}
+            about = {"outcome": exactly.outcome, "periods": len(exactly.times)} | ({} if exclude else {"n": exactly.n})
             with booking(ledger, dataset, algorithm, output=out, description=about):  # before noise is drawn
                 made = algorithm.release(exactly, provenance=provenance)
                 made.save(output.place)

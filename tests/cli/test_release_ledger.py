@@ -1,0 +1,107 @@
+"""``dpsc release`` and ``fit`` with a ledger: booked before noise, confirmed after the file, refused over budget."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from dpsc import Ledger
+from tests.cli.conftest import dpsc, quick, start
+
+COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
+
+
+@pytest.fixture
+def ledger(files: Path) -> Path:
+    path = files / "book.sqlite"
+    code, _, err = quick(
+        "ledger", "init", "patients", "--ledger", path, "--epsilon", 2, "--delta", 1e-6, "--about", "periods=18"
+    )
+    assert code == 0, err
+    return path
+
+
+def release(files: Path, ledger: Path, epsilon: float, out: str, *more: object) -> tuple[object, ...]:
+    return ("release", files / "donors.csv", *COLUMNS, "--epsilon", epsilon, "--delta", 1e-7, "-o", files / out,
+            "--ledger", ledger, "--dataset", "patients", *more)  # fmt: skip
+
+
+def states(ledger: Path) -> list[str]:
+    return [entry.state for entry in Ledger(ledger).entries("patients")]
+
+
+def test_a_release_is_booked_and_confirmed_and_the_budget_is_kept(files: Path, ledger: Path) -> None:
+    code, _, err = quick(*release(files, ledger, 1.5, "one.json"))
+    assert code == 0, err
+    assert states(ledger) == ["confirmed"]
+    code, _, err = quick(*release(files, ledger, 1.9, "two.json"))
+    assert code == 2
+    assert "remain" in err
+    assert not (files / "two.json").exists()
+    assert states(ledger) == ["confirmed"]
+    left = Ledger(ledger).remaining("patients", delta=1e-7)
+    code, _, err = quick(*release(files, ledger, left, "two.json"))
+    assert code == 0, err
+    assert Ledger(ledger).verify() == []
+
+
+def test_fit_books_too_and_what_has_no_guarantee_is_refused(files: Path, ledger: Path) -> None:
+    common = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
+              "--ledger", ledger, "--dataset", "patients", "-o", files / "answer")  # fmt: skip
+    code, _, err = quick(*common, "--method", "nonprivate", "--bounds", -10, 60)
+    assert code == 2
+    assert "cannot be booked" in err
+    assert not (files / "answer").exists()
+    code, _, err = quick(*common, "--epsilon", 1, "--delta", 1e-7)
+    assert code == 0, err
+    assert states(ledger) == ["confirmed"]
+
+
+def test_mistakes_spend_nothing(files: Path, ledger: Path) -> None:
+    for arguments in (
+        release(files, ledger, 1, "r.json", "--outcome", "costs"),
+        release(files, ledger, 50, "r.json"),
+        release(files, ledger, 1, "r.json", "--dataset", "others"),
+        release(files, ledger, 1, "donors.csv", "--force"),
+        (*release(files, ledger, 1, "r.json")[:-2],),  # a ledger, and no data set
+    ):
+        code, _, _ = quick(*arguments)
+        assert code == 2
+    assert states(ledger) == []
+    assert not (files / "r.json").exists()
+
+
+def test_a_corrupt_file_in_a_folder_spends_nothing(files: Path, ledger: Path) -> None:
+    (files / "folder").mkdir()
+    (files / "folder" / "a.parquet").write_bytes(b"PAR1 and then nothing")
+    arguments = [
+        files / "folder" if argument == files / "donors.csv" else argument
+        for argument in release(files, ledger, 1, "r.json")
+    ]
+    code, _, err = quick(*arguments)
+    assert code == 2
+    assert "cannot be read" in err
+    assert states(ledger) == []
+
+
+@pytest.mark.end_to_end
+def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledger: Path) -> None:
+    began = time.monotonic()
+    assert dpsc(*release(files, ledger, 0.05, "first.json")).returncode == 0
+    usual = time.monotonic() - began
+    for round_ in range(12):
+        moment = random.Random(round_).uniform(0.5, 1.1) * usual
+        process = start(*release(files, ledger, 0.05, f"{round_}.json"))
+        time.sleep(moment)
+        process.kill()
+        process.communicate(timeout=30)
+    assert Ledger(ledger).verify() == []
+    entries = Ledger(ledger).entries("patients")
+    booked = {Path(str(entry.output)).name for entry in entries}
+    made = {file.name for file in files.glob("*.json")}
+    assert made <= booked
+    confirmed = {Path(str(entry.output)).name for entry in entries if entry.state == "confirmed"}
+    assert confirmed <= made
