@@ -66,6 +66,33 @@ def reproduce(
 
 
 @app.command()
+def audit(
+    mechanism: Annotated[
+        list[str] | None, typer.Option(help="What to attack; may be repeated. All by default.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(min=1000, help="Runs in bulk on each neighbour.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Repeat an audit; it then attacks the seeded twins of the samplers."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the figure and the JSON.")] = Path(
+        "audit-output"
+    ),
+    thorough: Annotated[bool, typer.Option("--thorough", help="A million runs, four budgets; takes long.")] = False,
+    show_broken: Annotated[
+        bool, typer.Option("--show-broken", help="Also attack mechanisms known to be broken, which must be caught.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+) -> None:
+    """Attack every mechanism, and print the loss shown next to the one claimed."""
+    from dpsc.cli.audit import run
+
+    with _errors("audit"):
+        if not run(mechanism or [], runs, seed, out, thorough=thorough, show_broken=show_broken, as_json=json):
+            raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="The folder for the figures and the table.")] = Path("demo-output"),
 ) -> None:
