@@ -38,7 +38,7 @@ def laplace_radius() -> Case:
         source = effort.source()
         direction = source.normals((effort.runs, d))
         radius = source.gammas(1, (effort.runs, 1)) / epsilon
-        return side * shift + direction * radius / np.linalg.norm(direction, axis=1, keepdims=True)
+        return np.asarray(side * shift + direction * radius / np.linalg.norm(direction, axis=1, keepdims=True))
 
     return _case("laplace-radius", "radius |Laplace| in 10 dimensions", Sampled("runs in bulk", Claim(epsilon), draw))
 
@@ -196,7 +196,7 @@ def _rows(name: str, title: str, to_integers: Callable[[Array, Array], Array]) -
 
     def longest() -> float:
         rows = np.random.default_rng(0).normal(size=(2000, 30))
-        return float(climb.longest_row(integers, rows, GRID_BITS))
+        return climb.longest_row(integers, rows, GRID_BITS)
 
     return _case(name, title, Exact("longest row", Claim(1.0, unit="length² ="), longest, slack=0.0))
 

@@ -124,12 +124,14 @@ def answer(f: Array, lower: Array, upper: Array, *, tries: int, seed: int = 0) -
     return best1, best2
 
 
-def longest_row(to_integers: Callable[[Array], Array], rows: Array, bits: int) -> Fraction:
-    """Return the largest squared length of an integer vector, as an exact share of 4^bits."""
+def longest_row(to_integers: Callable[[Array], Array], rows: Array, bits: int) -> float:
+    """Return the largest squared length of an integer vector as a share of 4^bits, added up in whole numbers."""
     columns = to_integers(rows)
-    likely = np.argsort((columns**2).sum(axis=0))
-    exact = max(sum(int(v) ** 2 for v in columns[:, j]) for j in likely[-50:])
-    return Fraction(exact, 4**bits)
+    squares = (columns**2).sum(axis=0)
+    if not np.isfinite(squares).all():
+        return math.inf
+    longest = np.argsort(squares)[-50:]
+    return float(Fraction(max(sum(int(v) ** 2 for v in columns[:, j]) for j in longest), 4**bits))
 
 
 def gram_change(change: Integers) -> float:

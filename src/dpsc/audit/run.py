@@ -36,7 +36,7 @@ class Audit:
 
     def strongest(self) -> list[Finding]:
         """Return for each case the attack that broke the claim or, if none did, came closest to it."""
-        return [max(group, key=lambda finding: (finding.verdict == "BROKEN", finding.share)) for group in self.groups]
+        return [strongest(group) for group in self.groups]
 
     def to_json(self) -> str:
         """Return everything as JSON; an infinite loss is null."""
@@ -53,6 +53,11 @@ class Audit:
             "broken": len(self.broken),
         }  # fmt: skip
         return json.dumps(head | {"findings": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def strongest(findings: Sequence[Finding]) -> Finding:
+    """Return the attack that broke the claim or, if none did, came closest to it."""
+    return max(findings, key=lambda finding: (finding.verdict == "BROKEN", finding.share))
 
 
 def audit(

@@ -14,7 +14,7 @@ from dpsc.accounting import gaussian_mu, zcdp_rho
 from dpsc.algorithms.printed import PrintedOutputPerturbation
 from dpsc.audit import bijection, exact_loss, neighbours, shipped_sensitivity
 from dpsc.audit.case import SHOWN_DELTA, Attack, Case, Claim, Draw, Effort, Exact, Losses, LowBits, Sampled
-from dpsc.audit.shipped_gram import composition, gram
+from dpsc.audit.shipped_gram import composition, gram, gram_zcdp
 from dpsc.audit.two_step import Step, TwoStep, call
 from dpsc.bounds import Array
 from dpsc.guarantee import Arithmetic
@@ -138,7 +138,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
         attacks.append(Sampled("calls of fit, on the ball", shown, on_the_ball))
         attacks.append(LowBits("low bits of the weights", Claim(epsilon / 2), low_bit_draw(epsilon, "exact")))
     kind = ("gaussian" if delta else "pure") + ("" if arithmetic == "exact" else "-float")
-    title = f"OutputPerturbation, δ {'> 0' if delta else '= 0'}{'' if arithmetic == 'exact' else ' (float)'}"
+    title = f"OutputPerturbation{'' if arithmetic == 'exact' else ' float'}, δ {'> 0' if delta else '= 0'}"
     return Case(f"output-{kind}", title, tuple(attacks))
 
 
@@ -166,7 +166,7 @@ def float_low_bits() -> Case:
     """Show what float arithmetic does not promise."""
     attack = LowBits("low bits of the weights", Claim(1.0), low_bit_draw(2.0, "float"))
     note = "float guarantees are about real numbers; low bits leak more"
-    return Case("float-low-bits", "OutputPerturbation (float): low bits", (attack,), "not claimed", note)
+    return Case("float-low-bits", "low bits of float arithmetic", (attack,), "not claimed", note)
 
 
 def printed_output() -> Case:
@@ -201,7 +201,7 @@ def objective(epsilon: float, delta: float) -> Case:
         used = make(0, delta).fit(pair.panel(0)).parameters
         step = Step("gaussian" if delta else "laplace", used["beta"])
         data = [pair.panel(side).scaled("audit") for side in (0, 1)]
-        b = step.scale * step.draw(used["n"], effort.calls, effort.source())
+        b = step.scale * step.draw(used["n"], effort.runs // 4, effort.source())
         return bijection.ball_losses(data[0].X, data[1].X, data[0].y, used["nu"], b, step.scale, step.law)
 
     def calls(side: int, effort: Effort) -> Array:
@@ -234,6 +234,7 @@ OTHER: dict[str, Callable[[], Case]] = {
     "objective-pure": lambda: objective(1.0, 0.0),
     "objective-gaussian": lambda: objective(1.0, DELTA),
     "printed-output": printed_output,
+    "gram-zcdp": gram_zcdp,
     "composition": composition,
     "ridge-sensitivity": shipped_sensitivity.ridge,
     "printed-ridge-sensitivity": shipped_sensitivity.printed_ridge,

@@ -94,7 +94,7 @@ def rows() -> Case:
                 def to_integers(block: Array, kind: Smoothness = kind) -> Array:
                     return IntegerRows(block.shape[1], len(block), Kernel.named(kind), None, GRID_BITS)(block)
 
-                best = max(best, float(climb.longest_row(to_integers, data, GRID_BITS)))
+                best = max(best, climb.longest_row(to_integers, data, GRID_BITS))
         return best
 
     def change() -> float:

@@ -1,7 +1,7 @@
 """Two-step algorithms under audit: weights, then an answer, each with additive noise of a law we know.
 
-Centres, scales and clipping are read from the algorithms' own results, never worked out again here, so that a mistake in
-the library is seen.
+Centres, scales and clipping are read from the algorithms' own results, never worked out again here, so that a mistake
+in the library is seen.
 """
 
 from __future__ import annotations

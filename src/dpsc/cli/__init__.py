@@ -67,9 +67,7 @@ def reproduce(
 
 @app.command()
 def audit(
-    mechanism: Annotated[
-        list[str] | None, typer.Option(help="What to attack; may be repeated. All by default.")
-    ] = None,
+    mechanism: Annotated[list[str] | None, typer.Option(help="What to attack; may be repeated. All if none.")] = None,
     runs: Annotated[int | None, typer.Option(min=1000, help="Runs in bulk on each neighbour.")] = None,
     seed: Annotated[
         int | None,
