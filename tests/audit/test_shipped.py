@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from dpsc import sensitivity
-from dpsc.algorithms import output as output_module
-from dpsc.algorithms import projection
 from dpsc.audit.case import Case, Effort, Exact
 from dpsc.audit.run import Audit, audit
 from dpsc.audit.shipped import NAMES, cases, discrete_noise, gaussian, joint_laplace, output
@@ -113,10 +111,10 @@ def test_clipping_forgotten_in_the_library_is_seen(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("which", ["weights", "answer"])
 def test_a_sensitivity_too_small_in_the_library_is_seen(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if which == "weights":
-        monkeypatch.setattr(output_module.sensitivity, "exact_ridge", lambda y, R, lambda_: 0.9 * y / math.sqrt(8))
+        monkeypatch.setattr(sensitivity, "exact_ridge", lambda y, R, lambda_: 0.9 * y / math.sqrt(8))
     else:
         original = sensitivity.answer
-        monkeypatch.setattr(projection.sensitivity, "answer", lambda *a: tuple(0.9 * v for v in original(*a)))
+        monkeypatch.setattr(sensitivity, "answer", lambda *a: tuple(0.9 * v for v in original(*a)))
     assert broken(output(1.0, 0.0, "exact"))
 
 

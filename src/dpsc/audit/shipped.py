@@ -80,16 +80,20 @@ def joint_laplace(epsilon: float) -> Case:
 
 
 def gaussian(epsilon: float) -> Case:
-    """Attack continuous Gaussian noise, calibrated by the analytic formula."""
+    """Attack continuous Gaussian noise, calibrated by the analytic formula.
+
+    The sensitivity is far from one, so that a scale and its root cannot be taken for each other.
+    """
     claim, budget = Claim(epsilon, DELTA), Budget("mu", gaussian_mu(epsilon, DELTA))
     shown, visible = Claim(epsilon, SHOWN_DELTA), Budget("mu", gaussian_mu(epsilon, SHOWN_DELTA))
+    l2 = float(_SENSITIVITY)
 
     def draw(side: int, effort: Effort) -> Array:
-        return release_floats(np.full(effort.runs, float(side)), 1.0, visible, effort.source())[0][:, np.newaxis]
+        return release_floats(np.full(effort.runs, side * l2), l2, visible, effort.source())[0][:, np.newaxis]
 
     def exact() -> float:
-        scale = release_floats(np.zeros(1), 1.0, budget, Effort(1, 1, 0).source())[1].scale
-        return exact_loss.epsilon_at(DELTA, lambda epsilon: exact_loss.gaussian_delta(1 / scale, epsilon))
+        scale = release_floats(np.zeros(1), l2, budget, Effort(1, 1, 0).source())[1].scale
+        return exact_loss.epsilon_at(DELTA, lambda epsilon: exact_loss.gaussian_delta(l2 / scale, epsilon))
 
     attacks = Exact("exact loss", claim, exact, "closed form"), Sampled("runs in bulk", shown, draw)
     return Case("gaussian", "Gaussian noise (float)", attacks)
