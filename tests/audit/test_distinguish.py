@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpsc.audit.case import Case, Claim, Effort, Exact, LowBits, Sampled
-from dpsc.audit.distinguish import Score, attack, epsilon_lower_bound
+from dpsc.audit.distinguish import Score, attack, black_box_scores, epsilon_lower_bound
 from dpsc.audit.run import FALSE_ALARM, audit, count
 from dpsc.audit.shipped import cases
 from dpsc.bounds import Array
@@ -90,6 +90,31 @@ def test_both_tails_and_both_directions_are_tried() -> None:
     folded, folded_wide = -np.abs(narrow), -np.abs(wide)
     for one, other in ((narrow, wide), (wide, narrow), (folded, folded_wide), (folded_wide, folded)):
         assert attack(one, other, OUTPUT, error=1e-4).epsilon > 2
+
+
+def test_the_event_is_the_same_for_both_samples_whatever_their_sizes_are() -> None:
+    """The same few values on both sides, but for one outlier: a threshold on a value must not split the samples."""
+    rng = np.random.default_rng(0)
+    values = np.arange(1, 8) / 7
+    for outlier in (1e3, 1e9, 1e-9):
+        one, other = rng.choice(values, (20_000, 1)), rng.choice(values, (20_000, 1))
+        one[-1] = outlier
+        assert attack(one, other, OUTPUT, error=1e-6).epsilon < 0.1
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 4.0])
+def test_discrete_outputs_are_no_false_alarm(epsilon: float) -> None:
+    """Coarse integers, thresholds on atoms, and distances to a centre that is not one of them."""
+    rng = np.random.default_rng(0)
+    scale, share = 16.0, -math.expm1(-1 / 16.0)
+    shift = round(epsilon * scale)
+    one, other = (
+        s
+        + (rng.geometric(-math.expm1(-1 / scale), (500_000, 1)) - rng.geometric(-math.expm1(-1 / scale), (500_000, 1)))
+        for s in (0.0, float(shift))
+    )
+    scores = black_box_scores(np.array([0.3]), np.array([shift - 0.2]))
+    assert 0.7 * epsilon < attack(one, other, scores, error=1e-5).epsilon <= epsilon
 
 
 def test_the_error_of_a_run_is_divided_over_its_attacks() -> None:

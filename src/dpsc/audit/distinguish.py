@@ -60,13 +60,16 @@ def attack(
     (training, testing), (other_training, other_testing) = halves
     best, event = -math.inf, None
     for name, score in scores.items():
-        values, other_values = _rounded(score(training)), _rounded(score(other_training))
-        for threshold, above, swap, promise in _candidates(values, other_values, delta, error):
+        values, other_values = score(training), score(other_training)
+        unit = _unit(np.concatenate([values, other_values]))
+        for threshold, above, swap, promise in _candidates(
+            _rounded(values, unit), _rounded(other_values, unit), delta, error
+        ):
             if promise > best:
-                best, event = promise, (name, threshold, above, swap)
+                best, event = promise, (name, unit, threshold, above, swap)
     assert event is not None
-    name, threshold, above, swap = event
-    one, other = (_rounded(scores[name](sample)) for sample in (testing, other_testing))
+    name, unit, threshold, above, swap = event
+    one, other = (_rounded(scores[name](sample), unit) for sample in (testing, other_testing))
     counts = [int((v >= threshold).sum() if above else (v <= threshold).sum()) for v in (one, other)]
     runs = [len(one), len(other)]
     if swap:
@@ -119,10 +122,15 @@ def _lower_bounds(hits: Any, runs: int, neighbour_hits: Any, neighbour_runs: int
         return np.asarray(np.where(p > delta, np.maximum(np.log((p - delta) / q), 0.0), 0.0))
 
 
-def _rounded(scores: Array) -> Array:
-    """Keep nine digits: a likelihood ratio that is constant on half of the outputs should be one value, not many."""
-    size = float(np.abs(scores).max(initial=0.0))
-    if size == 0 or not math.isfinite(size):
-        return scores
-    unit = 2.0 ** (math.frexp(size)[1] - 30)
-    return np.asarray(np.rint(scores / unit) * unit)
+def _unit(scores: Array) -> float:
+    """Return a unit that keeps nine digits of the scores' usual size, or zero if they have none.
+
+    A likelihood ratio that is constant on half of the outputs should be one value, not many. The unit is fixed on the
+    training half: were it to depend on what is measured, the event would not be the same for both neighbours.
+    """
+    size = float(np.quantile(np.abs(scores), 0.9))
+    return 2.0 ** (math.frexp(size)[1] - 30) if 0 < size < math.inf else 0.0
+
+
+def _rounded(scores: Array, unit: float) -> Array:
+    return np.asarray(np.rint(scores / unit) * unit) if unit > 0 else scores
