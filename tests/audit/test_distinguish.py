@@ -109,9 +109,7 @@ def test_discrete_outputs_are_no_false_alarm(epsilon: float) -> None:
     scale, share = 16.0, -math.expm1(-1 / 16.0)
     shift = round(epsilon * scale)
     one, other = (
-        s
-        + (rng.geometric(-math.expm1(-1 / scale), (500_000, 1)) - rng.geometric(-math.expm1(-1 / scale), (500_000, 1)))
-        for s in (0.0, float(shift))
+        s + rng.geometric(share, (500_000, 1)) - rng.geometric(share, (500_000, 1)) for s in (0.0, float(shift))
     )
     scores = black_box_scores(np.array([0.3]), np.array([shift - 0.2]))
     assert 0.7 * epsilon < attack(one, other, scores, error=1e-5).epsilon <= epsilon

@@ -59,10 +59,10 @@ def rank_one(n: int, T0: int, h: int) -> Pair:
     return _pair("rank one", np.ones((n - 1, T0 + h)), ones, -ones, T0)
 
 
-def weak_crowd(n: int, T0: int, h: int) -> Pair:
-    """Many weak donors that share the weight until a strong one takes it: moves all weights at once."""
-    weak = np.full((n - 1, T0 + h), (1 / (n * T0)) ** 0.5)
-    return _pair("weak crowd", weak, np.full(T0 + h, 0.5), np.zeros(T0 + h), T0)
+def weak_crowd(n: int, T0: int, h: int, *, mu: float) -> Pair:
+    """Many weak donors that share the weight until a strong one takes it: moves all weights at once, far in l1."""
+    weak = np.full((n - 1, T0 + h), (mu / (n * T0)) ** 0.5)
+    return _pair("weak crowd", weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
 
 
 def orthogonal_rows(T: int, kernel: Kernel) -> Pair:

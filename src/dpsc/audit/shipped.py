@@ -129,7 +129,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
         variant(neighbours.opposite_rows(T0, 3)),
         variant(neighbours.zero_row(10, T0, 1)),
         variant(neighbours.rank_one(10, T0, 1)),
-        variant(neighbours.weak_crowd(50, T0, 1)),
+        variant(neighbours.weak_crowd(50, T0, 1, mu=0.5), lambda_=1.0),
     ]
     worst = variant(hostile, visible, **options)
     ratio = {"likelihood ratio": worst.log_ratio()}

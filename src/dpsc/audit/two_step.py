@@ -76,13 +76,12 @@ class TwoStep:
         their centres: of the weights when the row changes before the intervention, of the answer when after it.
         """
         _, weights, answer = self.fit_once()
-        before = self.pair.pools
-        middle = before[0].copy()
-        middle[:, self.pair.T0 :] = before[1][:, self.pair.T0 :]  # the row changed after the intervention only
-        first, changed_after = (self._fit_seeded(donors) for donors in (before[0], middle))
-        second = self._fit_seeded(before[1])
-        f_change = second.weights.to_numpy() - changed_after.weights.to_numpy()
+        one, other = self.pair.pools
+        between = one.copy()
+        between[:, self.pair.T0 :] = other[:, self.pair.T0 :]  # the row changed after the intervention only
+        first, changed_after, second = (self._fit_seeded(donors) for donors in (one, between, other))
         path_change = changed_after.counterfactual.to_numpy() - first.counterfactual.to_numpy()
+        f_change = second.weights.to_numpy() - changed_after.weights.to_numpy()
         largest = float(np.abs(first.weights).max())
         apart = weights.distance(f_change), answer.distance(path_change / largest)
         if weights.law == "gaussian":
