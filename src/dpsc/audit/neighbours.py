@@ -71,6 +71,16 @@ def orthogonal_rows(T: int, kernel: Kernel) -> Pair:
     return _pair("orthogonal rows", np.empty((0, T)), root[:, 0], root[:, 1], T - 1)
 
 
+def crossed_rows(T: int, kernel: Kernel) -> Pair:
+    """One donor whose whitened row is between the first two unit vectors, against the other diagonal.
+
+    As bad as :func:`orthogonal_rows`, but off the diagonal of the Gram matrix.
+    """
+    root = kernel.root(T)
+    row, other = root[:, 0] + root[:, 1], root[:, 0] - root[:, 1]
+    return _pair("crossed rows", np.empty((0, T)), row, other, T - 1)
+
+
 def rows_of_every_kind(T: int, count: int, seed: int) -> Array:
     """Rows that try to come out too long: of all sizes, sparse, constant, along the grid's diagonals."""
     rng = np.random.default_rng(seed)
