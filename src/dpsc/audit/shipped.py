@@ -142,7 +142,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
         attacks.append(Sampled("calls of fit, on the ball", shown, on_the_ball))
         attacks.append(LowBits("low bits of the weights", Claim(epsilon / 2), low_bit_draw(epsilon, "exact")))
     kind = ("gaussian" if delta else "pure") + ("" if arithmetic == "exact" else "-float")
-    title = f"OutputPerturbation{'' if arithmetic == 'exact' else ' float'} δ {'> 0' if delta else '= 0'}"
+    title = f"OutputPerturbation{'' if arithmetic == 'exact' else ' float'} δ{'>' if delta else '='}0"
     return Case(f"output-{kind}", title, tuple(attacks))
 
 
@@ -218,7 +218,7 @@ def objective(epsilon: float, delta: float) -> Case:
             turned = neighbours.Pair(pair.name, *pools, pair.target, pair.T0)
             claim = Claim(_SPLIT * epsilon, _SPLIT * delta_)
             attacks.append(Losses(f"losses of the learning step, n = {n}", claim, partial(losses, turned, delta_)))
-    title = f"ObjectivePerturbation δ {'> 0' if delta else '= 0'}"
+    title = f"ObjectivePerturbation δ{'>' if delta else '='}0"
     return Case(f"objective-{'gaussian' if delta else 'pure'}", title, tuple(attacks))
 
 
