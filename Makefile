@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
@@ -31,8 +31,11 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
 	$(BIN)/python benchmarks/quote.py
 
+mutants: $(VENV)/.ready-dev
+	$(BIN)/python tests/mutants.py
+
 clean:
-	rm -rf $(VENV) demo-output reproduction
+	rm -rf $(VENV) demo-output reproduction audit-output
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -100,9 +100,9 @@ class Bounds:
         """The middle of each period's interval."""
         return self.lower + (self.upper - self.lower) / 2
 
-    def clip(self, values: Array) -> Array:
-        """Move values into the bounds (the last axis is time)."""
-        return np.clip(values, self.lower, self.upper)
+    def clip(self, values: Array, out: Array | None = None) -> Array:
+        """Move values into the bounds (the last axis is time), into ``out`` if it is given."""
+        return np.clip(values, self.lower, self.upper, out=out)
 
     def scale(self, values: Array, periods: slice = slice(None)) -> Array:
         """Map values of the given periods, the bounds onto [-1, 1] (up to rounding under "center")."""

@@ -255,7 +255,7 @@ class Panel:
             outside = sum(int(((part < public.lower) | (part > public.upper)).sum()) for part in row_blocks(values))
         filled = fill_missing(values, missing, public, times)
         if public is not None:
-            np.clip(values, public.lower, public.upper, out=values)
+            values = public.clip(values, out=values)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": outside, "filled_cells": filled}
         return cls(values, series, T0, public, matrix.units[rows], str(outcome), diagnostics)

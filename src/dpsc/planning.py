@@ -112,8 +112,9 @@ def plan(
         raise ParameterError("delta must be above 0 for a Gram release.")
     checks.whole_number("T0", T0, at_least=2)
     checks.whole_number("h", h, at_least=1)
-    checks.whole_number("rank", rank, at_least=1)
-    checks.whole_number("runs", runs, at_least=1)
+    for name, value, most in (("rank", rank, 100), ("runs", runs, 100_000), ("T0 + h", T0 + h, 2000)):
+        if checks.whole_number(name, value, at_least=1) > most:
+            raise ParameterError(f"{name} must be at most {most:,}, not {value:,}.")
     checks.finite_number("signal_to_noise", signal_to_noise, above=0)
     history = None if target is None else _history(target)
     kernel = Kernel.named(smoothness)

@@ -65,3 +65,18 @@ def test_scales_that_could_overflow_are_refused_from_public_numbers() -> None:
     for scale, largest in ((2.0**57, 0.0), (1.0, 2.0**62)):
         with pytest.raises(ParameterError, match="64-bit"):
             discrete.add(np.zeros(2, dtype=np.int64), "laplace", scale, source.system(), largest=largest)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "gaussian"])
+def test_private_noise_is_opendps_and_never_a_rounded_float(
+    kind: discrete.Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounded floats have nearly the same law, so no statistical test would tell them apart."""
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a private source must not be asked for floats")
+
+    monkeypatch.setattr(discrete, "_continuous", refuse)
+    assert discrete.add(np.zeros(5, dtype=np.int64), kind, 1e6, source.system(), largest=0).any()
+    with pytest.raises(AssertionError, match="floats"):
+        discrete.add(np.zeros(5, dtype=np.int64), kind, 1e6, source.seeded(0), largest=0)

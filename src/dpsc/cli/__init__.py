@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import ledger
+from dpsc.cli.audit import audit
 from dpsc.cli.demo import demo
 from dpsc.cli.estimate import estimate
 from dpsc.cli.fit import fit
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, release, inspect, estimate, fit, reproduce):
+for command in (demo, plan, release, inspect, estimate, fit, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger.app)
 

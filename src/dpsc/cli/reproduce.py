@@ -43,8 +43,8 @@ def _run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, o
     from dpsc.paper.reproduce import reproduce as run
     from dpsc.paper.tables import SPECS
 
-    chosen_figures = _choose("figure", figures, list(SPECS))
-    chosen_recipes = _choose("recipe", recipes, list(RECIPES))
+    chosen_figures = choose("figure", figures, list(SPECS))
+    chosen_recipes = choose("recipe", recipes, list(RECIPES))
     started = time.monotonic()
     points = len(points_of(chosen_figures, chosen_recipes))
     try:
@@ -66,7 +66,7 @@ def _run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, o
     console.print(f"  {out / 'claims.csv'} and {', '.join(chosen_figures)} as .png, .svg, .csv", soft_wrap=True)
 
 
-def _choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[Choice]:
+def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[Choice]:
     """Check names and return them in the paper's order; all if none was given."""
     for name in given:
         if name not in known:

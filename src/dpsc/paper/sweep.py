@@ -127,7 +127,7 @@ class Store:
 
     def _read(self) -> None:
         """Read what was finished; a last line cut short by an interruption is dropped."""
-        lines = self.path.read_text(encoding="utf-8").splitlines()
+        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         if not lines or lines[0] != self._header:
             raise DpscError(
                 f"{self.path} was made with another seed or number of runs: give the same --seed and --runs to "
@@ -136,8 +136,10 @@ class Store:
         for line in lines[1:]:
             try:
                 entry = json.loads(line)
-                self.outcomes[Point(**entry["point"])] = Outcome(**entry["outcome"])
-            except (ValueError, KeyError, TypeError):
+                point, outcome = Point(**entry["point"]), Outcome(**entry["outcome"])
+                if all(isinstance(value, int | float) for value in asdict(outcome).values()):
+                    self.outcomes[point] = outcome
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue
         kept = [
             json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) for point, outcome in self.outcomes.items()

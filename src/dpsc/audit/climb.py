@@ -1,0 +1,139 @@
+"""Sensitivity attacks: climb over neighbours, and see what share of a stated bound can be reached.
+
+Each function returns the largest change it found. It is a number that two neighbours really attain, so a bound below it
+is wrong; a bound far above it may be.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+import numpy as np
+from scipy.optimize import minimize
+
+from dpsc.bounds import Array
+from dpsc.exact import Integers
+from dpsc.synthetic import ridge_weights
+
+
+def climb(height: Callable[[Array], float], starts: Iterable[Array]) -> float:
+    """Return the largest height that quasi-Newton ascent with numerical gradients reaches from any start."""
+
+    def depth(flat: Array) -> float:
+        return -height(flat)
+
+    return max(-float(minimize(depth, start).fun) for start in starts)
+
+
+def weight_change(X: Array, x: Array, y: Array, lambda_: float) -> float:
+    """Return how far the ridge weights move when the first row of X becomes x."""
+    neighbour = X.copy()
+    neighbour[0] = x
+    return float(np.linalg.norm(ridge_weights(X, y, lambda_) - ridge_weights(neighbour, y, lambda_)))
+
+
+def ridge(lambda_: float, R: float, *, tries: int, seed: int = 0) -> float:
+    """Climb over X, x, x' (rows of norm at most R) and y (norm 1): the largest move of the ridge weights."""
+    best = 0.0
+    for k in range(tries):
+        rng = np.random.default_rng([seed, k])
+        n, T0 = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+
+        def height(flat: Array, n: int = n, T0: int = T0) -> float:
+            vectors = flat.reshape(n + 2, T0)
+            rows = vectors[:-1] * np.minimum(1, R / np.linalg.norm(vectors[:-1], axis=1, keepdims=True))
+            return weight_change(rows[:n], rows[n], vectors[-1] / np.linalg.norm(vectors[-1]), lambda_)
+
+        best = max(best, climb(height, [R * rng.normal(size=(n + 2) * T0)]))
+    return best
+
+
+def boxed_ridge(n: int, T0: int, lambda_: float, *, tries: int, seed: int = 0) -> float:
+    """Climb over X, x and y with entries in [-1, 1]: the largest move of the ridge weights."""
+    rng = np.random.default_rng([seed, 1])
+
+    def height(flat: Array) -> float:
+        rows = np.clip(flat.reshape(n + 2, T0), -1, 1)
+        return weight_change(rows[:n], rows[n], rows[n + 1], lambda_)
+
+    return climb(height, (rng.normal(size=(n + 2) * T0) for _ in range(tries)))
+
+
+def gradient_change(X: Array, x: Array, y: Array, f: Array) -> Array:
+    """Return how the gradient of ``||y - X'f||^2`` at f changes when the first row of X becomes x."""
+    neighbour = X.copy()
+    neighbour[0] = x
+    return np.asarray(2 * (neighbour @ (neighbour.T @ f - y) - X @ (X.T @ f - y)))
+
+
+def ball_gradient(n: int, T0: int, *, tries: int, seed: int = 0) -> tuple[float, float]:
+    """Climb over entries in [-1, 1] and weights in the l1 ball: the largest l1 and l2 change of the gradient."""
+    rng = np.random.default_rng([seed, n])
+
+    def change(flat: Array) -> Array:
+        rows, f = np.clip(flat[:-n].reshape(n + 2, T0), -1, 1), flat[-n:]
+        return gradient_change(rows[:n], rows[n], rows[n + 1], f / max(1.0, float(np.abs(f).sum())))
+
+    ones = np.ones(T0)
+    starts = [
+        np.concatenate([np.tile(s * ones, (n, 1)).ravel(), -s * ones, r * ones, np.eye(n)[j]])
+        for s, r, j in itertools.product((1, -1), (1, -1), {0, n - 1})
+    ]
+    starts += [np.append(rng.uniform(-1, 1, (n + 2) * T0), rng.normal(size=n)) for _ in range(tries)]
+    return (
+        climb(lambda v: float(np.abs(change(v)).sum()), starts),
+        climb(lambda v: float(np.linalg.norm(change(v))), starts),
+    )
+
+
+def jacobian_ratio(X: Array, x: Array, signs: Array, nu: float) -> float:
+    """Return det(V'A'V) / det(V'AV) on the face of the ball with these signs (inside the ball if there are none)."""
+    n = X.shape[0]
+    neighbour = X.copy()
+    neighbour[0] = x
+    basis = np.linalg.svd(signs[np.newaxis, :])[2][1:].T if signs.size else np.eye(n)
+    dets = [np.linalg.slogdet(basis.T @ (2 * M @ M.T + nu * np.eye(n)) @ basis)[1] for M in (neighbour, X)]
+    return float(np.exp(dets[0] - dets[1]))
+
+
+def ball_jacobian(n: int, T0: int, nu: float, *, tries: int, seed: int = 0) -> float:
+    """Try corners, among them the changed row opposite to all others: the largest ratio of Jacobians."""
+    rng = np.random.default_rng([seed, n])
+    best = jacobian_ratio(np.ones((n, T0)), -np.ones(T0), np.ones(n), nu) if n > 1 else 0.0
+    for _ in range(tries):
+        X, x = np.sign(rng.normal(size=(n, T0))), np.sign(rng.normal(size=T0))
+        signs = rng.choice([-1.0, 1.0], n) if n > 1 and rng.random() < 0.7 else np.array([])
+        best = max(best, jacobian_ratio(X, x, signs, nu))
+    return max(best, jacobian_ratio(np.zeros((n, T0)), np.ones(T0), np.array([]), nu))
+
+
+def answer(f: Array, lower: Array, upper: Array, *, tries: int, seed: int = 0) -> tuple[float, float]:
+    """Climb over rows within their bounds: the largest l1 and l2 change of Z'f when one row is replaced."""
+    rng = np.random.default_rng(seed)
+
+    def change(flat: Array, i: int) -> Array:
+        z, other = np.clip(flat.reshape(2, -1), lower, upper)
+        return np.asarray(f[i] * (other - z))
+
+    starts = [np.concatenate([lower, upper]), *(rng.normal(size=2 * len(lower)) for _ in range(tries))]
+    best1 = max(climb(lambda v, i=i: float(np.abs(change(v, i)).sum()), starts) for i in range(len(f)))  # type: ignore[misc]
+    best2 = max(climb(lambda v, i=i: float(np.linalg.norm(change(v, i))), starts) for i in range(len(f)))  # type: ignore[misc]
+    return best1, best2
+
+
+def longest_row(to_integers: Callable[[Array], Array], rows: Array, bits: int) -> float:
+    """Return the largest squared length of an integer vector as a share of 4^bits, added up in whole numbers."""
+    columns = to_integers(rows)
+    squares = (columns**2).sum(axis=0)
+    if not np.isfinite(squares).all():
+        return math.inf
+    longest = np.argsort(squares)[-50:]
+    return float(Fraction(max(sum(int(v) ** 2 for v in columns[:, j]) for j in longest), 4**bits))
+
+
+def gram_change(change: Integers) -> float:
+    """Return the Frobenius norm of a change of an integer Gram matrix, without rounding before the root."""
+    return math.sqrt(sum(int(v) ** 2 for v in change.ravel()))

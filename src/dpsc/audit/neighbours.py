@@ -1,0 +1,92 @@
+"""The pairs of neighbours known to hurt. All are made up; the audit never sees anybody's data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpsc.bounds import Array
+from dpsc.kernel import Kernel
+from dpsc.panel import Panel
+
+FAR = 50.0  # how far beyond public bounds of one a hostile donor's values are
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two donor pools that differ in the first row, and a public target."""
+
+    name: str
+    donors: Array
+    neighbour: Array
+    target: Array
+    T0: int
+
+    @property
+    def pools(self) -> tuple[Array, Array]:
+        """Both donor pools."""
+        return self.donors, self.neighbour
+
+    def panel(self, side: int) -> Panel:
+        """Return one of them as a panel with public bounds (-1, 1)."""
+        return Panel.from_arrays(self.pools[side], self.target, treatment_time=self.T0, bounds=(-1, 1))
+
+
+def _pair(name: str, others: Array, row: Array, other_row: Array, T0: int) -> Pair:
+    target = np.ones(len(row))
+    return Pair(name, np.vstack([row, others]), np.vstack([other_row, others]), target, T0)
+
+
+def opposite_rows(T0: int, h: int, *, before: float = 1.0, after: float = 1.0) -> Pair:
+    """One donor, x = -x' along y: attains the exact ridge sensitivity and, with Z = ±1, the answer's.
+
+    ``before`` and ``after`` are the sizes of the entries; beyond one they are to be clipped.
+    """
+    row = np.append(np.full(T0, before), np.full(h, after))
+    return _pair("opposite rows", np.empty((0, T0 + h)), row, -row, T0)
+
+
+def zero_row(n: int, T0: int, h: int) -> Pair:
+    """All ones against the same with one row of zeros: breaks objective perturbation as printed."""
+    ones = np.ones(T0 + h)
+    return _pair("ones and a zero row", np.ones((n - 1, T0 + h)), ones, np.zeros(T0 + h), T0)
+
+
+def rank_one(n: int, T0: int, h: int) -> Pair:
+    """Donors that are all the same, against one that is their mirror image: moves the gradient the furthest."""
+    ones = np.ones(T0 + h)
+    return _pair("rank one", np.ones((n - 1, T0 + h)), ones, -ones, T0)
+
+
+def weak_crowd(n: int, T0: int, h: int, *, mu: float) -> Pair:
+    """Many weak donors that share the weight until a strong one takes it: moves all weights at once, far in l1."""
+    weak = np.full((n - 1, T0 + h), (mu / (n * T0)) ** 0.5)
+    return _pair("weak crowd", weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
+
+
+def orthogonal_rows(T: int, kernel: Kernel) -> Pair:
+    """One donor whose whitened row is the first unit vector, against the second: the worst case of the Gram matrix."""
+    root = kernel.root(T)
+    return _pair("orthogonal rows", np.empty((0, T)), root[:, 0], root[:, 1], T - 1)
+
+
+def crossed_rows(T: int, kernel: Kernel) -> Pair:
+    """One donor whose whitened row is between the first two unit vectors, against the other diagonal.
+
+    As bad as :func:`orthogonal_rows`, but off the diagonal of the Gram matrix.
+    """
+    root = kernel.root(T)
+    row, other = root[:, 0] + root[:, 1], root[:, 0] - root[:, 1]
+    return _pair("crossed rows", np.empty((0, T)), row, other, T - 1)
+
+
+def rows_of_every_kind(T: int, count: int, seed: int) -> Array:
+    """Rows that try to come out too long: of all sizes, sparse, constant, along the grid's diagonals."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, T))
+    rows[::5] = np.sign(rows[::5])
+    rows[1::5] *= 10.0 ** rng.integers(-250, 250, (len(rows[1::5]), 1))
+    rows[2::5] *= rng.random((len(rows[2::5]), T)) < 0.3
+    rows[3::5] = np.cumsum(rows[3::5], axis=1)
+    return rows

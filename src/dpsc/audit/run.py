@@ -1,0 +1,96 @@
+"""Run an audit: every attack on every case, at a false-alarm rate for the whole run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpsc.audit.case import Case, Effort, Finding, judge
+
+FALSE_ALARM = 1e-3  # of the whole run, whatever is in it
+CALLS = 20  # runs in bulk for every real call
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit came to."""
+
+    groups: tuple[tuple[Finding, ...], ...]  # one a case
+    runs: int
+    calls: int
+    seed: int | None
+    false_alarm: float
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What every attack came to."""
+        return tuple(finding for group in self.groups for finding in group)
+
+    @property
+    def broken(self) -> list[Finding]:
+        """The attacks that showed more than was claimed."""
+        return [finding for finding in self.findings if finding.verdict == "BROKEN"]
+
+    def strongest(self) -> list[Finding]:
+        """Return for each case the attack that broke the claim or, if none did, came closest to it."""
+        return [strongest(group) for group in self.groups]
+
+    def to_json(self) -> str:
+        """Return everything as JSON; an infinite loss is null."""
+        rows = [
+            {
+                "mechanism": f.mechanism, "title": f.title, "attack": f.attack, "claim": f.claim.epsilon,
+                "delta": f.claim.delta, "unit": f.claim.unit or "epsilon", "shown": _finite(f.shown),
+                "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note,
+            }
+            for f in self.findings
+        ]  # fmt: skip
+        head: dict[str, Any] = {
+            "runs": self.runs, "calls": self.calls, "seed": self.seed, "false_alarm": self.false_alarm,
+            "broken": len(self.broken),
+        }  # fmt: skip
+        return json.dumps(head | {"findings": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def strongest(findings: Sequence[Finding]) -> Finding:
+    """Return the attack that broke the claim or, if none did, came closest to it."""
+    return max(findings, key=lambda finding: (finding.verdict == "BROKEN", finding.share))
+
+
+def audit(
+    cases: Sequence[Case],
+    *,
+    runs: int,
+    calls: int | None = None,
+    seed: int | None = None,
+    false_alarm: float = FALSE_ALARM,
+    on_attack: Callable[[str], None] = lambda name: None,
+) -> Audit:
+    """Attack every case.
+
+    Each statistical attack tests one event, on runs that did not choose it, at ``false_alarm`` divided by the number of
+    statistical attacks; by the union bound the whole run raises a false alarm with probability at most ``false_alarm``.
+    ``runs`` are drawn in bulk on each neighbour, ``calls`` are real calls of an algorithm (a twentieth by default).
+    """
+    effort = Effort(runs, max(200, runs // CALLS) if calls is None else calls, seed)
+    error = false_alarm / max(1, count(cases))
+    groups = []
+    for case in cases:
+        findings = []
+        for attack in case.attacks:
+            on_attack(f"{case.title}: {attack.name}")
+            findings.append(judge(case, attack, attack.run(effort, error)))
+        groups.append(tuple(findings))
+    return Audit(tuple(groups), runs, effort.calls, seed, false_alarm)
+
+
+def count(cases: Iterable[Case]) -> int:
+    """Return how many attacks may be wrong by chance."""
+    return sum(attack.statistical for case in cases for attack in case.attacks)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

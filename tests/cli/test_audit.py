@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.end_to_end
+
+
+def dpsc(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dpsc", *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+FAST = ["--mechanism", "discrete-laplace", "--mechanism", "gram-zcdp", "--runs", "4000", "--seed", "0"]
+
+
+def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
+    done = dpsc("audit", *FAST, "-o", str(tmp_path / "new" / "folder"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for word in ("mechanism", "claim", "shown", "share", "verdict", "discrete Laplace noise", "holds", "false alarm"):
+        assert word in done.stdout
+    assert "Seeded" in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines() if "/" not in line) <= 80
+    folder = tmp_path / "new" / "folder"
+    assert (folder / "audit.png").read_bytes().startswith(b"\x89PNG")
+    content = json.loads((folder / "audit.json").read_text("utf-8"))
+    assert content["false_alarm"] == 1e-3
+    assert content["broken"] == 0
+    assert {f["mechanism"] for f in content["findings"]} == {"discrete-laplace", "gram-zcdp"}
+    assert not list(folder.glob(".*"))
+
+    again = dpsc("audit", *FAST, "--json", "-o", str(tmp_path))
+    assert json.loads(again.stdout) == content  # the same seed shows the same
+
+
+BROKEN_LIBRARY = """
+from dpsc.mechanisms import additive
+original = additive.noise_scale
+additive.noise_scale = lambda *a: original(*a) / 2
+from dpsc.cli import app
+app()
+"""
+
+
+def test_a_broken_claim_exits_with_one_and_says_which(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BROKEN_LIBRARY, "audit", *FAST, "-o", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert "BROKEN discrete Laplace noise" in done.stdout
+    assert json.loads((tmp_path / "audit.json").read_text("utf-8"))["broken"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mechanism", "discrete-laplce"], "Did you mean discrete-laplace?"),
+        (["--mechanism", "gram", "--runs", "3"], "--runs"),
+        (["--mechanism", "gram-zcdp", "-o", "/proc/nowhere"], "/proc/nowhere"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], message: str) -> None:
+    done = dpsc("audit", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,116 @@
+"""Break privacy-relevant lines one at a time; the audit or the fast tests must notice. Run by ``make mutants``.
+
+Works on copies of the tree in temporary folders. Each mutant of mutants.toml goes through the computed attacks of the
+audit, the tests of its own module, the sampled attacks and the fast tests, until something notices. Prints the table of
+docs/audit.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FAST_TESTS = (  # those that touch what is mutated, the slow ones last
+    "tests/mechanisms", "tests/engines", "tests/test_exact.py", "tests/test_accounting.py", "tests/test_guarantee.py",
+    "tests/test_bounds.py", "tests/test_release.py", "tests/test_panel.py", "tests/algorithms",
+    "tests/test_sensitivity.py",
+)  # fmt: skip
+
+AUDIT = """
+import sys
+from dpsc.audit.case import Effort, judge
+from dpsc.audit.run import FALSE_ALARM, count
+from dpsc.audit.shipped import cases
+all_cases = cases()
+effort, error = Effort(40_000, 2_000), FALSE_ALARM / count(all_cases)
+attacks = [(case, a) for case in all_cases for a in case.attacks if a.statistical == (sys.argv[1] == "sampled")]
+for case, attack in sorted(attacks, key=lambda pair: "bulk" not in pair[1].name):
+    finding = judge(case, attack, attack.run(effort, error))
+    if finding.verdict == "BROKEN":
+        print(f"{finding.mechanism}, {finding.attack}")
+        sys.exit(1)
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line, broken."""
+
+    kind: str
+    what: str
+    file: str
+    old: str
+    new: str
+
+
+MUTANTS = [Mutant(**entry) for entry in tomllib.loads((ROOT / "tests" / "mutants.toml").read_text("utf-8"))["mutant"]]
+
+
+def main() -> int:
+    """Run every mutant, or those from:to on the command line; return how many survived."""
+    first, last = (int(word) for word in sys.argv[1].split(":")) if len(sys.argv) > 1 else (0, len(MUTANTS))
+    chosen = MUTANTS[first:last]
+    survivors = 0
+    print("| kind | mutant | killed by |\n|---|---|---|", flush=True)
+    for mutant in chosen:
+        killer = kill(mutant)
+        survivors += killer == ""
+        print(f"| {mutant.kind} | {mutant.what} | {killer or '**SURVIVED**'} |", flush=True)
+    print(f"\n{len(chosen)} mutants, {survivors} survived.", flush=True)
+    return survivors
+
+
+def kill(mutant: Mutant) -> str:
+    """Return what noticed a mutant, or nothing. What is likely to notice it soon goes first."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "*-output", "reproduction", "__pycache__"))
+        path = tree / "src" / "dpsc" / mutant.file
+        text = path.read_text("utf-8")
+        if text.count(mutant.old) != 1:
+            raise SystemExit(f"{mutant.what}: the line is not there exactly once; update mutants.toml.")
+        path.write_text(text.replace(mutant.old, mutant.new), "utf-8")
+        own = Path("tests") / Path(mutant.file).with_name(f"test_{Path(mutant.file).name}")
+        return (
+            attacked(tree, "computed")
+            or (tested(tree, [str(own)]) if (tree / own).exists() else "")
+            or attacked(tree, "sampled")
+            or tested(tree, FAST_TESTS)
+        )
+
+
+def attacked(tree: Path, which: str) -> str:
+    """Return the attack of the audit that breaks a claim, if one does."""
+    done = run(tree, [sys.executable, "-W", "ignore", "-c", AUDIT, which])
+    if done.returncode == 0:
+        return ""
+    if "Traceback" in done.stderr:
+        return f"audit: it no longer runs ({done.stderr.strip().splitlines()[-1].split(':')[0]})"
+    return f"audit: {done.stdout.strip()}"
+
+
+def tested(tree: Path, tests: Sequence[str]) -> str:
+    """Return the first test that fails, if one does."""
+    done = run(tree, [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests])
+    if done.returncode == 0:
+        return ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return f"test: {failed[0].split('::')[-1].split(' - ')[0].split('[')[0] if failed else 'collection'}"
+
+
+def run(tree: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run in the copy, with the copy's code."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
