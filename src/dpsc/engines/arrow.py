@@ -45,12 +45,14 @@ class Files:
     def dataset(self) -> Any:
         """The files as an Arrow data set; nothing is read but the schema."""
         with naming_file(self.path):
-            return ds.dataset(
+            dataset = ds.dataset(
                 str(self.path),
                 format=_format(self.path, self.layout.unit),
                 partitioning="hive",
                 exclude_invalid_files=False,
             )
+            _ = dataset.schema.names  # which must be text
+        return dataset
 
     @cached_property
     def columns(self) -> list[str]:
@@ -81,9 +83,11 @@ class Files:
         """The periods as they are written, in the order of the file; a long table's are read once, they are public."""
         if self.layout.wide:
             return list(self.columns)
+        _ = self.columns  # checked first
         seen: dict[Any, None] = {}
-        for _, batch in self._batches([str(self.layout.time)], 2**20):
-            seen.update(dict.fromkeys(pc.unique(batch.column(0)).to_pylist()))
+        for path, batch in self._batches([str(self.layout.time)], 2**20):
+            with naming_file(Path(path)):
+                seen.update(dict.fromkeys(pc.unique(batch.column(0)).to_pylist()))
         if None in seen:
             raise TableError(f"{self.path} has rows without a period in column {self.layout.time!r} (--time).")
         return list(seen)
@@ -197,6 +201,8 @@ class Files:
         empty = pd.DataFrame(columns=schema.names)
         tabular.column(empty, name, option, self.path)
         kind = schema.field(name).type
+        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise TableError(f"{self.path}: column {name!r} ({option}) is not text in UTF-8.")
         if number and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
             raise TableError(
                 f"{self.path}: column {name!r} ({option}) holds {kind}, not numbers; it must hold numbers alone (no "
