@@ -13,7 +13,7 @@ demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
 
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .
@@ -29,6 +29,8 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/quote.py
 
 mutants: $(VENV)/.ready-dev

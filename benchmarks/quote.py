@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 ROOT = Path(__file__).parent.parent
@@ -64,19 +65,72 @@ def smoothness() -> str:
     return "\n".join(lines)
 
 
+def page(table: str) -> str:
+    """Return a table of the results page."""
+    import results_page
+
+    return str(getattr(results_page, table)())
+
+
+def growth() -> str:
+    """Return measured exponents in n and in workers."""
+    import results_page
+
+    rows = results_page.scale()
+    lines = ["| cost | grows like |", "|---|---|"]
+    for what in ("exact Gram, 1 thread", "stream engine"):
+        part = rows[(rows["kind"] == "gram") & (rows["what"] == what)]
+        lines.append(f"| {what}, time | n^{results_page.exponent(part, 'seconds', 100_000):.2f} |")
+    part = rows[(rows["kind"] == "gram") & (rows["what"] == "stream engine")]
+    lines.append(f"| stream engine, memory | n^{results_page.exponent(part, 'peak MB', 100_000):.2f} |")
+    for what in ("dpsc ridge", "dpsc robust", "scikit-learn Ridge", "primal n × n ridge"):
+        part = rows[(rows["kind"] == "fit") & (rows["what"] == what)]
+        lines.append(f"| {what}, time | n^{results_page.exponent(part, 'seconds', 1000):.2f} |")
+    s = rows[rows["kind"] == "dask"].set_index("what")["seconds"]
+    power = -np.log(s["dask 2 workers"] / s["dask 1 worker"]) / np.log(2)
+    lines.append(f"| Dask, time over workers (1 to 2) | workers^-{power:.2f} |")
+    return "\n".join(lines)
+
+
+def on_paper() -> str:
+    """Return what the measured rates come to for a billion donors."""
+    import results_page
+
+    rows = results_page.scale()
+    dask = rows[(rows["kind"] == "dask") & (rows["what"] == "dask 1 worker")].iloc[0]
+    rate = dask["n"] / dask["seconds"]
+    read = rows[(rows["kind"] == "gram") & (rows["what"] == "reading with pyarrow alone")].sort_values("n").iloc[-1]
+    speed = read["n"] * 51 * 8 / read["seconds"] / 1e9
+    return (
+        f"One worker here adds up {rate / 1e6:.2f} million donors a second, a hundred of them {rate / 1e4:.0f} million: "
+        f"{1e9 / rate / 100:.0f} seconds, if the storage delivers {400 / (1e9 / rate / 100):.0f} GB a second (one core reads "
+        f"{speed:.1f} GB a second here, from memory that the system had cached)."
+    )
+
+
 QUOTES = {
     "gram short": gram_short,
     "two step short": two_step_short,
     "smoothness": smoothness,
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
+    "scale gram": lambda: page("gram_table"),
+    "scale dask": lambda: page("dask_table"),
+    "scale two step": lambda: page("two_step_table"),
+    "scale growth": lambda: growth(),
+    "scale paper": lambda: on_paper(),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 
 def main() -> None:
-    for path in (ROOT / "README.md", ROOT / "docs" / "gram-release.md", ROOT / "docs" / "reproduction.md"):
+    for path in (
+        ROOT / "README.md",
+        ROOT / "docs" / "gram-release.md",
+        ROOT / "docs" / "reproduction.md",
+        ROOT / "docs" / "scaling.md",
+    ):
         text = path.read_text(encoding="utf-8")
 
         def fill(match: re.Match[str]) -> str:

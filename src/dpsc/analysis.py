@@ -93,8 +93,13 @@ class Analysis:
                 "treatment_time": tabular.moment(self.treatment_time, self._periods(table), self.time_format),
             }  # fmt: skip
             if self.wide:
-                return Panel.from_wide(table, outcome=self.outcome or "outcome", **common)
-            return Panel.from_long(table, unit=self.unit, time=self.time, outcome=self.outcome, **common)
+                panel = Panel.from_wide(table, outcome=self.outcome or "outcome", **common)
+            else:
+                panel = Panel.from_long(table, unit=self.unit, time=self.time, outcome=self.outcome, **common)
+        algorithm = self.algorithm()
+        if isinstance(algorithm, GramRelease):  # found out here, before anything is booked
+            tabular.require_periods(algorithm.reference, panel.times, self.reference)
+        return panel
 
     def _periods(self, table: pd.DataFrame) -> pd.Index[Any]:
         """Return the periods in order."""

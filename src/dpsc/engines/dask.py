@@ -73,7 +73,7 @@ class DaskDonors:
 
         if self.scheduler is not None:
             try:
-                client = Client(self.scheduler, timeout=10)
+                client = Client(self.scheduler, timeout=5)
             except OSError:
                 raise DpscError(f"there is no Dask scheduler at {self.scheduler} (--scheduler).") from None
             with client:

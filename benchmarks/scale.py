@@ -1,0 +1,294 @@
+"""How cost grows with the number of donors, against peers and limits measured in the same run, one BLAS thread.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|dask|two-step|start] [--largest 10000000]
+
+Every measurement is a process of its own, so that its peak memory is its own; times are the shortest of several rounds
+inside it. Writes results/scale.csv, scale-*.png and scale.md; benchmarks/results_page.py makes RESULTS.md of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pandas as pd
+
+OUT = Path(__file__).parent / "results"
+DATA = Path(tempfile.gettempdir()) / "dpsc-bench"
+T0, H = 40, 10
+FIT_SIZES = (10, 100, 1000, 10_000, 100_000)
+FITS = ("dpsc ridge", "dpsc robust", "dpsc Gram", "scikit-learn Ridge", "pysyncon RobustSynth", "primal n × n ridge")
+LARGEST_PRIMAL = 10_000  # n × n doubles: 800 MB
+COLUMNS, ROW_GROUP = 50, 100_000
+
+
+def panel(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n)
+    factors = np.cumsum(rng.normal(size=(3, T0 + H)), axis=1)
+    paths = rng.uniform(-1, 1, (n + 1, 3)) @ factors + 0.3 * rng.normal(size=(n + 1, T0 + H))
+    return paths[1:], paths[0]
+
+
+def fit_task(name: str, n: int) -> Callable[[], object]:
+    """Return one fit, from arrays in memory to a counterfactual (and what is imported is imported before)."""
+    donors, target = panel(n)
+    X, Z, y = donors[:, :T0], donors[:, T0:], target[:T0]
+    if name.startswith("dpsc"):
+        from dpsc import GramRelease, Panel, SyntheticControl
+
+        whole = Panel.from_arrays(donors, target, treatment_time=T0)
+        if name == "dpsc ridge":
+            return lambda: SyntheticControl(method="ridge", lambda_=1.0).fit(whole)
+        if name == "dpsc robust":
+            return lambda: SyntheticControl(method="robust", rank=min(3, n), lambda_=1.0).fit(whole)
+        return lambda: GramRelease(epsilon=1.0, delta=1e-9).release(whole).estimate(whole.target, T0)
+    if name == "scikit-learn Ridge":
+        from sklearn.linear_model import Ridge
+
+        return lambda: Ridge(alpha=0.5, fit_intercept=False, solver="auto").fit(X.T, y).predict(Z.T)
+    if name == "pysyncon RobustSynth":
+        from pysyncon import RobustSynth
+
+        prepared = dataprep(donors, target)
+
+        def robust() -> object:
+            synth = RobustSynth()
+            synth.fit(prepared, lambda_=0.5, sv_count=min(3, n))
+            return synth
+
+        return robust
+
+    def primal() -> object:
+        f = np.linalg.solve(X @ X.T + 0.5 * np.eye(n), X @ y)
+        return Z.T @ f
+
+    return primal
+
+
+def dataprep(donors: np.ndarray, target: np.ndarray) -> object:
+    """Return the panel in the form that pysyncon takes, made before the clock starts."""
+    from pysyncon import Dataprep
+
+    names = [f"d{i}" for i in range(len(donors))]
+    wide = pd.DataFrame(np.vstack([target, donors]).T, columns=["target", *names])
+    long = wide.assign(time=range(len(wide))).melt(id_vars="time", var_name="unit", value_name="y")
+    return Dataprep(
+        foo=long, predictors=["y"], predictors_op="mean", time_predictors_prior=range(T0), dependent="y",
+        unit_variable="unit", time_variable="time", treatment_identifier="target", controls_identifier=names,
+        time_optimize_ssr=range(T0),
+    )  # fmt: skip
+
+
+def parquet(n: int) -> Path:
+    """Make, once, a wide Parquet file of n donors and 50 periods, in row groups of 100,000."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    DATA.mkdir(exist_ok=True)
+    path = DATA / f"{n}.parquet"
+    if not path.exists():
+        names = [f"t{i:02}" for i in range(COLUMNS)]
+        schema = pa.schema([("who", pa.int64()), *((name, pa.float64()) for name in names)])
+        rng = np.random.default_rng(0)
+        with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+            for start in range(0, n, ROW_GROUP):
+                rows = min(ROW_GROUP, n - start)
+                block = rng.normal(size=(COLUMNS, rows))
+                arrays = [pa.array(np.arange(start, start + rows)), *(pa.array(column) for column in block)]
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+    return path
+
+
+def files(n: int) -> object:
+    from dpsc.engines.arrow import Files
+    from dpsc.tabular import Layout
+
+    return Files(parquet(n), Layout("who", wide=True))
+
+
+def gram_task(name: str, n: int) -> Callable[[], object]:
+    from dpsc.engines.memory import gram
+    from dpsc.engines.stream import StreamedDonors
+    from dpsc.kernel import Kernel
+
+    kernel = Kernel.named("high")
+    if name == "bare X'X" or name.startswith("exact Gram"):
+        donors = np.random.default_rng(0).normal(size=(n, COLUMNS))
+        if name == "bare X'X":
+            return lambda: donors.T @ donors
+        threads = 1 if name.endswith("1 thread") else 2
+        return lambda: gram(donors, kernel, None, 18, threads=threads)
+    source = files(n)
+    if name == "reading with pyarrow alone":
+
+        def read() -> int:
+            import pyarrow.dataset as ds
+
+            return sum(
+                batch.num_rows
+                for batch in ds.dataset(str(source.path)).to_batches(batch_readahead=2, fragment_readahead=1)
+            )
+
+        return read
+    return lambda: StreamedDonors(source).gram(kernel, None, 18, lambda rows: None)
+
+
+def dask_task(name: str, n: int) -> Callable[[], object]:
+    from distributed import Client, LocalCluster
+
+    from dpsc.engines.dask import DaskDonors
+    from dpsc.engines.stream import StreamedDonors
+    from dpsc.kernel import Kernel
+
+    kernel, source = Kernel.named("high"), files(n)
+    if name == "stream, 1 thread":
+        return lambda: StreamedDonors(source, threads=1).gram(kernel, None, 18, lambda rows: None)
+    cluster = LocalCluster(
+        n_workers=int(name[5]), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    )
+    Client(cluster).wait_for_workers(int(name[5]))
+    return lambda: DaskDonors(source, cluster.scheduler_address).gram(kernel, None, 18, lambda rows: None)
+
+
+def two_step_task(name: str, n: int) -> Callable[[], object]:
+    from dpsc import ObjectivePerturbation, OutputPerturbation, Panel
+
+    donors = np.random.default_rng(0).random((n, 103))
+    donors *= 2
+    donors -= 1
+    target = np.linspace(-0.5, 0.5, 103)
+
+    def run() -> object:
+        whole = Panel.from_arrays(donors, target, treatment_time=100, bounds=(-1, 1))
+        algorithm = OutputPerturbation if name.startswith("output") else ObjectivePerturbation
+        return algorithm(epsilon=1.0, delta=1e-9 if name.endswith("δ > 0") else 0.0).fit(whole)
+
+    return run
+
+
+TASKS = {"fit": fit_task, "gram": gram_task, "dask": dask_task, "two-step": two_step_task}
+
+
+def one(kind: str, name: str, n: int, rounds: int) -> None:
+    """Measure one task in this process, and print it."""
+    task = TASKS[kind](name, n)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        task()
+        times.append(time.perf_counter() - started)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        json.dumps(
+            {
+                "kind": kind,
+                "what": name,
+                "n": n,
+                "seconds": min(times),
+                "peak MB": peak / 1024,
+                "added MB": (peak - before) / 1024,
+            }
+        ),
+        flush=True,
+    )
+    os._exit(0)  # clusters and pools need no goodbye
+
+
+def measured(kind: str, name: str, n: int, rounds: int = 3) -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", kind, name, str(n), str(rounds)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not done.stdout.strip():
+        print(done.stderr[-500:])
+        return {
+            "kind": kind,
+            "what": name,
+            "n": n,
+            "seconds": float("nan"),
+            "peak MB": float("nan"),
+            "added MB": float("nan"),
+        }
+    print(done.stdout.strip().splitlines()[-1], flush=True)
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def start_up() -> list[dict[str, object]]:
+    """Time fresh interpreters, in turn."""
+    commands = {
+        "python -c pass": ["-c", "pass"],
+        "dpsc --help": ["-m", "dpsc", "--help"],
+        "import dpsc": ["-c", "import dpsc"],
+        "import every public name of dpsc": ["-c", "from dpsc import *"],
+        "import numpy, pandas": ["-c", "import numpy, pandas"],
+    }
+    best = dict.fromkeys(commands, float("inf"))
+    for _ in range(7):
+        for name, arguments in commands.items():
+            started = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+            best[name] = min(best[name], time.perf_counter() - started)
+    return [{"kind": "start", "what": name, "n": 0, "seconds": seconds} for name, seconds in best.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", choices=[*TASKS, "start"])
+    parser.add_argument("--largest", type=int, default=10_000_000)
+    parser.add_argument("--one", nargs=4)
+    options = parser.parse_args()
+    if options.one:
+        kind, name, n, rounds = options.one
+        one(kind, name, int(n), int(rounds))
+    wanted = [options.only] if options.only else [*TASKS, "start"]
+    rows: list[dict[str, object]] = []
+    if "fit" in wanted:
+        for n in FIT_SIZES:
+            slow = n >= 10_000
+            rows += [
+                measured("fit", name, n, 1 if slow and "pysyncon" in name else 3)
+                for name in FITS
+                if not (name.startswith("primal") and n > LARGEST_PRIMAL) and not ("pysyncon" in name and n > 10_000)
+            ]
+    if "gram" in wanted:
+        for n in (10_000, 100_000, 1_000_000, 10_000_000):
+            if n <= options.largest:
+                parquet(n)
+                if n <= 1_000_000:
+                    rows += [
+                        measured("gram", name, n, 5)
+                        for name in ("bare X'X", "exact Gram, 1 thread", "exact Gram, 2 threads")
+                    ]
+                rows += [measured("gram", name, n) for name in ("reading with pyarrow alone", "stream engine")]
+    if "dask" in wanted:
+        n = min(2_000_000, options.largest)
+        rows += [measured("dask", name, n) for name in ("stream, 1 thread", "dask 1 worker", "dask 2 workers")]
+    if "two-step" in wanted:
+        n = min(1_000_000, options.largest)
+        rows += [measured("two-step", name, n, 1) for name in ("output, δ = 0", "output, δ > 0", "objective, δ = 0")]
+    if "start" in wanted:
+        rows += start_up()
+    path = OUT / "scale.csv"
+    new = pd.DataFrame(rows)
+    if path.exists():
+        old = pd.read_csv(path)
+        new = pd.concat([old[~old["kind"].isin(new["kind"].unique())], new])
+    new.to_csv(path, index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    main()
