@@ -6,10 +6,10 @@ follow each other; a donor split between two blocks or files is put together aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -134,14 +134,20 @@ class Files:
 
     def blocks(self, size: int) -> Iterator[Array]:
         """Yield blocks of at most ``size`` donors as rows × T arrays in time order, complete and finite."""
-        raw = self._wide_blocks(size) if self.layout.wide else self._long_blocks(size)
-        identities, completion = Identities(self.exclude, sorted_already=not self.layout.wide), self.completion
-        for path, units, rows in raw:
-            kept = identities.keep(units)
-            rows = completion(rows if kept.all() else rows[kept], path)
-            if len(rows):
-                yield rows
+        identities = Identities(self.exclude, sorted_already=not self.layout.wide)
+        yield from (block() for block in self.unread_blocks(size, identities))
         identities.finish(self.path, self.layout.unit)
+
+    def unread_blocks(self, size: int, identities: Identities) -> Iterator[Callable[[], Array]]:
+        """Yield the blocks as functions that make them, so that the work can be done where there is a thread for it."""
+        completion = self.completion
+
+        def make(path: str, units: Any, rows: Callable[[], Array]) -> Array:
+            kept = identities.keep(units)
+            return completion(rows() if kept.all() else rows()[kept], path)
+
+        for path, units, rows in self._wide_blocks(size) if self.layout.wide else self._long_blocks(size):
+            yield partial(make, path, units, rows)
 
     def fragments(self) -> list[Any]:
         """Return the files, each as a data set of its own."""
@@ -154,12 +160,12 @@ class Files:
                     (fragment.path, batch) for batch in batches_of(fragment, self.dataset.schema, columns, size)
                 )
 
-    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Array]]:
+    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Callable[[], Array]]]:
         for path, batch in self._batches([self.layout.unit, *self.in_time_order()], size):
             require_units(batch.column(0), path)
-            yield path, batch.column(0), wide_rows(batch.columns[1:], batch.num_rows)
+            yield path, batch.column(0), partial(wide_rows, batch.columns[1:], batch.num_rows)
 
-    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Array]]:
+    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Callable[[], Array]]]:
         """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
         index = self.times
         labels = pa.array(self.labels_in_time_order())
@@ -174,14 +180,15 @@ class Files:
                 rows = long_rows(waiting.slice(0, end), starts[:-1], labels, T, path)
                 previous = _in_order(units, starts[:-1], previous, path, self.layout.unit)
                 donors = units.take(pa.array(starts[:-1]))
-                yield from ((path, donors.slice(i, size), rows[i : i + size]) for i in range(0, len(rows), size))
+                for i in range(0, len(rows), size):
+                    yield path, donors.slice(i, size), partial(np.asarray, rows[i : i + size])
                 waiting = waiting.slice(end)
             last = path
         if waiting is not None and waiting.num_rows:
             units = waiting.column(0).combine_chunks()
             starts = _starts(units, last)
             _in_order(units, starts, previous, last, self.layout.unit)
-            yield last, units.take(pa.array(starts)), long_rows(waiting, starts, labels, T, last)
+            yield last, units.take(pa.array(starts)), partial(long_rows, waiting, starts, labels, T, last)
 
     @property
     def completion(self) -> Completion:
@@ -212,7 +219,19 @@ class Files:
 
 def batches_of(fragment: Any, schema: Any, columns: list[str], size: int) -> Iterator[Any]:
     """Read one file in batches of at most ``size`` rows."""
-    yield from fragment.scanner(schema=schema, columns=columns, batch_size=size, batch_readahead=2).to_batches()
+    if not isinstance(fragment, ds.ParquetFileFragment):
+        yield from fragment.scanner(schema=schema, columns=columns, batch_size=size, batch_readahead=2).to_batches()
+        return
+    # A row group at a time: a scan would read ahead of what is used, and keep it all.
+    import pyarrow.parquet as pq
+
+    kinds = pa.schema([schema.field(name) for name in columns])
+    with pq.ParquetFile(fragment.path) as file:
+        if missing := [name for name in columns if name not in file.schema_arrow.names]:
+            raise TableError(f"{fragment.path} has no column {missing[0]!r}, which other files of the folder have.")
+        for group in fragment.row_groups:
+            table = file.read_row_group(group.id, columns=columns).select(columns).cast(kinds)
+            yield from table.to_batches(max_chunksize=size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +245,8 @@ class Completion:
     def __call__(self, rows: Array, path: str) -> Array:
         """Return complete rows; ``path`` is where they are from."""
         public = None if self.bounds is None else Bounds.parse(self.bounds, rows.shape[1])
-        if not np.isfinite(rows).all():
+        # A sum is finite only if all of it is; adding up is quicker than looking at every cell.
+        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
             with tabular.naming(Path(path)):
                 rows = np.array(rows)
                 fill_missing(rows, self.missing, public, self.times)
@@ -242,14 +262,14 @@ class Identities:
     def __init__(self, exclude: tuple[str, ...], *, sorted_already: bool) -> None:
         self.exclude, self.sorted_already = exclude, sorted_already
         self.hashes: list[np.ndarray[Any, Any]] = []
-        self.excluded = 0
+        self.left_out: list[int] = []
 
     def keep(self, units: Any) -> np.ndarray[Any, Any]:
         """Return which of the next donors to use."""
         kept = np.ones(len(units), dtype=bool)
         if self.exclude:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
-            self.excluded += int((~kept).sum())
+            self.left_out.append(int((~kept).sum()))  # appended, not added to: several threads come here
         if not self.sorted_already:
             labels = units.to_numpy(zero_copy_only=False)
             self.hashes.append(pd.util.hash_array(labels, categorize=False))
@@ -257,7 +277,7 @@ class Identities:
 
     def finish(self, path: Path, unit: str) -> None:
         """Check what can only be known at the end."""
-        if self.excluded != len(set(self.exclude)):
+        if sum(self.left_out) != len(set(self.exclude)):
             raise TableError(
                 f"{path}: not every unit of --exclude is in the data; labels are matched as they are written."
             )

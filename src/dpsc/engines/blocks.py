@@ -55,7 +55,7 @@ def block_sum(q: Array) -> Integers:
 
 
 def add_up(
-    blocks: Iterable[Array],
+    blocks: Iterable[Array | Callable[[], Array]],
     T: int,
     kernel: Kernel,
     reference: Array | None,
@@ -65,21 +65,23 @@ def add_up(
 ) -> tuple[Integers, int]:
     """Add up blocks of rows, at most :func:`rows_of_a_block` each, on a few threads; memory stays at a few blocks.
 
-    The result is the same to the last bit for any division into blocks, order of rows and number of threads.
+    A block may be a function that makes it, which then runs on the thread that adds it up. The result is the same to
+    the last bit for any division into blocks, order of rows and number of threads.
     """
     workers = threads or len(os.sched_getaffinity(0))
     own = threading.local()
 
-    def part(rows: Array) -> Integers:
+    def part(block: Array | Callable[[], Array]) -> tuple[Integers, int]:
+        rows = block() if callable(block) else block
         if not hasattr(own, "to_integers"):
             own.to_integers = IntegerRows(T, rows_of_a_block(T, bits), kernel, reference, bits)
-        return block_sum(own.to_integers(rows))
+        return block_sum(own.to_integers(rows)), len(rows)
 
     total, n = np.zeros((T, T), dtype=np.int64), 0
     with one_thread(), ThreadPoolExecutor(workers) as pool:
-        pending: deque[tuple[Future[Integers], int]] = deque()
-        for rows in blocks:
-            pending.append((pool.submit(part, rows), len(rows)))
+        pending: deque[Future[tuple[Integers, int]]] = deque()
+        for block in blocks:
+            pending.append(pool.submit(part, block))
             if len(pending) > 2 * workers:
                 n += _collect(pending, total, on_rows)
         while pending:
@@ -87,8 +89,8 @@ def add_up(
     return total, n
 
 
-def _collect(pending: deque[tuple[Future[Integers], int]], total: Integers, on_rows: OnRows) -> int:
-    future, rows = pending.popleft()
-    total += future.result()
+def _collect(pending: deque[Future[tuple[Integers, int]]], total: Integers, on_rows: OnRows) -> int:
+    part, rows = pending.popleft().result()
+    total += part
     on_rows(rows)
     return rows

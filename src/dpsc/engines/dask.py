@@ -247,6 +247,6 @@ def together(parts: list[Part]) -> Part:
     identities = Identities(first.exclude, sorted_already=first.sorted_already)
     for part in parts:
         identities.hashes += part.identities.hashes
-        identities.excluded += part.identities.excluded
+        identities.left_out += part.identities.left_out
     total = np.sum([part.total for part in parts], axis=0, dtype=np.int64)
     return Part(np.asarray(total), sum(part.n for part in parts), identities)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dpsc.bounds import Array
-from dpsc.engines.arrow import Files
+from dpsc.engines.arrow import Files, Identities
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
@@ -34,5 +34,8 @@ class StreamedDonors:
     def gram(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
         """Read the files once and add up their rows."""
         T = len(self.times)
-        blocks = self.files.blocks(rows_of_a_block(T, bits))
-        return add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
+        identities = Identities(self.files.exclude, sorted_already=not self.files.layout.wide)
+        blocks = self.files.unread_blocks(rows_of_a_block(T, bits), identities)
+        total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
+        identities.finish(self.files.path, self.files.layout.unit)
+        return total, n
