@@ -271,9 +271,12 @@ def main() -> None:
                         measured("gram", name, n, 5)
                         for name in ("bare X'X", "exact Gram, 1 thread", "exact Gram, 2 threads")
                     ]
-                rows += [measured("gram", name, n) for name in ("reading with pyarrow alone", "stream engine")]
+                rows += [
+                    measured("gram", name, n, 1 if n > 1_000_000 else 3)
+                    for name in ("reading with pyarrow alone", "stream engine")
+                ]
     if "dask" in wanted:
-        n = min(2_000_000, options.largest)
+        n = min(4_000_000, options.largest)
         rows += [measured("dask", name, n) for name in ("stream, 1 thread", "dask 1 worker", "dask 2 workers")]
     if "two-step" in wanted:
         n = min(1_000_000, options.largest)

@@ -217,10 +217,12 @@ class Files:
             )
 
 
-def batches_of(fragment: Any, schema: Any, columns: list[str], size: int) -> Iterator[Any]:
-    """Read one file in batches of at most ``size`` rows."""
+def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
+    """Read one file in batches of at most ``size`` rows; without ``threads`` on one core, as a worker should."""
     if not isinstance(fragment, ds.ParquetFileFragment):
-        yield from fragment.scanner(schema=schema, columns=columns, batch_size=size, batch_readahead=2).to_batches()
+        yield from fragment.scanner(
+            schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
+        ).to_batches()
         return
     # A row group at a time: a scan would read ahead of what is used, and keep it all.
     import pyarrow.parquet as pq
@@ -230,7 +232,7 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int) -> Ite
         if missing := [name for name in columns if name not in file.schema_arrow.names]:
             raise TableError(f"{fragment.path} has no column {missing[0]!r}, which other files of the folder have.")
         for group in fragment.row_groups:
-            table = file.read_row_group(group.id, columns=columns).select(columns).cast(kinds)
+            table = file.read_row_group(group.id, columns=columns, use_threads=threads).select(columns).cast(kinds)
             yield from table.to_batches(max_chunksize=size)
 
 
@@ -282,7 +284,9 @@ class Identities:
                 f"{path}: not every unit of --exclude is in the data; labels are matched as they are written."
             )
         if self.hashes:
-            hashes = np.sort(np.concatenate(self.hashes))
+            hashes = np.concatenate(self.hashes)
+            self.hashes.clear()
+            hashes.sort()
             if (hashes[1:] == hashes[:-1]).any():
                 raise TableError(
                     f"{path}: a unit has more than one row in column {unit!r} (--unit); --wide means one row a unit. "

@@ -222,7 +222,9 @@ def _wide_piece(
         make(path, fs.LocalFileSystem()) if groups is None else make(path, fs.LocalFileSystem(), row_groups=groups)
     )
     with naming_file(Path(path)):
-        for batch in batches_of(fragment, instructions.schema, [instructions.unit, *instructions.columns], size):
+        for batch in batches_of(
+            fragment, instructions.schema, [instructions.unit, *instructions.columns], size, threads=False
+        ):
             yield path, batch.column(0), wide_rows(batch.columns[1:], batch.num_rows)
 
 
