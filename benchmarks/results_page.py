@@ -139,8 +139,8 @@ One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores
 
 ## Fit: from arrays in memory to a counterfactual
 
-T0 = 40, h = 10. The Gram row is release and estimate; from n = 10 to 10,000 its time is that of drawing 1,275 noisy numbers exactly and of
-importing OpenDP. The primal route is what other private implementations solve; at n = 100,000 its matrix would take 80 GB. pysyncon is left out at 100,000,
+T0 = 40, h = 10. The Gram row is release and estimate; from n = 10 to 10,000 its time is that of drawing 1,275 noisy
+numbers exactly. The primal route is what other private implementations solve; at n = 100,000 its matrix would take 80 GB. pysyncon is left out at 100,000,
 where preparing its data alone takes minutes.
 
 {fit_table()}
