@@ -78,6 +78,13 @@ def add_up(
         return block_sum(own.to_integers(rows)), len(rows)
 
     total, n = np.zeros((T, T), dtype=np.int64), 0
+    if workers == 1:  # here, and not on a thread of its own: a worker of a cluster has one core
+        with one_thread():
+            for product, rows in map(part, blocks):
+                total += product
+                n += rows
+                on_rows(rows)
+        return total, n
     with one_thread(), ThreadPoolExecutor(workers) as pool:
         pending: deque[Future[tuple[Integers, int]]] = deque()
         for block in blocks:
