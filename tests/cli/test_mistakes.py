@@ -94,6 +94,11 @@ def test_a_reference_that_lacks_a_period(files: Path) -> None:
     refused(fit(files, *BUDGET, "--reference", files / "reference.csv"), *said)
 
 
+def test_an_engine_that_is_not_installed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsc.engines.choose.find_spec", lambda name: None)
+    refused(release(files, "--engine", "dask"), "needs Dask: pip install 'dpsc[dask]'")
+
+
 def test_an_engine_that_does_not_fit(files: Path) -> None:
     refused(release(files, "--engine", "spark"), "'spark' is not one of auto, memory, stream, dask")
     refused(

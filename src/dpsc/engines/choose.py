@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -45,10 +46,10 @@ def donors_in(
         from dpsc.engines.stream import StreamedDonors
 
         return StreamedDonors(files)
-    try:
-        from dpsc.engines.dask import DaskDonors
-    except ImportError:
-        raise ParameterError("--engine dask needs Dask: pip install 'dpsc[dask]'.") from None
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        raise ParameterError("--engine dask needs Dask: pip install 'dpsc[dask]'.")
+    from dpsc.engines.dask import DaskDonors
+
     return DaskDonors(files, scheduler, workers)
 
 
