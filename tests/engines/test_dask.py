@@ -104,3 +104,15 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
         assert first.process is None or first.process.process.pid != victim  # it did die
     assert n == 40 * N
     np.testing.assert_array_equal(total, 40 * expected(donors))
+
+
+def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
+    donors: Array, cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = long(donors).assign(cost=lambda t: t["cost"] + 77777.125)
+    table.loc[4, "week"] = "w1"  # a donor with two rows for a period
+    path = save(table, tmp_path / "twice.parquet")
+    with pytest.raises(TableError, match="more than one row for a period") as refusal:
+        DaskDonors(Files(path, LONG), cluster.scheduler_address).gram(KERNEL, None, 18, lambda rows: None)
+    printed = capfd.readouterr()
+    assert "777" not in printed.out + printed.err + str(refusal.value)

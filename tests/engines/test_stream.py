@@ -188,3 +188,20 @@ def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
             StreamedDonors(files).gram(KERNEL, None, 18, seen.append)
             assert sum(seen) == N
             assert files.rows_expected() == pytest.approx(N, rel=0 if kind == "parquet" else 0.15)
+
+
+def test_units_taken_for_periods_are_not_published(donors: Array, tmp_path: Path) -> None:
+    frame = long(donors).rename(columns={"who": "week", "week": "who"}).sort_values("who")
+    with pytest.raises(TableError, match="are the two swapped"):
+        streamed(save(frame, tmp_path / "swapped.parquet"), LONG)
+
+
+def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
+    """Warnings are errors here: values whose sums overflow are worked on in silence, on threads too."""
+    huge = donors.copy()
+    huge[5], huge[6, ::2] = 1e308, 1e308
+    huge[6, 1::2] = np.nan
+    path = save(wide(huge), tmp_path / "huge.parquet")
+    total, n = streamed(path, WIDE, missing="interpolate")
+    assert n == N
+    assert total.trace() > 0

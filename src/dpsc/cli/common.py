@@ -39,7 +39,7 @@ Reference = Annotated[
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable output alone on stdout.")]
-IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20.")]
+IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta above 1 / donors.")]
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def errors(command: str) -> Iterator[None]:
         where = f"{problem.filename}: " if problem.filename else ""
         message = f"{where}{problem.strerror or problem}."
     except KeyboardInterrupt:
-        message = "interrupted; nothing was left behind."
+        message = "interrupted; no half-written file was left. What a ledger has booked counts as spent."
     else:
         return
     typer.echo(f"dpsc {command}: {message}", err=True)

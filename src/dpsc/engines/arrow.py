@@ -149,6 +149,14 @@ class Files:
         for path, units, rows in self._wide_blocks(size) if self.layout.wide else self._long_blocks(size):
             yield partial(make, path, units, rows)
 
+    def require_plausible(self, n: int) -> None:
+        """Refuse units taken for periods, which would be published: more labels that are text than donors."""
+        if not self.layout.wide and isinstance(self.labels[0], str) and len(self.labels) > n:
+            raise TableError(
+                f"{self.path}: column {self.layout.time!r} (--time) has more different labels than column "
+                f"{self.layout.unit!r} (--unit) has units; are the two swapped?"
+            )
+
     def fragments(self) -> list[Any]:
         """Return the files, each as a data set of its own."""
         return list(self.dataset.get_fragments())
@@ -244,6 +252,7 @@ class Completion:
     missing: Missing
     bounds: tuple[float, float] | None
 
+    @np.errstate(all="ignore")  # which a thread does not inherit: a warning would tell of donors' values
     def __call__(self, rows: Array, path: str) -> Array:
         """Return complete rows; ``path`` is where they are from."""
         public = None if self.bounds is None else Bounds.parse(self.bounds, rows.shape[1])

@@ -16,9 +16,19 @@ import pandas as pd
 import pyarrow as pa
 
 from dpsc.bounds import Array
-from dpsc.engines.arrow import Completion, Files, Identities, batches_of, format_name, long_rows, naming_file, wide_rows
+from dpsc.engines.arrow import (
+    Completion,
+    Files,
+    Identities,
+    batches_of,
+    format_name,
+    long_rows,
+    naming_file,
+    require_units,
+    wide_rows,
+)
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
-from dpsc.errors import DpscError
+from dpsc.errors import DpscError, TableError
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
@@ -64,6 +74,9 @@ class DaskDonors:
                 groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
                 futures = [client.submit(together, group, pure=False) for group in groups]
             part = futures[0].result()
+        if part.problem:
+            raise TableError(part.problem)
+        self.files.require_plausible(part.n)
         part.identities.finish(self.files.path, self.files.layout.unit)
         return part.total, part.n
 
@@ -90,11 +103,12 @@ class DaskDonors:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What some of the donors add up to, and who they were."""
+    """What some of the donors add up to, and who they were; or what went wrong."""
 
     total: Integers
     n: int
     identities: Identities
+    problem: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +206,20 @@ def _by_donor(files: Files) -> list[Any]:
 
 
 def piece_sum(instructions: Instructions, piece: Any) -> Part:
-    """Add up one piece, on a worker."""
+    """Add up one piece, on a worker; what goes wrong is told and not raised: Dask logs arguments, the donors."""
+    try:
+        return _piece_sum(instructions, piece)
+    except Exception as problem:
+        said = (
+            str(problem)
+            if isinstance(problem, DpscError)
+            else f"a piece failed on a worker ({type(problem).__name__})."
+        )
+        nobody = Identities(instructions.exclude, sorted_already=not instructions.wide)
+        return Part(np.zeros((0, 0), dtype=np.int64), 0, nobody, said)
+
+
+def _piece_sum(instructions: Instructions, piece: Any) -> Part:
     T = len(instructions.completion.times)
     identities = Identities(instructions.exclude, sorted_already=not instructions.wide)
     size = rows_of_a_block(T, instructions.bits)
@@ -225,6 +252,7 @@ def _wide_piece(
         for batch in batches_of(
             fragment, instructions.schema, [instructions.unit, *instructions.columns], size, threads=False
         ):
+            require_units(batch.column(0), path)
             yield path, batch.column(0), wide_rows(batch.columns[1:], batch.num_rows)
 
 
@@ -245,6 +273,8 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
 
 def together(parts: list[Part]) -> Part:
     """Add up what several pieces came to."""
+    if failed := [part for part in parts if part.problem]:
+        return failed[0]
     first = parts[0].identities
     identities = Identities(first.exclude, sorted_already=first.sorted_already)
     for part in parts:

@@ -37,5 +37,6 @@ class StreamedDonors:
         identities = Identities(self.files.exclude, sorted_already=not self.files.layout.wide)
         blocks = self.files.unread_blocks(rows_of_a_block(T, bits), identities)
         total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
+        self.files.require_plausible(n)
         identities.finish(self.files.path, self.files.layout.unit)
         return total, n
