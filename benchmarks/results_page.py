@@ -59,6 +59,20 @@ def gram_table() -> str:
     return "\n".join(lines)
 
 
+def periods_table() -> str:
+    rows = scale().query("kind == 'periods'")
+    lines = ["| n = 200,000 | " + " | ".join(f"T = {T}" for T in sorted(rows["n"].unique())) + " | grows like (T ≥ 50) |",
+             "|---" * (rows["n"].nunique() + 2) + "|"]  # fmt: skip
+    seconds = rows.pivot(index="what", columns="n", values="seconds")
+    for what, part in rows.groupby("what", sort=False):
+        cells = [f"{value:.3g}" for value in seconds.loc[what]]
+        lines.append(f"| {what} | " + " | ".join(cells) + f" | T^{exponent(part, 'seconds', 50):.2f} |")
+    for what in ("exact Gram, 1 thread", "exact Gram, 2 threads"):
+        cells = [f"{value:.2f}" for value in seconds.loc[what] / seconds.loc["bare X'X"]]
+        lines.append(f"| {what} / bare | " + " | ".join(cells) + " | |")
+    return "\n".join(lines)
+
+
 def dask_table() -> str:
     rows = scale().query("kind == 'dask'").set_index("what")
     n, s = int(rows["n"].iloc[0]), rows["seconds"]
@@ -67,6 +81,8 @@ def dask_table() -> str:
         f"| stream engine, 1 thread | {s['stream, 1 thread']:.2f} | – |",
         f"| Dask, 1 worker | {s['dask 1 worker']:.2f} | {s['dask 1 worker'] / s['stream, 1 thread']:.2f} × stream |",
         f"| Dask, 2 workers | {s['dask 2 workers']:.2f} | {s['dask 1 worker'] / s['dask 2 workers']:.2f} times faster than 1 worker |",
+        f"| the same pieces in 1 process, without Dask | {s['1 without Dask']:.2f} | – |",
+        f"| in 2 processes | {s['2 without Dask']:.2f} | {s['1 without Dask'] / s['2 without Dask']:.2f} times faster than 1: what this machine can do |",
     ])  # fmt: skip
 
 
@@ -152,6 +168,10 @@ where preparing its data alone takes minutes.
 {gram_table()}
 
 ![time and memory of the Gram matrix](results/scale-gram.png)
+
+The same in the number of periods:
+
+{periods_table()}
 
 ## Dask
 

@@ -1,6 +1,6 @@
 """How cost grows with the number of donors, against peers and limits measured in the same run, one BLAS thread.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|dask|two-step|start] [--largest 10000000]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|two-step|start] [--largest 10000000]
 
 Every measurement is a process of its own, so that its peak memory is its own; times are the shortest of several rounds
 inside it. Writes results/scale.csv, scale-*.png and scale.md; benchmarks/results_page.py makes RESULTS.md of it.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import subprocess
@@ -31,6 +32,8 @@ FIT_SIZES = (10, 100, 1000, 10_000, 100_000)
 FITS = ("dpsc ridge", "dpsc robust", "dpsc Gram", "scikit-learn Ridge", "pysyncon RobustSynth", "primal n × n ridge")
 LARGEST_PRIMAL = 10_000  # n × n doubles: 800 MB
 COLUMNS, ROW_GROUP = 50, 100_000
+GRAMS = ("bare X'X", "exact Gram, 1 thread", "exact Gram, 2 threads")
+PERIODS, PERIODS_DONORS = (12, 25, 50, 100, 200, 400), 200_000
 
 
 def panel(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,25 +120,35 @@ def files(n: int) -> object:
     return Files(parquet(n), Layout("who", wide=True))
 
 
-def gram_task(name: str, n: int) -> Callable[[], object]:
+def in_memory(name: str, n: int, T: int) -> Callable[[], object]:
+    """Return one of GRAMS on n × T normal numbers."""
     from dpsc.engines.memory import gram
+    from dpsc.kernel import Kernel
+
+    donors = np.random.default_rng(0).normal(size=(n, T))
+    if name == "bare X'X":
+        return lambda: donors.T @ donors
+    threads = 1 if name.endswith("1 thread") else 2
+    return lambda: gram(donors, Kernel.named("high"), None, 18, threads=threads)
+
+
+def periods_task(name: str, T: int) -> Callable[[], object]:
+    return in_memory(name, PERIODS_DONORS, T)
+
+
+def gram_task(name: str, n: int) -> Callable[[], object]:
     from dpsc.engines.stream import StreamedDonors
     from dpsc.kernel import Kernel
 
-    kernel = Kernel.named("high")
-    if name == "bare X'X" or name.startswith("exact Gram"):
-        donors = np.random.default_rng(0).normal(size=(n, COLUMNS))
-        if name == "bare X'X":
-            return lambda: donors.T @ donors
-        threads = 1 if name.endswith("1 thread") else 2
-        return lambda: gram(donors, kernel, None, 18, threads=threads)
-    source = files(n)
+    if name in GRAMS:
+        return in_memory(name, n, COLUMNS)
+    kernel, source = Kernel.named("high"), files(n)
     if name == "reading with pyarrow alone":
 
         def read() -> int:
             import pyarrow.parquet as pq
 
-            with pq.ParquetFile(source.path) as file:  # a row group at a time, which keeps memory flat
+            with pq.ParquetFile(source.path, buffer_size=2**18) as file:  # its quickest, and memory stays flat
                 return sum(file.read_row_group(i).num_rows for i in range(file.num_row_groups))
 
         return read
@@ -145,11 +158,16 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
 def dask_task(name: str, n: int) -> Callable[[], object]:
     from distributed import Client, LocalCluster
 
-    from dpsc.engines.dask import DaskDonors
+    from dpsc.engines.dask import DaskDonors, Job, piece_sum, together
     from dpsc.engines.stream import StreamedDonors
     from dpsc.kernel import Kernel
 
     kernel, source = Kernel.named("high"), files(n)
+    if name.endswith("without Dask"):
+        pool = multiprocessing.get_context("spawn").Pool(int(name[0]))
+        job = Job(source, kernel, None, 18)
+        pieces = [(job.plain(), piece) for piece in job.pieces(None)]
+        return lambda: together(pool.starmap(piece_sum, pieces, chunksize=1))
     if name == "stream, 1 thread":
         return lambda: StreamedDonors(source, threads=1).gram(kernel, None, 18, lambda rows: None)
     cluster = LocalCluster(
@@ -175,7 +193,7 @@ def two_step_task(name: str, n: int) -> Callable[[], object]:
     return run
 
 
-TASKS = {"fit": fit_task, "gram": gram_task, "dask": dask_task, "two-step": two_step_task}
+TASKS = {"fit": fit_task, "gram": gram_task, "periods": periods_task, "dask": dask_task, "two-step": two_step_task}
 
 
 def one(kind: str, name: str, n: int, rounds: int) -> None:
@@ -267,17 +285,17 @@ def main() -> None:
             if n <= options.largest:
                 parquet(n)
                 if n <= 1_000_000:
-                    rows += [
-                        measured("gram", name, n, 5)
-                        for name in ("bare X'X", "exact Gram, 1 thread", "exact Gram, 2 threads")
-                    ]
+                    rows += [measured("gram", name, n, 9) for name in GRAMS]
                 rows += [
-                    measured("gram", name, n, 1 if n > 1_000_000 else 3)
+                    measured("gram", name, n, 1 if n > 1_000_000 else 9)
                     for name in ("reading with pyarrow alone", "stream engine")
                 ]
+    if "periods" in wanted:
+        rows += [measured("periods", name, T, 7) for T in PERIODS for name in GRAMS]
     if "dask" in wanted:
         n = min(4_000_000, options.largest)
-        rows += [measured("dask", name, n) for name in ("stream, 1 thread", "dask 1 worker", "dask 2 workers")]
+        names = ("stream, 1 thread", "dask 1 worker", "dask 2 workers", "1 without Dask", "2 without Dask")
+        rows += [measured("dask", name, n, 6) for name in names]
     if "two-step" in wanted:
         n = min(1_000_000, options.largest)
         rows += [measured("two-step", name, n, 1) for name in ("output, δ = 0", "output, δ > 0", "objective, δ = 0")]

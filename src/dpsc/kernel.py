@@ -52,27 +52,25 @@ class Kernel:
         """Multiply each column of a T × rows array by A = L^-1, by the Kalman recursion of the kernel.
 
         The series u is a hidden AR(1) plus white noise; A turns it into standardised one-step forecast errors. With f_t
-        the forecast, g_t the filter's gain and e_t = u_t - f_t, the update f_{t+1} = phi f_t + g_t e_t gives
-        ``e_{t+1} = (u_{t+1} - phi u_t) + (phi - g_t) e_t``. That takes a few operations a cell instead of T, and the
-        result for a row does not depend on the rows beside it. ``scratch`` is memory of the same shape to work in.
+        the forecast and g_t the filter's gain, the error is ``u_t - f_t`` and the next forecast ``f_{t+1} =
+        (phi - g_t) f_t + g_t u_t``. That takes a few operations a cell instead of T, period after period so that the
+        rows at work stay in the cache, and the result for a column does not depend on the columns beside it.
+        ``scratch`` is memory of two such rows to work in.
         """
         if self.nu == 1:
             return
-        T = len(columns)
-        scratch = np.empty_like(columns) if scratch is None else scratch
-        np.multiply(columns[:-1], self.phi, out=scratch[1:])
-        columns[1:] -= scratch[1:]
-        carry = scratch[0]
-        scales = np.empty((T, 1))
-        variance = 1 - self.nu
-        for t in range(T):
+        forecast, part = np.empty((2, columns.shape[1])) if scratch is None else scratch
+        forecast.fill(0.0)
+        variance = 1 - self.nu  # of what the forecast does not know
+        for u in columns:
             spread = variance + self.nu
-            scales[t] = 1 / math.sqrt(spread)
-            if t + 1 < T:
-                np.multiply(columns[t], self.phi - self.phi * variance / spread, out=carry)
-                columns[t + 1] += carry
+            gain = self.phi * variance / spread
+            np.multiply(u, gain, out=part)
+            np.subtract(u, forecast, out=u)
+            np.multiply(u, 1 / math.sqrt(spread), out=u)
+            np.multiply(forecast, self.phi - gain, out=forecast)
+            np.add(forecast, part, out=forecast)
             variance = self.phi**2 * variance * self.nu / spread + (1 - self.phi**2) * (1 - self.nu)
-        columns *= scales
 
 
 def correlation(phi: float, T: int) -> Array:

@@ -149,7 +149,11 @@ def _expected(path: Path) -> str:
 
 def column(table: pd.DataFrame, name: str, option: str, path: Path) -> pd.Series[Any]:
     """Return a column, or refuse and suggest the near one."""
-    names = [str(label) for label in table.columns]
+    return table.iloc[:, position([str(label) for label in table.columns], name, option, path)]
+
+
+def position(names: list[str], name: str, option: str, path: Path) -> int:
+    """Return where the one column of that name is."""
     if name not in names:
         near = get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
         if not near and any(map(_is_number, names)):  # perhaps a row of data: do not repeat it
@@ -158,7 +162,7 @@ def column(table: pd.DataFrame, name: str, option: str, path: Path) -> pd.Series
         raise TableError(f"{path} has no column {name!r} ({option}). {hint}")
     if names.count(name) > 1:
         raise TableError(f"{path} has {names.count(name)} columns {name!r} ({option}); rename one.")
-    return table.iloc[:, names.index(name)]
+    return names.index(name)
 
 
 def numbers(values: pd.Series[Any], name: str, option: str, path: Path) -> pd.Series[float]:

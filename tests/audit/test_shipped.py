@@ -125,8 +125,9 @@ def test_a_sensitivity_too_small_in_the_library_is_seen(which: str, monkeypatch:
 
 @pytest.mark.parametrize("how", ["rounded", "not normalised"])
 def test_gram_rows_that_are_too_long_are_seen(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_long(self: IntegerRows, rows: Any) -> Any:
-        columns = (rows / np.abs(rows).max(axis=1, keepdims=True)).T
+    def too_long(self: IntegerRows, write: Any) -> Any:
+        columns = write(self._memory).copy()
+        columns /= np.abs(columns).max(axis=0)
         self.kernel.whiten_in_place(columns)
         if how == "rounded":
             columns = columns / np.linalg.norm(columns, axis=0)

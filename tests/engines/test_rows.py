@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from dpsc.bounds import Array
 from dpsc.engines.memory import gram
-from dpsc.engines.rows import IntegerRows
+from dpsc.engines.rows import IntegerRows, written
 from dpsc.kernel import Kernel, Smoothness
 
 HIGH = Kernel.named("high")
@@ -16,7 +16,7 @@ HIGH = Kernel.named("high")
 
 def integers(rows: Array, kernel: Kernel = HIGH, reference: Array | None = None, bits: int = 18) -> Array:
     rows = np.asarray(rows, dtype=np.float64)
-    return IntegerRows(rows.shape[1], rows.shape[0], kernel, reference, bits)(rows)
+    return IntegerRows(rows.shape[1], rows.shape[0], kernel, reference, bits)(written(rows))
 
 
 def squared_lengths(columns: Array) -> list[int]:

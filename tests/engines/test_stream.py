@@ -14,7 +14,9 @@ import pytest
 from dpsc import GramRelease, tabular
 from dpsc.algorithms.gram import as_donors
 from dpsc.bounds import Array
+from dpsc.engines import arrow
 from dpsc.engines.arrow import Files
+from dpsc.engines.checked import Identities
 from dpsc.engines.stream import StreamedDonors
 from dpsc.errors import TableError
 from dpsc.exact import Integers
@@ -75,9 +77,29 @@ def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Pat
 @pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
 def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: Layout) -> None:
     path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.parquet")
-    blocks = list(Files(path, layout).blocks(size))
-    assert max(len(block) for block in blocks) <= size
-    np.testing.assert_array_equal(np.vstack(blocks), donors)
+    blocks = Files(path, layout).blocks(size, Identities((), sorted_already=True))
+    written = [block(np.empty((T, size))) for block in blocks]
+    np.testing.assert_array_equal(np.hstack(written), donors.T)
+
+
+def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet's usual row group has a million rows; it need not fit into memory at once."""
+    monkeypatch.setattr(arrow, "_LARGE_GROUP", 20 * T)
+    path = tmp_path / "donors.parquet"
+    pq.write_table(pa.Table.from_pandas(wide(donors)).select([5, 0, 3, 1, 2, 4, 6, 7, 8, 9]), path)
+    blocks = Files(path, WIDE).blocks(20, Identities((), sorted_already=True))
+    assert [block(np.empty((T, 20))).shape[1] for block in blocks] == [20] * 11 + [17]
+    total, n = streamed(path, WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_block_of_which_everybody_is_excluded_adds_nothing(donors: Array, tmp_path: Path) -> None:
+    path = save(wide(donors), tmp_path / "donors.parquet")  # in row groups of fifty
+    first = tuple(f"p{i:05}" for i in range(50))
+    total, n = streamed(path, WIDE, exclude=first)
+    assert n == N - 50
+    np.testing.assert_array_equal(total, expected(donors[50:]))
 
 
 def test_a_partitioned_folder_is_one_table_in_any_order(donors: Array, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dpsc.audit import climb, neighbours
 from dpsc.audit.case import Case, Claim, Exact
 from dpsc.bounds import Array
 from dpsc.engines import memory
-from dpsc.engines.rows import IntegerRows
+from dpsc.engines.rows import IntegerRows, written
 from dpsc.kernel import Kernel, Smoothness
 
 _UNIT = "Δ ="
@@ -92,7 +92,7 @@ def rows() -> Case:
                 data = neighbours.rows_of_every_kind(T, 3000, seed=T)
 
                 def to_integers(block: Array, kind: Smoothness = kind) -> Array:
-                    return IntegerRows(block.shape[1], len(block), Kernel.named(kind), None, GRID_BITS)(block)
+                    return IntegerRows(block.shape[1], len(block), Kernel.named(kind), None, GRID_BITS)(written(block))
 
                 best = max(best, climb.longest_row(to_integers, data, GRID_BITS))
         return best

@@ -6,10 +6,10 @@ follow each other; a donor split between two blocks or files is put together aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,18 @@ import pyarrow.dataset as ds
 
 from dpsc import tabular
 from dpsc import times as periods_of
-from dpsc.bounds import Array, Bounds
+from dpsc.bounds import Array
+from dpsc.engines.checked import CheckedBlock, Completion, Identities
+from dpsc.engines.rows import Write, written
 from dpsc.errors import TableError
-from dpsc.frames import Missing, fill_missing
+from dpsc.frames import Missing
 from dpsc.tabular import Layout
 
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
             ".arrow": "feather"}  # fmt: skip
 _SAMPLE = 2**20
+_BUFFER = 2**18  # bytes of a column read at once
+_LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
 @dataclass(frozen=True)
@@ -132,22 +136,10 @@ class Files:
         lines = max(1, sample.count(b"\n"))
         return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
 
-    def blocks(self, size: int) -> Iterator[Array]:
-        """Yield blocks of at most ``size`` donors as rows × T arrays in time order, complete and finite."""
-        identities = Identities(self.exclude, sorted_already=not self.layout.wide)
-        yield from (block() for block in self.unread_blocks(size, identities))
-        identities.finish(self.path, self.layout.unit)
-
-    def unread_blocks(self, size: int, identities: Identities) -> Iterator[Callable[[], Array]]:
-        """Yield the blocks as functions that make them, so that the work can be done where there is a thread for it."""
-        completion = self.completion
-
-        def make(path: str, units: Any, rows: Callable[[], Array]) -> Array:
-            kept = identities.keep(units)
-            return completion(rows() if kept.all() else rows()[kept], path)
-
-        for path, units, rows in self._wide_blocks(size) if self.layout.wide else self._long_blocks(size):
-            yield partial(make, path, units, rows)
+    def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
+        """Yield blocks of at most ``size`` donors, periods in the order of time."""
+        for path, units, write in self._wide_blocks(size) if self.layout.wide else self._long_blocks(size):
+            yield CheckedBlock(path, units, write, identities, self.completion)
 
     def require_plausible(self, n: int) -> None:
         """Refuse units taken for periods, which would be published: more labels that are text than donors."""
@@ -168,12 +160,12 @@ class Files:
                     (fragment.path, batch) for batch in batches_of(fragment, self.dataset.schema, columns, size)
                 )
 
-    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Callable[[], Array]]]:
+    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         for path, batch in self._batches([self.layout.unit, *self.in_time_order()], size):
             require_units(batch.column(0), path)
-            yield path, batch.column(0), partial(wide_rows, batch.columns[1:], batch.num_rows)
+            yield path, batch.column(0), written_columns(batch)
 
-    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Callable[[], Array]]]:
+    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
         index = self.times
         labels = pa.array(self.labels_in_time_order())
@@ -189,14 +181,14 @@ class Files:
                 previous = _in_order(units, starts[:-1], previous, path, self.layout.unit)
                 donors = units.take(pa.array(starts[:-1]))
                 for i in range(0, len(rows), size):
-                    yield path, donors.slice(i, size), partial(np.asarray, rows[i : i + size])
+                    yield path, donors.slice(i, size), written(rows[i : i + size])
                 waiting = waiting.slice(end)
             last = path
         if waiting is not None and waiting.num_rows:
             units = waiting.column(0).combine_chunks()
             starts = _starts(units, last)
             _in_order(units, starts, previous, last, self.layout.unit)
-            yield last, units.take(pa.array(starts)), partial(long_rows, waiting, starts, labels, T, last)
+            yield last, units.take(pa.array(starts)), written(long_rows(waiting, starts, labels, T, last))
 
     @property
     def completion(self) -> Completion:
@@ -213,9 +205,7 @@ class Files:
 
     def _require(self, name: str, option: str, number: bool = False) -> None:
         schema = self.dataset.schema
-        empty = pd.DataFrame(columns=schema.names)
-        tabular.column(empty, name, option, self.path)
-        kind = schema.field(name).type
+        kind = schema.field(tabular.position(schema.names, name, option, self.path)).type
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise TableError(f"{self.path}: column {name!r} ({option}) is not text in UTF-8.")
         if number and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -232,83 +222,33 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
             schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
         ).to_batches()
         return
-    # A row group at a time: a scan would read ahead of what is used, and keep it all.
+    # A row group at a time, or less if it is large: a scan would read ahead of what is used, and keep it all.
     import pyarrow.parquet as pq
 
     kinds = pa.schema([schema.field(name) for name in columns])
-    with pq.ParquetFile(fragment.path) as file:
+    with pq.ParquetFile(fragment.path, buffer_size=_BUFFER) as file:
         if missing := [name for name in columns if name not in file.schema_arrow.names]:
             raise TableError(f"{fragment.path} has no column {missing[0]!r}, which other files of the folder have.")
         for group in fragment.row_groups:
-            table = file.read_row_group(group.id, columns=columns, use_threads=threads).select(columns).cast(kinds)
-            yield from table.to_batches(max_chunksize=size)
+            if group.num_rows * len(columns) <= _LARGE_GROUP:
+                tables: Iterable[Any] = [file.read_row_group(group.id, columns=columns, use_threads=threads)]
+            else:
+                parts = file.iter_batches(size, row_groups=[group.id], columns=columns, use_threads=threads)
+                tables = (pa.Table.from_batches([part]) for part in parts)
+            for table in tables:
+                yield from table.select(columns).cast(kinds).to_batches(max_chunksize=size)
 
 
-@dataclass(frozen=True, eq=False)
-class Completion:
-    """Fills or refuses missing cells and clips to the bounds, each row by itself."""
+def written_columns(batch: Any) -> Write:
+    """Return how to write a batch of a wide table, whose first column is the unit."""
 
-    times: pd.Index[Any]
-    missing: Missing
-    bounds: tuple[float, float] | None
+    def write(memory: Array) -> Array:
+        columns = memory[:, : batch.num_rows]
+        for period, column in zip(columns, batch.columns[1:], strict=True):
+            period[:] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return columns
 
-    @np.errstate(all="ignore")  # which a thread does not inherit: a warning would tell of donors' values
-    def __call__(self, rows: Array, path: str) -> Array:
-        """Return complete rows; ``path`` is where they are from."""
-        public = None if self.bounds is None else Bounds.parse(self.bounds, rows.shape[1])
-        # A sum is finite only if all of it is; adding up is quicker than looking at every cell.
-        if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
-            with tabular.naming(Path(path)):
-                rows = np.array(rows)
-                fill_missing(rows, self.missing, public, self.times)
-        return rows if public is None else public.clip(rows)
-
-
-class Identities:
-    """Who has been seen: leaves out the excluded, and refuses a donor with two rows, whom the guarantee would fail.
-
-    Eight bytes a donor are kept, a hash of the unit's label; two donors with one hash are as good as impossible.
-    """
-
-    def __init__(self, exclude: tuple[str, ...], *, sorted_already: bool) -> None:
-        self.exclude, self.sorted_already = exclude, sorted_already
-        self.hashes: list[np.ndarray[Any, Any]] = []
-        self.left_out: list[int] = []
-
-    def keep(self, units: Any) -> np.ndarray[Any, Any]:
-        """Return which of the next donors to use."""
-        kept = np.ones(len(units), dtype=bool)
-        if self.exclude:
-            kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
-            self.left_out.append(int((~kept).sum()))  # appended, not added to: several threads come here
-        if not self.sorted_already:
-            labels = units.to_numpy(zero_copy_only=False)
-            self.hashes.append(pd.util.hash_array(labels, categorize=False))
-        return kept
-
-    def finish(self, path: Path, unit: str) -> None:
-        """Check what can only be known at the end."""
-        if sum(self.left_out) != len(set(self.exclude)):
-            raise TableError(
-                f"{path}: not every unit of --exclude is in the data; labels are matched as they are written."
-            )
-        if self.hashes:
-            hashes = np.concatenate(self.hashes)
-            self.hashes.clear()
-            hashes.sort()
-            if (hashes[1:] == hashes[:-1]).any():
-                raise TableError(
-                    f"{path}: a unit has more than one row in column {unit!r} (--unit); --wide means one row a unit. "
-                    "For one row per unit and period give --time and --outcome instead."
-                )
-
-
-def wide_rows(periods: Any, rows: int) -> Array:
-    """Return columns of periods as a rows × T array; memory runs along time's columns, as engines like it."""
-    columns = np.empty((len(periods), rows))
-    for i, column in enumerate(periods):
-        columns[i] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return columns.T
+    return write
 
 
 def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, path: str) -> Array:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpsc.blas import one_thread
 from dpsc.bounds import Array
-from dpsc.engines.rows import IntegerRows
+from dpsc.engines.rows import IntegerRows, Write
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
@@ -55,7 +55,7 @@ def block_sum(q: Array) -> Integers:
 
 
 def add_up(
-    blocks: Iterable[Array | Callable[[], Array]],
+    blocks: Iterable[Write],
     T: int,
     kernel: Kernel,
     reference: Array | None,
@@ -65,17 +65,17 @@ def add_up(
 ) -> tuple[Integers, int]:
     """Add up blocks of rows, at most :func:`rows_of_a_block` each, on a few threads; memory stays at a few blocks.
 
-    A block may be a function that makes it, which then runs on the thread that adds it up. The result is the same to
-    the last bit for any division into blocks, order of rows and number of threads.
+    A block is written on the thread that adds it up, into memory that is used again. The result is the same to the last
+    bit for any division into blocks, order of rows and number of threads.
     """
     workers = threads or len(os.sched_getaffinity(0))
     own = threading.local()
 
-    def part(block: Array | Callable[[], Array]) -> tuple[Integers, int]:
-        rows = block() if callable(block) else block
+    def part(block: Write) -> tuple[Integers, int]:
         if not hasattr(own, "to_integers"):
             own.to_integers = IntegerRows(T, rows_of_a_block(T, bits), kernel, reference, bits)
-        return block_sum(own.to_integers(rows)), len(rows)
+        q = own.to_integers(block)
+        return block_sum(q), q.shape[1]
 
     total, n = np.zeros((T, T), dtype=np.int64), 0
     if workers == 1:  # here, and not on a thread of its own: a worker of a cluster has one core

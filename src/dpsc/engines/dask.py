@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,23 +18,23 @@ import pyarrow as pa
 
 from dpsc.bounds import Array
 from dpsc.engines.arrow import (
-    Completion,
     Files,
-    Identities,
     batches_of,
     format_name,
     long_rows,
     naming_file,
     require_units,
-    wide_rows,
+    written_columns,
 )
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
+from dpsc.engines.checked import CheckedBlock, Completion, Identities
+from dpsc.engines.rows import Write, written
 from dpsc.errors import DpscError, TableError
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
 _SPLIT_EVERY = 8
-_PIECE_CELLS = 8 * 1_100_000  # small enough that workers end together
+_PIECE_CELLS = 5 * 1_100_000  # small enough that workers end together
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,11 @@ class DaskDonors:
             while len(futures) > 1:
                 groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
                 futures = [client.submit(together, group, pure=False) for group in groups]
-            part = futures[0].result()
-        if part.problem:
-            raise TableError(part.problem)
-        self.files.require_plausible(part.n)
-        part.identities.finish(self.files.path, self.files.layout.unit)
-        return part.total, part.n
+            whole = client.submit(complete, futures[0], self.files.path, self.files.layout.unit, pure=False).result()
+        if whole.problem:
+            raise TableError(whole.problem)
+        self.files.require_plausible(whole.n)
+        return whole.total, whole.n
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -109,6 +109,11 @@ class Part:
     n: int
     identities: Identities
     problem: str = ""
+
+
+def failed(problem: str) -> Part:
+    """Return what stands for a sum that could not be made."""
+    return Part(np.zeros((0, 0), dtype=np.int64), 0, Identities((), sorted_already=True), problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +179,7 @@ def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
         if format_name(files.path) != "parquet":
             yield fragment.path, None, 0
             continue
-        with naming_file(files.path if files.path.is_file() else files.path.__class__(fragment.path)):
+        with naming_file(files.path if files.path.is_file() else Path(fragment.path)):
             groups = fragment.row_groups
         run: list[int] = []
         rows = 0
@@ -215,8 +220,7 @@ def piece_sum(instructions: Instructions, piece: Any) -> Part:
             if isinstance(problem, DpscError)
             else f"a piece failed on a worker ({type(problem).__name__})."
         )
-        nobody = Identities(instructions.exclude, sorted_already=not instructions.wide)
-        return Part(np.zeros((0, 0), dtype=np.int64), 0, nobody, said)
+        return failed(said)
 
 
 def _piece_sum(instructions: Instructions, piece: Any) -> Part:
@@ -224,23 +228,17 @@ def _piece_sum(instructions: Instructions, piece: Any) -> Part:
     identities = Identities(instructions.exclude, sorted_already=not instructions.wide)
     size = rows_of_a_block(T, instructions.bits)
     read = _wide_piece if instructions.wide else _long_piece
-
-    def blocks() -> Iterator[Array]:
-        for path, units, rows in read(instructions, piece, size):
-            kept = identities.keep(units)
-            rows = instructions.completion(rows if kept.all() else rows[kept], path)
-            if len(rows):
-                yield rows
-
-    total, n = add_up(blocks(), T, instructions.kernel, instructions.reference, instructions.bits, threads=1)
+    blocks = (
+        CheckedBlock(path, units, write, identities, instructions.completion)
+        for path, units, write in read(instructions, piece, size)
+    )
+    total, n = add_up(blocks, T, instructions.kernel, instructions.reference, instructions.bits, threads=1)
     return Part(total, n, identities)
 
 
 def _wide_piece(
     instructions: Instructions, piece: tuple[str, list[int] | None], size: int
-) -> Iterator[tuple[str, Any, Array]]:
-    from pathlib import Path
-
+) -> Iterator[tuple[str, Any, Write]]:
     from pyarrow import fs
 
     path, groups = piece
@@ -253,10 +251,10 @@ def _wide_piece(
             fragment, instructions.schema, [instructions.unit, *instructions.columns], size, threads=False
         ):
             require_units(batch.column(0), path)
-            yield path, batch.column(0), wide_rows(batch.columns[1:], batch.num_rows)
+            yield path, batch.column(0), written_columns(batch)
 
 
-def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Array]]:
+def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
     """Return the donors of a partition; their rows may come in any order."""
     if not len(frame):
         return
@@ -268,13 +266,13 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
     rows = long_rows(table, starts, pa.array(instructions.labels), len(instructions.labels), "a partition")
     donors = units.take(pa.array(starts))
     for i in range(0, len(rows), size):
-        yield "a partition", donors.slice(i, size), rows[i : i + size]
+        yield "a partition", donors.slice(i, size), written(rows[i : i + size])
 
 
 def together(parts: list[Part]) -> Part:
     """Add up what several pieces came to."""
-    if failed := [part for part in parts if part.problem]:
-        return failed[0]
+    if wrong := [part for part in parts if part.problem]:
+        return wrong[0]
     first = parts[0].identities
     identities = Identities(first.exclude, sorted_already=first.sorted_already)
     for part in parts:
@@ -282,3 +280,14 @@ def together(parts: list[Part]) -> Part:
         identities.left_out += part.identities.left_out
     total = np.sum([part.total for part in parts], axis=0, dtype=np.int64)
     return Part(np.asarray(total), sum(part.n for part in parts), identities)
+
+
+def complete(part: Part, path: Path, unit: str) -> Part:
+    """Check who was seen, on a worker: what identifies donors need not travel further."""
+    if part.problem:
+        return part
+    try:
+        together([part]).identities.finish(path, unit)  # a copy, which may be used up: the part may be asked for again
+    except DpscError as problem:
+        return failed(str(problem))
+    return Part(part.total, part.n, Identities((), sorted_already=True))

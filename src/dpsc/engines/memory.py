@@ -9,6 +9,7 @@ import pandas as pd
 
 from dpsc.bounds import Array
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
+from dpsc.engines.rows import written
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
@@ -39,5 +40,5 @@ def gram(
     """Return the exact T × T sum over donors of q q'."""
     n, T = donors.shape
     block = min(block or n, rows_of_a_block(T, bits), n)
-    blocks = (donors[start : start + block] for start in range(0, n, block))
+    blocks = (written(donors[start : start + block]) for start in range(0, n, block))
     return add_up(blocks, T, kernel, reference, bits, on_rows, threads)[0]

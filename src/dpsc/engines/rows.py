@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Lock
+
 import numpy as np
 
 from dpsc.bounds import Array
 from dpsc.kernel import Kernel
 
 _TINY, _HUGE = 1e-200, 1e200
+_ONE_AT_A_TIME = Lock()  # the many short calls of several threads would only fight for the interpreter
+_TILE = 256  # rows whose cache lines stay at hand while they are turned over
+Write = Callable[[Array], Array]
+"""Writes a block of donors into T × size memory, a column each, and returns the part it filled; may be called again."""
 
 
 class IntegerRows:
@@ -25,28 +32,28 @@ class IntegerRows:
 
     def __init__(self, T: int, block: int, kernel: Kernel, reference: Array | None, bits: int) -> None:
         self.kernel, self.reference, self.bits = kernel, reference, bits
-        self._memory, self._scratch = np.empty(T * block), np.empty(T * block)
+        self._memory, self._scratch = np.empty((T, block)), np.empty((2, block))
 
-    def __call__(self, rows: Array) -> Array:
+    def __call__(self, write: Write) -> Array:
         """Return a T × rows array of whole float64 numbers, one column a donor, sums of squares at most 4^bits.
 
-        Each row: subtract the public reference path, whiten with the public kernel, scale to length 1, multiply by
+        Each donor: subtract the public reference path, whiten with the public kernel, scale to length 1, multiply by
         2^bits and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked
-        in whole numbers and taken off. A row that has no direction (all zero after the reference, or not finite)
-        becomes the first unit vector, a public choice. It is a function of the row alone, the same to the last bit in
-        any block: every operation is on single cells, and sums over time run in the order of time.
+        in whole numbers and taken off. A donor that has no direction (all zero after the reference, or not finite)
+        becomes the first unit vector, a public choice. It is a function of the donor alone, the same to the last bit
+        in any block: every operation is on single cells, and sums over time run in the order of time. The array is
+        overwritten by the next call.
         """
         bits = self.bits
-        columns = self._memory[: rows.size].reshape(rows.shape[::-1])
-        np.copyto(columns, rows.T)
         with np.errstate(all="ignore"):
-            if self.reference is not None:
-                columns -= self.reference[:, np.newaxis]
-            self.kernel.whiten_in_place(columns, self._scratch[: rows.size].reshape(columns.shape))
+            with _ONE_AT_A_TIME:
+                columns = write(self._memory)
+                self._centre(columns)
+                self.kernel.whiten_in_place(columns, self._scratch[:, : columns.shape[1]])
             squares = _sum_of_squares(columns)
             extreme = np.flatnonzero(~((squares > _TINY) & (squares < _HUGE)))
             if extreme.size:
-                columns[:, extreme] = self._with_care(rows[extreme])
+                columns[:, extreme] = self._with_care(write(np.empty_like(self._memory))[:, extreme])
                 squares[extreme] = _sum_of_squares(columns[:, extreme])
             columns *= 2.0**bits / np.sqrt(squares)
             np.trunc(columns, out=columns)
@@ -58,10 +65,14 @@ class IntegerRows:
         columns[:, long] = np.trunc(columns[:, long] * (1 - 2.0**-20))
         return columns
 
-    def _with_care(self, rows: Array) -> Array:
-        """Whiten rows whose squares leave floating point: first scale their largest entry to 1."""
-        centred = rows.T - (0.0 if self.reference is None else self.reference[:, np.newaxis])
-        columns = np.ascontiguousarray(centred / np.abs(centred).max(axis=0))
+    def _centre(self, columns: Array) -> None:
+        if self.reference is not None:
+            columns -= self.reference[:, np.newaxis]
+
+    def _with_care(self, columns: Array) -> Array:
+        """Whiten donors whose squares leave floating point: first scale their largest entry to 1."""
+        self._centre(columns)
+        columns /= np.abs(columns).max(axis=0)
         self.kernel.whiten_in_place(columns)
         return columns
 
@@ -69,3 +80,15 @@ class IntegerRows:
 def _sum_of_squares(columns: Array) -> Array:
     """Add up squares over time, in the order of time for every column (whole numbers are exact in any order)."""
     return np.asarray(np.einsum("tj,tj->j", columns, columns))
+
+
+def written(rows: Array) -> Write:
+    """Return how to write a block of donors that is a rows × T array."""
+
+    def write(memory: Array) -> Array:
+        columns = memory[:, : len(rows)]
+        for start in range(0, len(rows), _TILE):
+            np.copyto(columns[:, start : start + _TILE], rows[start : start + _TILE].T)
+        return columns
+
+    return write

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from dpsc.bounds import Array
-from dpsc.engines.arrow import Files, Identities
+from dpsc.engines.arrow import Files
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
+from dpsc.engines.checked import Identities
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
@@ -35,7 +36,7 @@ class StreamedDonors:
         """Read the files once and add up their rows."""
         T = len(self.times)
         identities = Identities(self.files.exclude, sorted_already=not self.files.layout.wide)
-        blocks = self.files.unread_blocks(rows_of_a_block(T, bits), identities)
+        blocks = self.files.blocks(rows_of_a_block(T, bits), identities)
         total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
         self.files.require_plausible(n)
         identities.finish(self.files.path, self.files.layout.unit)
