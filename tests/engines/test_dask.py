@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsc import Ledger, Release
 from dpsc.bounds import Array
 from dpsc.engines import dask as engine
 from dpsc.engines.arrow import Files
 from dpsc.engines.dask import DaskDonors
 from dpsc.errors import DpscError, TableError
+from dpsc.kernel import Kernel
 from dpsc.tabular import Layout
+from tests.cli.conftest import quick
 from tests.engines.test_stream import KERNEL, LONG, WIDE, expected, long, save, wide
 
 N, T = 237, 9
@@ -79,31 +81,81 @@ def test_a_scheduler_that_is_not_there_is_named() -> None:
         pass
 
 
-def test_a_worker_killed_in_the_middle_changes_nothing(
-    donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Victim:
+    """A worker of a local cluster, to be killed while a release is under way."""
+
+    def __init__(self, cluster: Any) -> None:
+        self.nanny = next(iter(cluster.workers.values()))
+        self.pid = self.nanny.process.process.pid
+        self.killed = False
+
+    def kill_once(self, rows: int) -> None:
+        """Kill it, if it lives: after the first piece, with most still to do."""
+        if not self.killed:
+            self.killed = True
+            os.kill(self.pid, signal.SIGKILL)
+
+    def died(self) -> bool:
+        deadline = time.monotonic() + 30
+        while self._same() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return self.killed and not self._same()
+
+    def _same(self) -> bool:
+        return self.nanny.process is not None and self.nanny.process.process.pid == self.pid
+
+
+@pytest.fixture
+def doomed() -> Iterator[Any]:
     from distributed import LocalCluster
 
-    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
-    many = np.tile(donors, (40, 1))
-    path = save(wide(many), tmp_path / "donors.parquet")
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
-        first = next(iter(local.workers.values()))
-        victim, done = first.process.process.pid, threading.Event()
+        yield local
 
-        def kill(rows: int) -> None:
-            if not done.is_set():  # after the first piece, with most still to do
-                done.set()
-                os.kill(victim, signal.SIGKILL)
 
-        total, n = DaskDonors(Files(path, WIDE), local.scheduler_address).gram(KERNEL, None, 18, kill)
-        assert done.is_set()
-        deadline = time.monotonic() + 30
-        while first.process is not None and first.process.process.pid == victim and time.monotonic() < deadline:
-            time.sleep(0.1)
-        assert first.process is None or first.process.process.pid != victim  # it did die
+def test_a_worker_killed_in_the_middle_changes_nothing(
+    donors: Array, doomed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
+    path = save(wide(np.tile(donors, (40, 1))), tmp_path / "donors.parquet")
+    victim = Victim(doomed)
+    total, n = DaskDonors(Files(path, WIDE), doomed.scheduler_address).gram(KERNEL, None, 18, victim.kill_once)
+    assert victim.died()
     assert n == 40 * N
     np.testing.assert_array_equal(total, 40 * expected(donors))
+
+
+def test_a_release_during_which_a_worker_is_killed_is_booked_once(
+    donors: Array, doomed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole command: the sum that noise is added to is the same, and the ledger has one entry."""
+    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
+    path, book, out = tmp_path / "donors.parquet", tmp_path / "book.sqlite", tmp_path / "release.json"
+    save(wide(np.tile(donors, (40, 1))), path)
+    victim, sums = Victim(doomed), []
+    gram = DaskDonors.gram
+
+    def interrupted(self: DaskDonors, kernel: Kernel, reference: Array | None, bits: int, on_rows: Any) -> Any:
+        def on(rows: int) -> None:
+            victim.kill_once(rows)
+            on_rows(rows)
+
+        sums.append(gram(self, kernel, reference, bits, on))
+        return sums[-1]
+
+    monkeypatch.setattr(DaskDonors, "gram", interrupted)
+    assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
+    code, _, err = quick(
+        "release", path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",
+        "--scheduler", doomed.scheduler_address, "--ledger", book, "--dataset", "patients",
+    )  # fmt: skip
+    assert code == 0, err
+    assert victim.died()
+    ((total, n),) = sums
+    np.testing.assert_array_equal(total, 40 * expected(donors))
+    assert Release.load(out).n == n == 40 * N
+    (entry,) = Ledger(book).entries("patients")
+    assert (entry.state, entry.guarantee.epsilon) == ("confirmed", 1.0)
 
 
 def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
