@@ -54,9 +54,14 @@ def gram(rows: Integers | Array, bits: int = ENTRY_BITS) -> Integers:
     return total
 
 
+def fits(largest: float) -> bool:
+    """Tell whether integers up to this size fit into 64 bits, with room to spare."""
+    return largest < _LARGEST
+
+
 def require_no_overflow(largest: float, what: str) -> None:
     """Refuse, from public numbers alone, what might not fit into 63 bits."""
-    if not largest < _LARGEST:
+    if not fits(largest):
         raise ParameterError(f"{what} could exceed 64-bit integers; use fewer donors or a larger budget.")
 
 

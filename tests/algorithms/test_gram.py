@@ -146,8 +146,19 @@ def test_sizes_are_refused_before_the_donors_are_touched() -> None:
     with pytest.raises(PanelError, match="2001 periods"):
         MAKE.release(np.zeros((2, 2001)))
     huge = np.lib.stride_tricks.as_strided(np.zeros(3), shape=(2**12, 3), strides=(0, 8))
-    with pytest.raises(ParameterError, match="64-bit"):
+    with pytest.raises(ParameterError, match="64-bit integers with grid_bits=26; use grid_bits=24") as refusal:
         GramRelease(epsilon=1.0, delta=1e-9, grid_bits=26).release(huge)
+    assert "4,096 donors" in str(refusal.value)
+    with pytest.raises(ParameterError, match="grid_bits=25"):
+        GramRelease(epsilon=1.0, delta=1e-9, grid_bits=25).release(huge)
+    assert GramRelease(epsilon=1.0, delta=1e-9, grid_bits=24).release(huge).n == 2**12
+
+
+def test_the_largest_numbers_of_donors_are_named_with_a_grid_that_fits() -> None:
+    for n, bits in ((60_000_000, 18), (250_000_000, 17), (10**9, 16), (10**11, 12)):
+        GramRelease(epsilon=1.0, delta=1e-12, grid_bits=bits)._check_sizes(n, 50)
+        with pytest.raises(ParameterError, match=f"use grid_bits={bits}"):
+            GramRelease(epsilon=1.0, delta=1e-12, grid_bits=bits + 1)._check_sizes(n, 50)
 
 
 @pytest.mark.parametrize("bad", [np.zeros(4), np.zeros((0, 4)), np.array([[1.0, np.nan]]), [["a", "b"]], "text"])

@@ -61,7 +61,8 @@ class GramRelease:
         A public path that is subtracted from every donor (and later from the target): a national average, a price
         index. A large common level hides what distinguishes donors; take it off.
     grid_bits : int
-        The resolution of the integer arithmetic.
+        The resolution of the integer arithmetic: entries of unit rows are cut off at 2^-grid_bits. The default has room
+        for sixty million donors; every bit less for four times as many.
     seed : int, optional
         For experiments only; the release then carries no guarantee.
 
@@ -202,8 +203,13 @@ class GramRelease:
         """Refuse or warn from public numbers, before noise is drawn."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        diagonal, _ = self._scales()
-        exact.require_no_overflow(n * 4.0**self.grid_bits + discrete.WIDEST * diagonal, "the sum over donors")
+        largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one
+        fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
+        if self.grid_bits not in fitting:
+            then = f"grid_bits={fitting[-1]}, which is still fine" if fitting else "fewer donors or a larger budget"
+            raise ParameterError(
+                f"the sum over {n:,} donors could exceed 64-bit integers with grid_bits={self.grid_bits}; use {then}."
+            )
         warn_of_large_delta(self.delta, n)
 
     def _reference(self, times: pd.Index[Any]) -> Array | None:

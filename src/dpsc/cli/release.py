@@ -31,6 +31,7 @@ def release(
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
     scheduler: Annotated[str | None, typer.Option(help="An existing Dask scheduler's address.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Of a local Dask cluster; all cores by default.")] = None,
+    grid_bits: Annotated[int, typer.Option(help="Resolution of the integers; less above 60 million donors.")] = 18,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     i_know: common.IKnow = False,
@@ -48,7 +49,9 @@ def release(
         common.keep_apart(out, donors, reference)
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)
-        algorithm = GramRelease(epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path)  # type: ignore[arg-type]
+        algorithm = GramRelease(
+            epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, grid_bits=grid_bits  # type: ignore[arg-type]
+        )  # fmt: skip
         with common.output_file(out, force) as output:
             with common.working(f"opening {donors}"):
                 where = donors_in(

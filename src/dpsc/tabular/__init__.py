@@ -1,0 +1,30 @@
+"""Tables on disk, and what people get wrong in them.
+
+Errors name the file, the column or the row and the next step in the words of the command line. They never quote a
+donor's value; names of columns and periods are public.
+"""
+
+from dpsc.tabular.columns import column, numbers, position, unit_position
+from dpsc.tabular.files import KINDS, read
+from dpsc.tabular.layout import Layout
+from dpsc.tabular.panels import donors, panel_frame, series
+from dpsc.tabular.periods import moment, periods, require_periods
+from dpsc.tabular.wording import in_options, naming
+
+__all__ = [
+    "KINDS",
+    "Layout",
+    "column",
+    "donors",
+    "in_options",
+    "moment",
+    "naming",
+    "numbers",
+    "panel_frame",
+    "periods",
+    "position",
+    "read",
+    "require_periods",
+    "series",
+    "unit_position",
+]
