@@ -22,6 +22,7 @@ from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
 BLOCK_CELLS = 1_100_000  # large enough for threads to work apart, small enough to stay near the cache
+_AHEAD = 8  # blocks that wait while more are read, so that neither reading nor adding up stands still
 OnRows = Callable[[int], None]
 
 
@@ -89,7 +90,7 @@ def add_up(
         pending: deque[Future[tuple[Integers, int]]] = deque()
         for block in blocks:
             pending.append(pool.submit(part, block))
-            if len(pending) > 2 * workers:
+            if len(pending) > 2 * workers + _AHEAD:
                 n += _collect(pending, total, on_rows)
         while pending:
             n += _collect(pending, total, on_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +48,7 @@ class Identities:
 
     def __init__(self, exclude: tuple[str, ...], *, sorted_already: bool) -> None:
         self.exclude, self.sorted_already = exclude, sorted_already
-        self.hashes: list[np.ndarray[Any, Any]] = []
+        self.hashes = array("Q")  # grows in place
         self.left_out: list[int] = []
 
     def keep(self, units: Any) -> np.ndarray[Any, Any]:
@@ -58,7 +59,8 @@ class Identities:
             self.left_out.append(int((~kept).sum()))  # appended, not added to: several threads come here
         if not self.sorted_already:
             labels = units.to_numpy(zero_copy_only=False)
-            self.hashes.append(pd.util.hash_array(labels, categorize=False))
+            hashes = pd.util.hash_array(labels, categorize=False)
+            self.hashes.frombytes(hashes.tobytes())  # in one call, as several threads come here
         return kept
 
     def finish(self, path: Path, unit: str) -> None:
@@ -68,9 +70,8 @@ class Identities:
                 f"{path}: not every unit of --exclude is in the data; labels are matched as they are written."
             )
         if self.hashes:
-            hashes = np.concatenate(self.hashes)
-            self.hashes.clear()
-            hashes.sort()
+            hashes = np.frombuffer(self.hashes, dtype=np.uint64)
+            hashes.sort()  # in place: there may be many
             if (hashes[1:] == hashes[:-1]).any():
                 raise TableError(
                     f"{path}: a unit has more than one row in column {unit!r} (--unit); --wide means one row a unit. "

@@ -287,7 +287,7 @@ def complete(part: Part, path: Path, unit: str) -> Part:
     if part.problem:
         return part
     try:
-        together([part]).identities.finish(path, unit)  # a copy, which may be used up: the part may be asked for again
+        part.identities.finish(path, unit)
     except DpscError as problem:
         return failed(str(problem))
     return Part(part.total, part.n, Identities((), sorted_already=True))
