@@ -227,8 +227,8 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
 
     kinds = pa.schema([schema.field(name) for name in columns])
     with pq.ParquetFile(fragment.path, buffer_size=_BUFFER) as file:
-        if missing := [name for name in columns if name not in file.schema_arrow.names]:
-            raise TableError(f"{fragment.path} has no column {missing[0]!r}, which other files of the folder have.")
+        if missing := set(columns).difference(file.schema_arrow.names):
+            raise TableError(f"{fragment.path} has no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:
             if group.num_rows * len(columns) <= _LARGE_GROUP:
                 tables: Iterable[Any] = [file.read_row_group(group.id, columns=columns, use_threads=threads)]
@@ -236,7 +236,8 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
                 parts = file.iter_batches(size, row_groups=[group.id], columns=columns, use_threads=threads)
                 tables = (pa.Table.from_batches([part]) for part in parts)
             for table in tables:
-                yield from table.select(columns).cast(kinds).to_batches(max_chunksize=size)
+                chosen = table.select(columns)
+                yield from (chosen if chosen.schema == kinds else chosen.cast(kinds)).to_batches(max_chunksize=size)
 
 
 def written_columns(batch: Any) -> Write:
@@ -245,7 +246,8 @@ def written_columns(batch: Any) -> Write:
     def write(memory: Array) -> Array:
         columns = memory[:, : batch.num_rows]
         for period, column in zip(columns, batch.columns[1:], strict=True):
-            period[:] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            numbers = column if column.type == pa.float64() else column.cast(pa.float64())
+            period[:] = numbers.to_numpy(zero_copy_only=False)
         return columns
 
     return write
