@@ -2,8 +2,8 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|two-step|start] [--largest 10000000]
 
-Every measurement is a process of its own, so that its peak memory is its own; times are the shortest of several rounds
-inside it. Writes results/scale.csv, scale-*.png and scale.md; benchmarks/results_page.py makes RESULTS.md of it.
+Every measurement is a process of its own, so that its peak memory is its own (after the first round); times are the
+shortest of several rounds inside it. Writes results/scale.csv, scale-*.png and scale.md; benchmarks/results_page.py makes RESULTS.md of it.
 """
 
 from __future__ import annotations
@@ -204,13 +204,13 @@ def peak_memory() -> float:
 def one(kind: str, name: str, n: int, rounds: int) -> None:
     """Measure one task in this process, and print it."""
     task = TASKS[kind](name, n)
-    before = peak_memory()
+    before = peak = peak_memory()
     times = []
     for _ in range(rounds):
         started = time.perf_counter()
         task()
         times.append(time.perf_counter() - started)
-    peak = peak_memory()
+        peak = peak if len(times) > 1 else peak_memory()  # of doing it once
     print(
         json.dumps(
             {

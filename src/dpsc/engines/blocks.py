@@ -22,7 +22,7 @@ from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
 BLOCK_CELLS = 1_100_000  # large enough for threads to work apart, small enough to stay near the cache
-_AHEAD = 8  # blocks that wait while more are read, so that neither reading nor adding up stands still
+_AHEAD = 4  # blocks that wait while more are read, so that neither reading nor adding up stands still
 OnRows = Callable[[int], None]
 
 
