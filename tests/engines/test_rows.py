@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from dpsc.bounds import Array
 from dpsc.engines.memory import gram
-from dpsc.engines.rows import IntegerRows, written
+from dpsc.engines.rows import IntegerRows, sum_of_squares, written
 from dpsc.kernel import Kernel, Smoothness
 
 HIGH = Kernel.named("high")
@@ -103,6 +103,18 @@ def test_the_sum_is_the_same_to_the_last_bit_for_any_block_order_and_number_of_t
     np.testing.assert_array_equal(gram(np.asfortranarray(rows), HIGH, reference, 18), total)
     halves = gram(rows[:1234], HIGH, reference, 18) + gram(rows[1234:], HIGH, reference, 18)
     np.testing.assert_array_equal(halves, total)
+
+
+@pytest.mark.parametrize("T", [2, 7, 50])
+def test_lengths_do_not_depend_on_the_columns_beside_or_on_the_layout_of_memory(T: int) -> None:
+    """What decides the last bit of a length decides, once in a billion cells, an integer."""
+    columns = np.random.default_rng(T).normal(size=(T, 500))
+    expected = sum_of_squares(columns)
+    np.testing.assert_array_equal(sum_of_squares(np.asfortranarray(columns)), expected)
+    for m in (1, 2, 3, 8):
+        for copy in (np.ascontiguousarray, np.asfortranarray, np.asarray):
+            parts = [sum_of_squares(copy(columns[:, j : j + m])) for j in range(0, 500, m)]
+            np.testing.assert_array_equal(np.concatenate(parts), expected)
 
 
 def test_large_grids_stay_exact() -> None:

@@ -41,8 +41,7 @@ class IntegerRows:
         2^bits and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked
         in whole numbers and taken off. A donor that has no direction (all zero after the reference, or not finite)
         becomes the first unit vector, a public choice. It is a function of the donor alone, the same to the last bit
-        in any block: every operation is on single cells, and sums over time run in the order of time. The array is
-        overwritten by the next call.
+        in any block: every operation is on single cells, sums over time too. The array is overwritten by the next call.
         """
         bits = self.bits
         with np.errstate(all="ignore"):
@@ -50,14 +49,14 @@ class IntegerRows:
                 columns = write(self._memory)
                 self._centre(columns)
                 self.kernel.whiten_in_place(columns, self._scratch[:, : columns.shape[1]])
-            squares = _sum_of_squares(columns)
+                squares = sum_of_squares(columns)
             extreme = np.flatnonzero(~((squares > _TINY) & (squares < _HUGE)))
             if extreme.size:
                 columns[:, extreme] = self._with_care(write(np.empty_like(self._memory))[:, extreme])
-                squares[extreme] = _sum_of_squares(columns[:, extreme])
+                squares[extreme] = sum_of_squares(columns[:, extreme])
             columns *= 2.0**bits / np.sqrt(squares)
             np.trunc(columns, out=columns)
-            lengths = _sum_of_squares(columns)
+            lengths = np.einsum("tj,tj->j", columns, columns)  # whole numbers: exact in any order
         lost = np.flatnonzero(~(lengths > 0))
         columns[:, lost] = 0.0
         columns[0, lost] = 2.0**bits
@@ -77,9 +76,17 @@ class IntegerRows:
         return columns
 
 
-def _sum_of_squares(columns: Array) -> Array:
-    """Add up squares over time, in the order of time for every column (whole numbers are exact in any order)."""
-    return np.asarray(np.einsum("tj,tj->j", columns, columns))
+def sum_of_squares(columns: Array) -> Array:
+    """Add up squares over time, period after period.
+
+    One call for the whole array would be quicker, and would add in an order that depends on how it lies in memory: a
+    column that is alone in its block would come out different in the last bit.
+    """
+    total, square = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
+    for period in columns:
+        np.multiply(period, period, out=square)
+        np.add(total, square, out=total)
+    return total
 
 
 def written(rows: Array) -> Write:
