@@ -183,6 +183,8 @@ class GramRelease:
             self._check_sizes(1, len(where.times))
         kernel, reference = Kernel.named(self.smoothness), self._reference(where.times)
         total, n = where.gram(kernel, reference, self.grid_bits, on_rows)
+        if n == 0:
+            raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
             self._check_sizes(n, len(where.times))
         return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import typer
 
 from dpsc.errors import DpscError, DpscWarning
@@ -66,6 +67,17 @@ def errors(command: str) -> Iterator[None]:
         message = f"{where}{problem.strerror or problem}."
     except KeyboardInterrupt:
         message = "interrupted; no half-written file was left. What a ledger has booked counts as spent."
+    except (typer.Exit, typer.Abort, click.ClickException):
+        raise
+    except Exception as problem:
+        if os.environ.get("DPSC_TRACEBACK"):
+            raise
+        typer.echo(
+            f"dpsc {command}: something went wrong that should not ({type(problem).__name__}). Its message and "
+            "traceback are not shown, as they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
     else:
         return
     typer.echo(f"dpsc {command}: {message}", err=True)

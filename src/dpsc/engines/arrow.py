@@ -6,6 +6,7 @@ follow each other; a donor split between two blocks or files is put together aga
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,20 +49,44 @@ class Files:
     @cached_property
     def dataset(self) -> Any:
         """The files as an Arrow data set; nothing is read but the schema."""
-        with naming_file(self.path):
-            dataset = ds.dataset(
-                str(self.path),
-                format=_format(self.path, self.layout.unit),
-                partitioning="hive",
-                exclude_invalid_files=False,
-            )
-            _ = dataset.schema.names  # which must be text
+        dataset = self._open(None)
+        if format_name(self.path) not in ("csv", "tsv"):
+            return dataset
+        tabular.require_header(dataset.schema.names, self.path)
+        return self._open(self._types(dataset.schema))
+
+    def _open(self, schema: Any) -> Any:
+        partitioning = "hive" if self.path.is_dir() else None
+        kind = _format(self.path)
+        try:
+            with naming_file(self.path):
+                dataset = ds.dataset(
+                    str(self.path), schema, kind, partitioning=partitioning, exclude_invalid_files=False
+                )
+                _ = dataset.schema.names  # which must be text
+        except TableError:
+            for file in _files(self.path) if self.path.is_dir() else []:  # which one is it?
+                with naming_file(file):
+                    ds.dataset(str(file), format=kind)
+            raise
         return dataset
+
+    def _types(self, schema: Any) -> Any:
+        """Say what the columns of a CSV hold, which would be guessed from its first lines: numbers, except in two."""
+        text = {self.layout.unit, self.layout.time}
+        kinds = [pa.string() if name in text else pa.float64() for name in schema.names]
+        return pa.schema(list(zip(schema.names, kinds, strict=True)))
 
     @cached_property
     def columns(self) -> list[str]:
         """The columns to read: the periods of a wide table, or unit, time and outcome of a long one."""
         names = self.dataset.schema.names
+        partitions = self._partitions()
+        if inside := partitions & {self.layout.unit, self.layout.time, self.layout.outcome}:
+            raise TableError(
+                f"{self.path}: {min(map(str, inside))!r} is in the names of its folders; write it into the files, as a "
+                "column."
+            )
         if not self.layout.wide:
             chosen = [self.layout.unit, str(self.layout.time), str(self.layout.outcome)]
             self._require(chosen[0], "--unit")
@@ -69,8 +94,8 @@ class Files:
             self._require(chosen[2], "--outcome", number=True)
             return chosen
         self._require(self.layout.unit, "--unit")
-        partitions = set(ds.get_partition_keys(self.fragments()[0].partition_expression))  # from the folders' names
-        chosen = [name for name in names if name != self.layout.unit and name not in partitions]
+        saved = {name for name in self._saved_index() if name.startswith("__index_level_")}  # row numbers of a frame
+        chosen = [name for name in names if name != self.layout.unit and name not in partitions | saved]
         for name in chosen:
             if not any(character.isdigit() for character in name):
                 raise TableError(
@@ -82,6 +107,17 @@ class Files:
             raise TableError(f"{self.path} has no columns of periods besides {self.layout.unit!r} (--unit).")
         return chosen
 
+    def _partitions(self) -> set[str]:
+        """Return what the names of the folders say (region=north)."""
+        return {
+            key for fragment in self.fragments()[:1] for key in ds.get_partition_keys(fragment.partition_expression)
+        }
+
+    def _saved_index(self) -> list[str]:
+        """Return the columns that were the index of a pandas frame."""
+        index = (self.dataset.schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in index if isinstance(name, str)]
+
     @cached_property
     def labels(self) -> list[Any]:
         """The periods as they are written, in the order of the file; a long table's are read once, they are public."""
@@ -92,7 +128,9 @@ class Files:
         for path, batch in self._batches([str(self.layout.time)], 2**20):
             with naming_file(Path(path)):
                 seen.update(dict.fromkeys(pc.unique(batch.column(0)).to_pylist()))
-        if None in seen:
+        if not seen:
+            raise TableError(f"{self.path} has no rows.")
+        if None in seen or "" in seen:
             raise TableError(f"{self.path} has rows without a period in column {self.layout.time!r} (--time).")
         return list(seen)
 
@@ -126,8 +164,7 @@ class Files:
 
     def _table_rows(self) -> int | None:
         if format_name(self.path) in ("parquet", "feather"):
-            with naming_file(self.path):
-                return int(self.dataset.count_rows())
+            return sum(self._rows_of(fragment) for fragment in self.fragments())
         files = [Path(name) for name in self.dataset.files]
         if any(file.suffix == ".gz" for file in files):
             return None
@@ -135,6 +172,10 @@ class Files:
             sample = file.read(_SAMPLE)
         lines = max(1, sample.count(b"\n"))
         return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
+
+    def _rows_of(self, fragment: Any) -> int:
+        with naming_file(Path(fragment.path)):
+            return int(fragment.count_rows())
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in the order of time."""
@@ -162,19 +203,18 @@ class Files:
 
     def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         for path, batch in self._batches([self.layout.unit, *self.in_time_order()], size):
-            require_units(batch.column(0), path)
-            yield path, batch.column(0), written_columns(batch)
+            yield path, known_units(batch.column(0), path), written_columns(batch)
 
     def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
         index = self.times
-        labels = pa.array(self.labels_in_time_order())
+        labels = pa.array(self.labels_in_time_order(), self.label_type)
         T, waiting, previous, last = len(index), None, None, ""
         for path, batch in self._batches(self.columns, size * max(1, len(index))):
             table = pa.Table.from_batches([batch])
             waiting = table if waiting is None else pa.concat_tables([waiting, table], promote_options="permissive")
-            units = waiting.column(0).combine_chunks()
-            starts = _starts(units, path)
+            units = known_units(waiting.column(0).combine_chunks(), path)
+            starts = starts_of(units)
             if len(starts) > 1:
                 end = int(starts[-1])
                 rows = long_rows(waiting.slice(0, end), starts[:-1], labels, T, path)
@@ -185,8 +225,8 @@ class Files:
                 waiting = waiting.slice(end)
             last = path
         if waiting is not None and waiting.num_rows:
-            units = waiting.column(0).combine_chunks()
-            starts = _starts(units, last)
+            units = known_units(waiting.column(0).combine_chunks(), last)
+            starts = starts_of(units)
             _in_order(units, starts, previous, last, self.layout.unit)
             yield last, units.take(pa.array(starts)), written(long_rows(waiting, starts, labels, T, last))
 
@@ -194,6 +234,12 @@ class Files:
     def completion(self) -> Completion:
         """How missing cells and bounds are dealt with."""
         return Completion(self.times, self.missing, self.bounds)
+
+    @property
+    def label_type(self) -> Any:
+        """The Arrow type of the periods as they are written."""
+        kind = pa.string() if self.layout.wide else self.dataset.schema.field(str(self.layout.time)).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def labels_in_time_order(self) -> list[Any]:
         """Return the periods as they are written, in the order of time."""
@@ -226,7 +272,7 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
     import pyarrow.parquet as pq
 
     kinds = pa.schema([schema.field(name) for name in columns])
-    with pq.ParquetFile(fragment.path, buffer_size=_BUFFER) as file:
+    with pq.ParquetFile(fragment.path, buffer_size=_BUFFER, page_checksum_verification=True) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
             raise TableError(f"{fragment.path} has no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:
@@ -246,8 +292,7 @@ def written_columns(batch: Any) -> Write:
     def write(memory: Array) -> Array:
         columns = memory[:, : batch.num_rows]
         for period, column in zip(columns, batch.columns[1:], strict=True):
-            numbers = column if column.type == pa.float64() else column.cast(pa.float64())
-            period[:] = numbers.to_numpy(zero_copy_only=False)
+            period[:] = floats(column)
         return columns
 
     return write
@@ -258,7 +303,7 @@ def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, pat
     donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.num_rows)))
     when = table.column(1).combine_chunks()
     period = pc.index_in(when.cast(labels.type), value_set=labels).to_numpy(zero_copy_only=False)
-    values = table.column(2).combine_chunks().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    values = floats(table.column(2).combine_chunks())
     cells = donor * T + period.astype(np.int64)
     if len(cells) > 1 and np.bincount(cells).max() > 1:
         raise TableError(f"{path}: a donor has more than one row for a period; each (unit, time) may occur once.")
@@ -267,17 +312,35 @@ def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, pat
     return rows.reshape(len(starts), T)
 
 
-def require_units(units: Any, path: str) -> None:
-    """Refuse rows that belong to nobody."""
-    if units.null_count:
+def floats(column: Any) -> Array:
+    """Return a column of numbers in float64, missing ones NaN, rounded as Python rounds them."""
+    if pa.types.is_decimal(column.type):  # which Arrow rounds in its own way
+        return np.array(
+            [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
+        )
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)  # a safe one refuses long whole numbers, and quotes them
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def known_units(units: Any, path: str) -> Any:
+    """Return the column of units; refuse rows that belong to nobody."""
+    if pa.types.is_dictionary(units.type):
+        units = units.dictionary_decode()
+    nobody = units.null_count
+    if pa.types.is_floating(units.type):
+        nobody = nobody or pc.any(pc.is_nan(units)).as_py()
+    elif pa.types.is_string(units.type) or pa.types.is_large_string(units.type):
+        nobody = nobody or pc.any(pc.equal(units, "")).as_py()
+    if nobody:
         raise TableError(f"{path} has rows without a unit (--unit).")
+    return units
 
 
-def _starts(units: Any, path: str) -> np.ndarray[Any, Any]:
+def starts_of(units: Any) -> np.ndarray[Any, Any]:
     """Return where each donor's rows begin."""
-    require_units(units, path)
-    if len(units) == 1:
-        return np.array([0])
+    if len(units) < 2:
+        return np.arange(len(units))
     changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)
     return np.append(0, np.flatnonzero(changes) + 1)
 
@@ -290,8 +353,8 @@ def _in_order(units: Any, starts: np.ndarray[Any, Any], previous: Any, path: str
         ordered = pc.less(previous, firsts[0]).as_py()
     if not ordered:
         raise TableError(
-            f"{path} is not sorted by {unit!r} (--unit), so a donor's rows may be anywhere. Use --engine memory if it "
-            f"fits into memory, --engine dask if it does not, or sort it first: {_how_to_sort(Path(path), unit)}"
+            f"{path} is not sorted by {unit!r} (--unit), so a donor's rows may be anywhere. Use --engine dask, or sort "
+            f"the table first; a single file that fits into memory with {_how_to_sort(Path(path), unit)}"
         )
     return firsts[len(firsts) - 1]
 
@@ -305,12 +368,18 @@ def _how_to_sort(path: Path, unit: str) -> str:
 
 
 def format_name(path: Path) -> str:
-    """Tell the kind of file from its name; in a folder, from the first file that has one."""
+    """Tell the kind of file from its name; in a folder all must be of one kind."""
     if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.is_file() and not file.name.startswith((".", "_")):
-                return format_name(file)
-        raise TableError(f"{path} is a folder without files.")
+        files = _files(path)
+        if not files:
+            raise TableError(f"{path} is a folder without files.")
+        kinds = {format_name(file): file for file in reversed(files)}
+        if len(kinds) > 1:
+            one, other = list(kinds.values())[:2]
+            raise TableError(
+                f"{path} holds files of different kinds, {one.name} and {other.name}; move the others away."
+            )
+        return next(iter(kinds))
     if not path.exists():
         tabular.read(path)  # which says that it is not there, and what is near
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
@@ -319,13 +388,19 @@ def format_name(path: Path) -> str:
     return _ENDINGS[ending]
 
 
-def _format(path: Path, unit: str) -> Any:
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are read: those that are not hidden, nor in a hidden folder."""
+    inside = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return [f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts)]
+
+
+def _format(path: Path) -> Any:
     name = format_name(path)
     if name in ("csv", "tsv"):
         from pyarrow import csv
 
         parse = csv.ParseOptions(delimiter="\t" if name == "tsv" else ",")
-        return ds.CsvFileFormat(parse, convert_options=csv.ConvertOptions(column_types={unit: pa.string()}))
+        return ds.CsvFileFormat(parse, convert_options=csv.ConvertOptions(null_values=list(tabular.MISSING)))
     return name
 
 
@@ -334,7 +409,12 @@ def naming_file(path: Path) -> Iterator[None]:
     """Say which file cannot be read, without repeating what is in it."""
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeError) as problem:
+    except (pa.ArrowException, OSError, UnicodeError, KeyError) as problem:
         if isinstance(problem, FileNotFoundError | PermissionError):
             raise TableError(f"{path}: {problem.strerror or 'cannot be opened'}.") from None
+        if re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()):
+            raise TableError(
+                f"{path} cannot be read; does every line have as many fields as the header, and do the columns of "
+                "numbers hold numbers alone (no units, no thousands separators)?"
+            ) from None
         raise TableError(f"{path} cannot be read; is it whole, and of the kind that its name says?") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from dpsc import tabular
 from dpsc.bounds import Array, Bounds
 from dpsc.engines.rows import Write
-from dpsc.errors import TableError
+from dpsc.errors import PanelError, TableError
 from dpsc.frames import Missing, fill_missing
 
 
@@ -35,9 +36,15 @@ class Completion:
         # A sum is finite only if all of it is; adding up is quicker than looking at every cell.
         if not np.isfinite(columns.sum()) and not np.isfinite(columns).all():
             with tabular.naming(Path(path)):
-                fill_missing(columns.T, self.missing, public, self.times)
+                self._fill(columns.T, public)
         if public is not None:
             public.clip(columns.T, out=columns.T)
+
+    def _fill(self, rows: Array, public: Bounds | None) -> None:
+        try:
+            fill_missing(rows, self.missing, public, self.times)
+        except PanelError as problem:  # positions are of this block, and tell nobody anything
+            raise PanelError(re.sub(r"the donor at position \d+", "a donor", str(problem))) from None
 
 
 class Identities:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from dpsc import tabular
 from dpsc.engines.blocks import Donors
@@ -34,6 +34,12 @@ def donors_in(
         raise ParameterError(f"--engine {engine!r} is not one of {', '.join(ENGINES)}.")
     if scheduler is not None and engine not in ("auto", "dask"):
         raise ParameterError(f"--scheduler belongs to --engine dask, not to {engine}.")
+    if workers is not None and (scheduler is not None or engine != "dask"):
+        raise ParameterError("--workers belongs to --engine dask without --scheduler.")
+    if missing not in get_args(Missing):
+        raise ParameterError(f"--missing must be {', '.join(get_args(Missing))}, not {missing!r}.")
+    if missing == "midpoint" and bounds is None:
+        raise ParameterError("--missing midpoint fills with the middle of the bounds; give --bounds LO HI.")
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(path)
     if engine == "memory":
@@ -41,7 +47,8 @@ def donors_in(
         return ArrayDonors(table.to_numpy(), table.columns, layout.name)
     from dpsc.engines.arrow import Files
 
-    files = Files(path, layout, missing, bounds, exclude)
+    # The workers of a cluster may stand in another folder.
+    files = Files(path.absolute() if engine == "dask" else path, layout, missing, bounds, exclude)
     if engine == "stream":
         from dpsc.engines.stream import StreamedDonors
 

@@ -6,9 +6,11 @@ pieces done again by others; integers do not depend on who adds them, or in whic
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,12 @@ from dpsc.bounds import Array
 from dpsc.engines.arrow import (
     Files,
     batches_of,
+    floats,
     format_name,
+    known_units,
     long_rows,
     naming_file,
-    require_units,
+    starts_of,
     written_columns,
 )
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
@@ -34,6 +38,8 @@ from dpsc.exact import Integers
 from dpsc.kernel import Kernel
 
 _SPLIT_EVERY = 8
+_KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, on their way between workers
+Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
 _PIECE_CELLS = 5 * 1_100_000  # small enough that workers end together
 
 
@@ -68,17 +74,27 @@ class DaskDonors:
         """Let the workers add up the rows."""
         job = Job(self.files, kernel, reference, bits)
         with self._client() as client:
-            futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
-            for future, rows in zip(futures, job.rows, strict=True):
-                future.add_done_callback(lambda _, rows=rows: on_rows(rows))
-            while len(futures) > 1:
-                groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
-                futures = [client.submit(together, group, pure=False) for group in groups]
-            whole = client.submit(complete, futures[0], self.files.path, self.files.layout.unit, pure=False).result()
+            try:
+                whole = self._on(client, job, on_rows)
+            except (Exception, CancelledError) as problem:
+                raise TableError(f"{self.files.path}: {_said(problem)}") from None
         if whole.problem:
             raise TableError(whole.problem)
         self.files.require_plausible(whole.n)
         return whole.total, whole.n
+
+    def _on(self, client: Any, job: Job, on_rows: OnRows) -> Part:
+        """Let a cluster add up the pieces, and what they came to by a tree."""
+        futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
+        if not futures:
+            return failed(f"{self.files.path} has no rows.")
+        for future, rows in zip(futures, job.rows, strict=True):
+            future.add_done_callback(lambda done, rows=rows: on_rows(rows) if done.status == "finished" else None)
+        while len(futures) > 1:
+            groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
+            futures = [client.submit(together, group, pure=False) for group in groups]
+        last: Part = client.submit(complete, futures[0], self.files.path, self.files.layout.unit, pure=False).result()
+        return last
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -87,9 +103,11 @@ class DaskDonors:
         if self.scheduler is not None:
             try:
                 client = Client(self.scheduler, timeout=5)
-            except OSError:
+            except (OSError, ValueError):
                 raise DpscError(f"there is no Dask scheduler at {self.scheduler} (--scheduler).") from None
             with client:
+                if not client.scheduler_info()["workers"]:
+                    raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
                 yield client
             return
         with (
@@ -124,7 +142,8 @@ class Instructions:
     columns: list[str]  # of a wide table, in time order
     schema: Any
     file_format: Any
-    labels: list[Any]  # of a long table, in time order
+    labels: list[Any]  # the periods, in time order
+    label_type: Any
     completion: Completion
     exclude: tuple[str, ...]
     wide: bool
@@ -149,6 +168,7 @@ class Job:
             schema=files.dataset.schema,
             file_format=files.dataset.format,
             labels=files.labels_in_time_order(),
+            label_type=files.label_type,
             completion=files.completion,
             exclude=files.exclude,
             wide=files.layout.wide,
@@ -159,11 +179,12 @@ class Job:
 
     def pieces(self, client: Any) -> list[Any]:
         """Divide a wide table by files and row groups; bring the rows of a long table's donors together first."""
+        pieces = list(_row_groups(self.files))
+        where = [(path, groups) for path, groups, _ in pieces]
         if self.files.layout.wide:
-            pieces = list(_row_groups(self.files))
             self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
-            return [(path, groups) for path, groups, _ in pieces]
-        partitions = _by_donor(self.files)
+            return where
+        partitions = _by_donor(self.plain(), where) if where else []
         self.rows = [self._share(partitions)] * len(partitions)
         return list(client.compute(partitions))
 
@@ -193,21 +214,38 @@ def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
             yield fragment.path, run, rows
 
 
-def _by_donor(files: Files) -> list[Any]:
+def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
     """Return a long table in partitions that each hold all rows of their donors."""
     import dask.dataframe as dd
 
-    kind = format_name(files.path)
-    where = str(files.path)
-    if kind == "parquet":
-        frame = dd.read_parquet(where, columns=files.columns)
-    elif kind in ("csv", "tsv"):
-        pattern = f"{where}/**/*" if files.path.is_dir() else where
-        frame = dd.read_csv(pattern, usecols=files.columns, sep="\t" if kind == "tsv" else ",",
-                            dtype={files.layout.unit: str})[files.columns]  # fmt: skip
-    else:
-        raise DpscError(f"{where}: long Feather files are read by --engine stream or memory, not by dask.")
-    return list(frame.shuffle(on=files.layout.unit).to_delayed())
+    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(instructions.columns, _KINDS, strict=True)})
+    frame = dd.from_map(partial(long_frame, instructions), pieces, meta=empty)
+    return list(frame.shuffle(on=instructions.unit).to_delayed())
+
+
+def long_frame(instructions: Instructions, piece: Any) -> pd.DataFrame:
+    """Read a piece of a long table on a worker: units and periods as text, numbers as they are."""
+    try:
+        parts = [
+            pd.DataFrame(
+                dict(
+                    zip(
+                        instructions.columns,
+                        (
+                            known_units(batch.column(0), path).cast(pa.string()).to_pandas().astype(object),
+                            batch.column(1).cast(pa.string()).to_pandas().astype(object),
+                            floats(batch.column(2)),
+                        ),
+                        strict=True,
+                    )
+                )
+            )
+            for path, batch in _batches(instructions, piece, instructions.columns, _PIECE_CELLS)
+        ]
+    except Exception as problem:
+        raise TableError(_said(problem)) from None  # without what it was working on, which Dask would log
+    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(instructions.columns, _KINDS, strict=True)})
+    return pd.concat(parts, ignore_index=True) if parts else empty
 
 
 def piece_sum(instructions: Instructions, piece: Any) -> Part:
@@ -215,12 +253,17 @@ def piece_sum(instructions: Instructions, piece: Any) -> Part:
     try:
         return _piece_sum(instructions, piece)
     except Exception as problem:
-        said = (
-            str(problem)
-            if isinstance(problem, DpscError)
-            else f"a piece failed on a worker ({type(problem).__name__})."
-        )
-        return failed(said)
+        return failed(_said(problem))
+
+
+def _said(problem: BaseException | None) -> str:
+    """Return what may be told of a problem: our own words, or its kind; others quote what they were working on."""
+    kind = type(problem).__name__
+    while problem is not None:
+        if isinstance(problem, DpscError):
+            return str(problem)
+        problem = problem.__cause__
+    return f"a piece failed on a worker ({kind})."
 
 
 def _piece_sum(instructions: Instructions, piece: Any) -> Part:
@@ -236,9 +279,7 @@ def _piece_sum(instructions: Instructions, piece: Any) -> Part:
     return Part(total, n, identities)
 
 
-def _wide_piece(
-    instructions: Instructions, piece: tuple[str, list[int] | None], size: int
-) -> Iterator[tuple[str, Any, Write]]:
+def _batches(instructions: Instructions, piece: Piece, columns: list[str], size: int) -> Iterator[tuple[str, Any]]:
     from pyarrow import fs
 
     path, groups = piece
@@ -247,11 +288,13 @@ def _wide_piece(
         make(path, fs.LocalFileSystem()) if groups is None else make(path, fs.LocalFileSystem(), row_groups=groups)
     )
     with naming_file(Path(path)):
-        for batch in batches_of(
-            fragment, instructions.schema, [instructions.unit, *instructions.columns], size, threads=False
-        ):
-            require_units(batch.column(0), path)
-            yield path, batch.column(0), written_columns(batch)
+        for batch in batches_of(fragment, instructions.schema, columns, size, threads=False):
+            yield path, batch
+
+
+def _wide_piece(instructions: Instructions, piece: Piece, size: int) -> Iterator[tuple[str, Any, Write]]:
+    for path, batch in _batches(instructions, piece, [instructions.unit, *instructions.columns], size):
+        yield path, known_units(batch.column(0), path), written_columns(batch)
 
 
 def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
@@ -260,10 +303,10 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
         return
     frame = frame.sort_values(instructions.unit, kind="stable")
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    units = table.column(0).combine_chunks()
-    labels = frame[instructions.unit].to_numpy()
-    starts = np.append(0, np.flatnonzero(labels[1:] != labels[:-1]) + 1)
-    rows = long_rows(table, starts, pa.array(instructions.labels), len(instructions.labels), "a partition")
+    units = known_units(table.column(0).combine_chunks(), "a partition")
+    starts = starts_of(units)
+    labels = pa.array(instructions.labels, instructions.label_type).cast(pa.string())
+    rows = long_rows(table, starts, labels, len(labels), "a partition")
     donors = units.take(pa.array(starts))
     for i in range(0, len(rows), size):
         yield "a partition", donors.slice(i, size), written(rows[i : i + size])

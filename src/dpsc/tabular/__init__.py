@@ -5,7 +5,7 @@ donor's value; names of columns and periods are public.
 """
 
 from dpsc.tabular.columns import column, numbers, position, unit_position
-from dpsc.tabular.files import KINDS, read
+from dpsc.tabular.files import KINDS, MISSING, read, require_header
 from dpsc.tabular.layout import Layout
 from dpsc.tabular.panels import donors, panel_frame, series
 from dpsc.tabular.periods import moment, periods, require_periods
@@ -13,6 +13,7 @@ from dpsc.tabular.wording import in_options, naming
 
 __all__ = [
     "KINDS",
+    "MISSING",
     "Layout",
     "column",
     "donors",
@@ -24,6 +25,7 @@ __all__ = [
     "periods",
     "position",
     "read",
+    "require_header",
     "require_periods",
     "series",
     "unit_position",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
@@ -16,11 +16,12 @@ import pandas as pd
 from dpsc.errors import DpscError, TableError
 from dpsc.tabular.wording import is_decimal, is_number
 
+MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
 
 
-def read(path: Path, text: str | None = None) -> pd.DataFrame:
-    """Read a whole table; the column ``text`` is not taken for numbers, so that 007 stays 007."""
+def read(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a whole table; the columns ``text`` stay as they are written, so that 007 is not 7 and NA is a name."""
     if not path.exists():
         here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
         near = get_close_matches(path.name, here, 1)
@@ -31,17 +32,25 @@ def read(path: Path, text: str | None = None) -> pd.DataFrame:
         raise TableError(f"{path} is empty.")
     with _unreadable(path):
         table: pd.DataFrame = _reader(path, text)(path)
+    if any(name is not None for name in table.index.names):  # saved as the index of a frame
+        table = table.reset_index()
     _check_header(table, path)
     if not len(table):
         raise TableError(f"{path} has a header and no rows.")
     return table
 
 
-def _reader(path: Path, text: str | None) -> Any:
+def _reader(path: Path, text: Sequence[str]) -> Any:
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((".csv", ".txt", ".tsv")):
-        kinds = {} if text is None else {text: str}
-        return partial(pd.read_csv, sep="\t" if name.endswith(".tsv") else ",", low_memory=False, dtype=kinds)
+        return partial(
+            pd.read_csv,
+            sep="\t" if name.endswith(".tsv") else ",",
+            low_memory=False,
+            na_values=list(MISSING),
+            keep_default_na=False,
+            converters=dict.fromkeys(text, str),
+        )
     if name.endswith((".parquet", ".pq")):
         return pd.read_parquet
     if name.endswith((".feather", ".arrow")):
@@ -72,17 +81,26 @@ def _check_header(table: pd.DataFrame, path: Path) -> None:
     repeated = [name for name in names if re.search(r"\.\d+$", name) and re.sub(r"\.\d+$", "", name) in names]
     if repeated and not is_number(repeated[0]):
         raise TableError(f"{path} has two columns {re.sub(r'.[0-9]+$', '', repeated[0])!r}; rename one.")
-    if sum(is_decimal(name) for name in names) > 0:
-        raise TableError(
-            f"{path} has numbers with decimals where names of columns should be; does it have a header line?"
-        )
+    require_header(names, path)
     if len(names) == 1 and ";" in names[0]:
         raise TableError(
             f"{path} is separated by semicolons, as some spreadsheets write it; save it with commas (and decimal "
             "points), or as a .tsv file with tabs."
         )
+    if not isinstance(table.index, pd.RangeIndex) and re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()):
+        raise TableError(f"{path}: its lines have more fields than its header has names.")
     if names[-1].startswith("Unnamed:") and table.iloc[:, -1].isna().all():
         raise TableError(f"{path}: its lines end in a separator, which makes an empty last column; remove it.")
+    if any(name.startswith("Unnamed:") for name in names):
+        raise TableError(f"{path} has a column without a name (row numbers that were saved with it?); remove it.")
+
+
+def require_header(names: Sequence[str], path: Path) -> None:
+    """Refuse names of columns that are numbers with decimals: they are a row of data."""
+    if any(is_decimal(name) for name in names):
+        raise TableError(
+            f"{path} has numbers with decimals where names of columns should be; does it have a header line?"
+        )
 
 
 def _expected(path: Path) -> str:

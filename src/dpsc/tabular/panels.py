@@ -22,11 +22,12 @@ from dpsc.tabular.wording import naming, row_name
 
 def panel_frame(path: Path, layout: Layout) -> pd.DataFrame:
     """Read a table and check it: long with three columns, or wide with units as its index and periods as columns."""
-    table = read(path, text=layout.unit)
+    table = read(path, text=[layout.unit] if layout.time is None else [layout.unit, layout.time])
     unit = column(table, layout.unit, "--unit", path)
-    if unit.isna().any():
+    nobody = (unit.isna() | (unit.astype(str) == "")).to_numpy()
+    if nobody.any():
         raise TableError(
-            f"{path}: {row_name(int(np.argmax(unit.isna())), path)} has no unit in column {layout.unit!r} (--unit)."
+            f"{path}: {row_name(int(np.argmax(nobody)), path)} has no unit in column {layout.unit!r} (--unit)."
         )
     if layout.wide:
         return _from_wide(table, unit, path, layout)

@@ -13,16 +13,16 @@ from dpsc.errors import TableError
 from dpsc.tabular.wording import is_decimal, is_number, row_name
 
 _ISO_DATE = re.compile(r"^\d{4}-\d{1,2}(-\d{1,2})?([ T]\d{1,2}:\d{2}(:\d{2})?)?$")
+_WHOLE = r"^-?\d+(\.0*)?$"
 _QUARTER = re.compile(r"^\d{4}-?[Qq][1-4]$")
 
 
 def periods(values: pd.Series[Any] | pd.Index[Any], name: str, path: Path, time_format: str | None) -> pd.Series[Any]:
     """Return times as numbers, dates, quarters or labels: text that looks like dates must be dates throughout."""
     series = pd.Series(values).reset_index(drop=True)
-    if series.isna().any():
-        raise TableError(
-            f"{path}: {row_name(int(np.argmax(series.isna())), path)} has no period in column {name!r} (--time)."
-        )
+    empty = (series.isna() | (series.astype(str) == "")).to_numpy()
+    if empty.any():
+        raise TableError(f"{path}: {row_name(int(np.argmax(empty)), path)} has no period in column {name!r} (--time).")
     if pd.api.types.is_integer_dtype(series) and time_format is None:
         return _months(series)
     if pd.api.types.is_float_dtype(series):
@@ -40,6 +40,13 @@ def periods(values: pd.Series[Any] | pd.Index[Any], name: str, path: Path, time_
     ):
         return series
     distinct = pd.Series(series.astype(str).str.strip().unique())
+    fractions = distinct[distinct.map(is_decimal) & ~distinct.str.match(_WHOLE)]
+    if time_format is None and len(fractions):
+        row = row_name(int(np.argmax((series.astype(str).str.strip() == fractions.iloc[0]).to_numpy())), path)
+        raise TableError(
+            f"{path}: column {name!r} (--time) holds a number with decimals in {row}; periods are whole numbers, "
+            "dates or labels. Is it the right column?"
+        )
     parsed = _parsed(distinct, time_format, name, path)
     return series.astype(str).str.strip().map(dict(zip(distinct, parsed, strict=True)))
 
@@ -51,10 +58,10 @@ def _parsed(distinct: pd.Series[str], time_format: str | None, name: str, path: 
         return list(dates)
     if distinct.map(lambda text: bool(_QUARTER.match(text))).all():
         return list(pd.PeriodIndex(distinct.str.replace("-", "").str.upper(), freq="Q"))
-    whole = distinct.map(lambda text: bool(re.match(r"^-?\d+$", text)))
+    whole = distinct.str.match(_WHOLE)
     if whole.all():
-        return list(_months(distinct.astype(np.int64)))
-    if whole.mean() > 0.5 or distinct.map(is_decimal).any():
+        return list(_months(distinct.str.replace(r"\.0*$", "", regex=True).astype(np.int64)))
+    if whole.mean() > 0.5:
         raise TableError(
             f"{path}: column {name!r} (--time) holds whole numbers and, among its distinct values, something else; "
             "periods are whole numbers, dates or labels, all of one kind. Is it the right column?"
