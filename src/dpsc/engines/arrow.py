@@ -184,7 +184,8 @@ class Files:
 
     def require_plausible(self, n: int) -> None:
         """Refuse units taken for periods, which would be published: more labels that are text than donors."""
-        if not self.layout.wide and isinstance(self.labels[0], str) and len(self.labels) > n:
+        text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
+        if not self.layout.wide and text and len(self.times) > n:
             raise TableError(
                 f"{self.path}: column {self.layout.time!r} (--time) has more different labels than column "
                 f"{self.layout.unit!r} (--unit) has units; are the two swapped?"

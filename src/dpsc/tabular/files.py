@@ -43,19 +43,19 @@ def read(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
 def _reader(path: Path, text: Sequence[str]) -> Any:
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((".csv", ".txt", ".tsv")):
-        return partial(
-            pd.read_csv,
-            sep="\t" if name.endswith(".tsv") else ",",
-            low_memory=False,
-            na_values=list(MISSING),
-            keep_default_na=False,
-            converters=dict.fromkeys(text, str),
-        )
+        return partial(_read_csv, separator="\t" if name.endswith(".tsv") else ",", text=text)
     if name.endswith((".parquet", ".pq")):
         return pd.read_parquet
     if name.endswith((".feather", ".arrow")):
         return pd.read_feather
     raise TableError(f"{path}: cannot tell what kind of table this is from its name; use {KINDS}.")
+
+
+def _read_csv(path: Path, *, separator: str, text: Sequence[str]) -> pd.DataFrame:
+    header = pd.read_csv(path, sep=separator, nrows=0).columns
+    missing = {name: list(MISSING) for name in header if name not in text}
+    return pd.read_csv(path, sep=separator, low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing,
+                       keep_default_na=False)  # fmt: skip
 
 
 @contextmanager
