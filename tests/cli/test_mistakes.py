@@ -105,8 +105,24 @@ def test_an_engine_that_does_not_fit(files: Path) -> None:
         release(files, "--engine", "stream", "--scheduler", "tcp://nowhere:1"), "--scheduler belongs to --engine dask"
     )
     refused(release(files, "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler at tcp://127.0.0.1:9")
+    refused(release(files, "--scheduler", "nonsense"), "no Dask scheduler at nonsense")
+    refused(release(files, "--engine", "stream", "--workers", 2), "--workers belongs to --engine dask")
     (files / "mixed.csv").write_text("who,month,cost\nb,2020-01-01,1\na,2020-01-01,1\nb,2020-02-01,2\na,2020-02-01,2\n")
     refused(release(files, "--engine", "stream", source="mixed.csv"), "not sorted by 'who'", "sort_values('who')")
+
+
+def test_what_nobody_foresaw_is_not_quoted(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError(f"cell {SECRET}")
+
+    monkeypatch.setattr("dpsc.engines.choose.donors_in", broken)
+    code, out, err = quick(*release(files))
+    assert code == 1
+    assert "ZeroDivisionError" in err
+    assert "77777" not in out + err
+    monkeypatch.setenv("DPSC_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        quick(*release(files))
 
 
 def test_a_grid_that_does_not_fit(files: Path) -> None:

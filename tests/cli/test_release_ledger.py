@@ -6,6 +6,7 @@ import random
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpsc import Ledger
@@ -74,16 +75,35 @@ def test_mistakes_spend_nothing(files: Path, ledger: Path) -> None:
     assert not (files / "r.json").exists()
 
 
+def test_what_is_wrong_with_the_ledger_is_said_before_the_donors_are_read(
+    files: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("the donors were read")
+
+    monkeypatch.setattr("dpsc.engines.choose.donors_in", read)
+    for arguments in (
+        release(files, ledger, 1, "r.json", "--dataset", "others"),
+        release(files, files / "nowhere.sqlite", 1, "r.json"),
+        release(files, ledger, 1, "r.json")[:-2],
+    ):
+        code, _, _ = quick(*arguments)
+        assert code == 2
+
+
 def test_a_corrupt_file_in_a_folder_spends_nothing(files: Path, ledger: Path) -> None:
     (files / "folder").mkdir()
-    (files / "folder" / "a.parquet").write_bytes(b"PAR1 and then nothing")
+    for name in ("a", "c"):
+        pd.read_csv(files / "donors.csv").to_parquet(files / "folder" / f"{name}.parquet")
+    whole = (files / "folder" / "a.parquet").read_bytes()
+    (files / "folder" / "b.parquet").write_bytes(whole[: len(whole) // 2])
     arguments = [
         files / "folder" if argument == files / "donors.csv" else argument
         for argument in release(files, ledger, 1, "r.json")
     ]
     code, _, err = quick(*arguments)
     assert code == 2
-    assert "cannot be read" in err
+    assert "b.parquet cannot be read" in " ".join(err.split())
     assert states(ledger) == []
 
 

@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dpsc.ledger import Entry
+    from dpsc.ledger import Entry, Ledger
     from dpsc.ledger.history import Balance
 
 app = typer.Typer(
@@ -60,9 +60,18 @@ def booking(
     Without both nothing is booked. A ledger without a data set is refused: a custodian who has set DPSC_LEDGER expects
     every release to be in the book.
     """
-    if place is None and dataset is None:
+    book = opened(place, dataset)
+    if book is None or dataset is None:
         yield
         return
+    with book.spending(dataset, **book.terms(algorithm), output=output, description=description):
+        yield
+
+
+def opened(place: str | None, dataset: str | None) -> Ledger | None:
+    """Return the ledger that is to be booked in, or None; wrong options are refused before data are read."""
+    if place is None and dataset is None:
+        return None
     from dpsc.errors import ParameterError
     from dpsc.ledger import Ledger
 
@@ -71,8 +80,8 @@ def booking(
     if dataset is None:
         raise ParameterError("a ledger is given (--ledger or DPSC_LEDGER): say which data set pays with --dataset.")
     book = Ledger(place)
-    with book.spending(dataset, **book.terms(algorithm), output=output, description=description):
-        yield
+    book.dataset(dataset)
+    return book
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.ledger import DatasetOption, LedgerOption, booking
+from dpsc.cli.ledger import DatasetOption, LedgerOption, booking, opened
 
 
 def release(
@@ -46,6 +46,7 @@ def release(
         from dpsc.engines.choose import donors_in, rows_expected
 
         require_reasonable(epsilon, i_know)
+        opened(ledger, dataset)
         common.keep_apart(out, donors, reference)
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)

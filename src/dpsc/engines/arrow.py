@@ -273,7 +273,8 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
     import pyarrow.parquet as pq
 
     kinds = pa.schema([schema.field(name) for name in columns])
-    with pq.ParquetFile(fragment.path, buffer_size=_BUFFER, page_checksum_verification=True) as file:
+    options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
+    with pq.ParquetFile(fragment.path, **options) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
             raise TableError(f"{fragment.path} has no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:

@@ -6,6 +6,8 @@ pieces done again by others; integers do not depend on who adds them, or in whic
 
 from __future__ import annotations
 
+import signal
+import threading
 from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,13 +112,25 @@ class DaskDonors:
                     raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
                 yield client
             return
-        with (
-            LocalCluster(
+        with _workers_ignore_interrupts():
+            cluster = LocalCluster(
                 n_workers=self.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+            )
+        with cluster, Client(cluster) as client:
             yield client
+
+
+@contextmanager
+def _workers_ignore_interrupts() -> Iterator[None]:
+    """Let processes that start here leave Ctrl-C to the process that started them, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True, eq=False)
