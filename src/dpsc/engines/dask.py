@@ -38,6 +38,7 @@ from dpsc.engines.rows import Write, written
 from dpsc.errors import DpscError, TableError
 from dpsc.exact import Integers
 from dpsc.kernel import Kernel
+from dpsc.tabular import naming
 
 _SPLIT_EVERY = 8
 _KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, on their way between workers
@@ -79,7 +80,8 @@ class DaskDonors:
             try:
                 whole = self._on(client, job, on_rows)
             except (Exception, CancelledError) as problem:
-                raise TableError(f"{self.files.path}: {_said(problem)}") from None
+                with naming(self.files.path):
+                    raise TableError(_said(problem)) from None
         if whole.problem:
             raise TableError(whole.problem)
         self.files.require_plausible(whole.n)
