@@ -109,6 +109,12 @@ def test_a_partitioned_folder_is_one_table_in_any_order(donors: Array, tmp_path:
     total, n = streamed(folder, WIDE)
     assert n == N
     np.testing.assert_array_equal(total, expected(donors))
+    for region, part in frame.groupby("region"):
+        (tmp_path / "csv" / f"region={region}").mkdir(parents=True)
+        save(part.drop(columns="region"), tmp_path / "csv" / f"region={region}" / "part.csv")
+    total, n = streamed(tmp_path / "csv", WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
 
 
 def test_a_donor_split_between_two_files_is_put_together(donors: Array, tmp_path: Path) -> None:

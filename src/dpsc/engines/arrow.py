@@ -53,7 +53,7 @@ class Files:
         if format_name(self.path) not in ("csv", "tsv"):
             return dataset
         tabular.require_header(dataset.schema.names, self.path)
-        return self._open(self._types(dataset.schema))
+        return self._open(self._types(dataset))
 
     def _open(self, schema: Any) -> Any:
         partitioning = "hive" if self.path.is_dir() else None
@@ -71,17 +71,19 @@ class Files:
             raise
         return dataset
 
-    def _types(self, schema: Any) -> Any:
+    def _types(self, dataset: Any) -> Any:
         """Say what the columns of a CSV hold, which would be guessed from its first lines: numbers, except in two."""
-        text = {self.layout.unit, self.layout.time}
-        kinds = [pa.string() if name in text else pa.float64() for name in schema.names]
-        return pa.schema(list(zip(schema.names, kinds, strict=True)))
+        text, folders = {self.layout.unit, self.layout.time}, _partitions(dataset)
+        return pa.schema(
+            field if field.name in folders else (field.name, pa.string() if field.name in text else pa.float64())
+            for field in dataset.schema
+        )
 
     @cached_property
     def columns(self) -> list[str]:
         """The columns to read: the periods of a wide table, or unit, time and outcome of a long one."""
         names = self.dataset.schema.names
-        partitions = self._partitions()
+        partitions = _partitions(self.dataset)
         if inside := partitions & {self.layout.unit, self.layout.time, self.layout.outcome}:
             raise TableError(
                 f"{self.path}: {min(map(str, inside))!r} is in the names of its folders; write it into the files, as a "
@@ -106,12 +108,6 @@ class Files:
         if not chosen:
             raise TableError(f"{self.path} has no columns of periods besides {self.layout.unit!r} (--unit).")
         return chosen
-
-    def _partitions(self) -> set[str]:
-        """Return what the names of the folders say (region=north)."""
-        return {
-            key for fragment in self.fragments()[:1] for key in ds.get_partition_keys(fragment.partition_expression)
-        }
 
     def _saved_index(self) -> list[str]:
         """Return the columns that were the index of a pandas frame."""
@@ -312,6 +308,12 @@ def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, pat
     rows = np.full(len(starts) * T, np.nan)
     rows[cells] = values
     return rows.reshape(len(starts), T)
+
+
+def _partitions(dataset: Any) -> set[str]:
+    """Return what the names of the folders say (region=north)."""
+    first = next(iter(dataset.get_fragments()), None)
+    return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
 
 
 def floats(column: Any) -> Array:
