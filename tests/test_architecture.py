@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +29,20 @@ def imported(code: str) -> set[str]:
     script = f"{code}\nimport sys; print(' '.join(sorted({{m.split('.')[0] for m in sys.modules}})))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
+
+
+def test_only_what_is_installed_with_the_library_is_imported() -> None:
+    """What the tests bring along, or another package happens to bring, is not there on a user's machine."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[<>=\[]", need)[0].lower() for need in project["dependencies"]} | {"dpsc", "yaml"}
+    extras = {"dask": "engines/", "distributed": "engines/", "psycopg": "ledger/"}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            for package in {name.split(".")[0] for name in names} - declared - set(sys.stdlib_module_names):
+                assert package in extras, f"{path} imports {package}"
+                assert path.relative_to(PACKAGE).as_posix().startswith(extras[package])
 
 
 def test_importing_the_library_does_not_import_what_it_may_not_need() -> None:

@@ -14,7 +14,7 @@ import pytest
 from dpsc import GramRelease, tabular
 from dpsc.algorithms.gram import as_donors
 from dpsc.bounds import Array
-from dpsc.engines import arrow
+from dpsc.engines import formats
 from dpsc.engines.arrow import Files
 from dpsc.engines.checked import Identities
 from dpsc.engines.stream import StreamedDonors
@@ -84,7 +84,7 @@ def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, si
 
 def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet's usual row group has a million rows; it need not fit into memory at once."""
-    monkeypatch.setattr(arrow, "_LARGE_GROUP", 20 * T)
+    monkeypatch.setattr(formats, "_LARGE_GROUP", 20 * T)
     path = tmp_path / "donors.parquet"
     pq.write_table(pa.Table.from_pandas(wide(donors)).select([5, 0, 3, 1, 2, 4, 6, 7, 8, 9]), path)
     blocks = Files(path, WIDE).blocks(20, Identities((), sorted_already=True))

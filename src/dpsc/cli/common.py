@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 
 from dpsc.errors import DpscError, DpscWarning
@@ -67,7 +66,7 @@ def errors(command: str) -> Iterator[None]:
         message = f"{where}{problem.strerror or problem}."
     except KeyboardInterrupt:
         message = "interrupted; no half-written file was left. What a ledger has booked counts as spent."
-    except (typer.Exit, typer.Abort, click.ClickException):
+    except typer.Exit:
         raise
     except Exception as problem:
         if os.environ.get("DPSC_TRACEBACK"):

@@ -6,9 +6,7 @@ follow each other; a donor split between two blocks or files is put together aga
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,18 +20,15 @@ import pyarrow.dataset as ds
 
 from dpsc import tabular
 from dpsc import times as periods_of
-from dpsc.bounds import Array
+from dpsc.engines.cells import known_units, long_rows, require_order, starts_of, written_columns
 from dpsc.engines.checked import CheckedBlock, Completion, Identities
+from dpsc.engines.formats import arrow_format, batches_of, files_in, format_name, naming_file, partitions_of
 from dpsc.engines.rows import Write, written
 from dpsc.errors import TableError
 from dpsc.frames import Missing
 from dpsc.tabular import Layout
 
-_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
-            ".arrow": "feather"}  # fmt: skip
 _SAMPLE = 2**20
-_BUFFER = 2**18  # bytes of a column read at once
-_LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class Files:
 
     def _open(self, schema: Any) -> Any:
         partitioning = "hive" if self.path.is_dir() else None
-        kind = _format(self.path)
+        kind = arrow_format(self.path)
         try:
             with naming_file(self.path):
                 dataset = ds.dataset(
@@ -65,7 +60,7 @@ class Files:
                 )
                 _ = dataset.schema.names  # which must be text
         except TableError:
-            for file in _files(self.path) if self.path.is_dir() else []:  # which one is it?
+            for file in files_in(self.path) if self.path.is_dir() else []:  # which one is it?
                 with naming_file(file):
                     ds.dataset(str(file), format=kind)
             raise
@@ -73,7 +68,7 @@ class Files:
 
     def _types(self, dataset: Any) -> Any:
         """Say what the columns of a CSV hold, which would be guessed from its first lines: numbers, except in two."""
-        text, folders = {self.layout.unit, self.layout.time}, _partitions(dataset)
+        text, folders = {self.layout.unit, self.layout.time}, partitions_of(dataset)
         return pa.schema(
             field if field.name in folders else (field.name, pa.string() if field.name in text else pa.float64())
             for field in dataset.schema
@@ -83,7 +78,7 @@ class Files:
     def columns(self) -> list[str]:
         """The columns to read: the periods of a wide table, or unit, time and outcome of a long one."""
         names = self.dataset.schema.names
-        partitions = _partitions(self.dataset)
+        partitions = partitions_of(self.dataset)
         if inside := partitions & {self.layout.unit, self.layout.time, self.layout.outcome}:
             raise TableError(
                 f"{self.path}: {min(map(str, inside))!r} is in the names of its folders; write it into the files, as a "
@@ -215,7 +210,7 @@ class Files:
             if len(starts) > 1:
                 end = int(starts[-1])
                 rows = long_rows(waiting.slice(0, end), starts[:-1], labels, T, path)
-                previous = _in_order(units, starts[:-1], previous, path, self.layout.unit)
+                previous = require_order(units, starts[:-1], previous, path, self.layout.unit)
                 donors = units.take(pa.array(starts[:-1]))
                 for i in range(0, len(rows), size):
                     yield path, donors.slice(i, size), written(rows[i : i + size])
@@ -224,7 +219,7 @@ class Files:
         if waiting is not None and waiting.num_rows:
             units = known_units(waiting.column(0).combine_chunks(), last)
             starts = starts_of(units)
-            _in_order(units, starts, previous, last, self.layout.unit)
+            require_order(units, starts, previous, last, self.layout.unit)
             yield last, units.take(pa.array(starts)), written(long_rows(waiting, starts, labels, T, last))
 
     @property
@@ -256,169 +251,3 @@ class Files:
                 f"{self.path}: column {name!r} ({option}) holds {kind}, not numbers; it must hold numbers alone (no "
                 "units, no thousands separators). Leave a missing value empty."
             )
-
-
-def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
-    """Read one file in batches of at most ``size`` rows; without ``threads`` on one core, as a worker should."""
-    if not isinstance(fragment, ds.ParquetFileFragment):
-        yield from fragment.scanner(
-            schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
-        ).to_batches()
-        return
-    # A row group at a time, or less if it is large: a scan would read ahead of what is used, and keep it all.
-    import pyarrow.parquet as pq
-
-    kinds = pa.schema([schema.field(name) for name in columns])
-    options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
-    with pq.ParquetFile(fragment.path, **options) as file:
-        if missing := set(columns).difference(file.schema_arrow.names):
-            raise TableError(f"{fragment.path} has no column {min(missing)!r}, which other files of the folder have.")
-        for group in fragment.row_groups:
-            if group.num_rows * len(columns) <= _LARGE_GROUP:
-                tables: Iterable[Any] = [file.read_row_group(group.id, columns=columns, use_threads=threads)]
-            else:
-                parts = file.iter_batches(size, row_groups=[group.id], columns=columns, use_threads=threads)
-                tables = (pa.Table.from_batches([part]) for part in parts)
-            for table in tables:
-                chosen = table.select(columns)
-                yield from (chosen if chosen.schema == kinds else chosen.cast(kinds)).to_batches(max_chunksize=size)
-
-
-def written_columns(batch: Any) -> Write:
-    """Return how to write a batch of a wide table, whose first column is the unit."""
-
-    def write(memory: Array) -> Array:
-        columns = memory[:, : batch.num_rows]
-        for period, column in zip(columns, batch.columns[1:], strict=True):
-            period[:] = floats(column)
-        return columns
-
-    return write
-
-
-def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, path: str) -> Array:
-    """Return rows of one donor after another as a donors × T array, missing cells NaN."""
-    donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.num_rows)))
-    when = table.column(1).combine_chunks()
-    period = pc.index_in(when.cast(labels.type), value_set=labels).to_numpy(zero_copy_only=False)
-    values = floats(table.column(2).combine_chunks())
-    cells = donor * T + period.astype(np.int64)
-    if len(cells) > 1 and np.bincount(cells).max() > 1:
-        raise TableError(f"{path}: a donor has more than one row for a period; each (unit, time) may occur once.")
-    rows = np.full(len(starts) * T, np.nan)
-    rows[cells] = values
-    return rows.reshape(len(starts), T)
-
-
-def _partitions(dataset: Any) -> set[str]:
-    """Return what the names of the folders say (region=north)."""
-    first = next(iter(dataset.get_fragments()), None)
-    return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
-
-
-def floats(column: Any) -> Array:
-    """Return a column of numbers in float64, missing ones NaN, rounded as Python rounds them."""
-    if pa.types.is_decimal(column.type):  # which Arrow rounds in its own way
-        return np.array(
-            [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
-        )
-    if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)  # a safe one refuses long whole numbers, and quotes them
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def known_units(units: Any, path: str) -> Any:
-    """Return the column of units; refuse rows that belong to nobody."""
-    if pa.types.is_dictionary(units.type):
-        units = units.dictionary_decode()
-    nobody = units.null_count
-    if pa.types.is_floating(units.type):
-        nobody = nobody or pc.any(pc.is_nan(units)).as_py()
-    elif pa.types.is_string(units.type) or pa.types.is_large_string(units.type):
-        nobody = nobody or pc.any(pc.equal(units, "")).as_py()
-    if nobody:
-        raise TableError(f"{path} has rows without a unit (--unit).")
-    return units
-
-
-def starts_of(units: Any) -> np.ndarray[Any, Any]:
-    """Return where each donor's rows begin."""
-    if len(units) < 2:
-        return np.arange(len(units))
-    changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)
-    return np.append(0, np.flatnonzero(changes) + 1)
-
-
-def _in_order(units: Any, starts: np.ndarray[Any, Any], previous: Any, path: str, unit: str) -> Any:
-    """Refuse a table that is not sorted by donor: a donor might come back later. Return the last donor."""
-    firsts = units.take(pa.array(starts))
-    ordered = len(firsts) < 2 or pc.all(pc.less(firsts.slice(0, len(firsts) - 1), firsts.slice(1))).as_py()
-    if ordered and previous is not None:
-        ordered = pc.less(previous, firsts[0]).as_py()
-    if not ordered:
-        raise TableError(
-            f"{path} is not sorted by {unit!r} (--unit), so a donor's rows may be anywhere. Use --engine dask, or sort "
-            f"the table first; a single file that fits into memory with {_how_to_sort(Path(path), unit)}"
-        )
-    return firsts[len(firsts) - 1]
-
-
-def _how_to_sort(path: Path, unit: str) -> str:
-    code = (
-        f"import pandas as p; p.read_{'parquet' if format_name(path) == 'parquet' else 'csv'}('{path.name}')"
-        f".sort_values('{unit}').to_parquet('sorted.parquet')"
-    )
-    return f'python -c "{code}"'
-
-
-def format_name(path: Path) -> str:
-    """Tell the kind of file from its name; in a folder all must be of one kind."""
-    if path.is_dir():
-        files = _files(path)
-        if not files:
-            raise TableError(f"{path} is a folder without files.")
-        kinds = {format_name(file): file for file in reversed(files)}
-        if len(kinds) > 1:
-            one, other = list(kinds.values())[:2]
-            raise TableError(
-                f"{path} holds files of different kinds, {one.name} and {other.name}; move the others away."
-            )
-        return next(iter(kinds))
-    if not path.exists():
-        tabular.read(path)  # which says that it is not there, and what is near
-    ending = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if ending not in _ENDINGS:
-        raise TableError(f"{path}: cannot tell what kind of table this is from its name; use {tabular.KINDS}.")
-    return _ENDINGS[ending]
-
-
-def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder that are read: those that are not hidden, nor in a hidden folder."""
-    inside = (file for file in sorted(folder.rglob("*")) if file.is_file())
-    return [f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts)]
-
-
-def _format(path: Path) -> Any:
-    name = format_name(path)
-    if name in ("csv", "tsv"):
-        from pyarrow import csv
-
-        parse = csv.ParseOptions(delimiter="\t" if name == "tsv" else ",")
-        return ds.CsvFileFormat(parse, convert_options=csv.ConvertOptions(null_values=list(tabular.MISSING)))
-    return name
-
-
-@contextmanager
-def naming_file(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, without repeating what is in it."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError, KeyError) as problem:
-        if isinstance(problem, FileNotFoundError | PermissionError):
-            raise TableError(f"{path}: {problem.strerror or 'cannot be opened'}.") from None
-        if re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()):
-            raise TableError(
-                f"{path} cannot be read; does every line have as many fields as the header, and do the columns of "
-                "numbers hold numbers alone (no units, no thousands separators)?"
-            ) from None
-        raise TableError(f"{path} cannot be read; is it whole, and of the kind that its name says?") from None

@@ -21,19 +21,11 @@ import pandas as pd
 import pyarrow as pa
 
 from dpsc.bounds import Array
-from dpsc.engines.arrow import (
-    Files,
-    batches_of,
-    floats,
-    format_name,
-    known_units,
-    long_rows,
-    naming_file,
-    starts_of,
-    written_columns,
-)
+from dpsc.engines.arrow import Files
 from dpsc.engines.blocks import OnRows, add_up, rows_of_a_block
+from dpsc.engines.cells import floats, known_units, long_rows, starts_of, written_columns
 from dpsc.engines.checked import CheckedBlock, Completion, Identities
+from dpsc.engines.formats import batches_of, format_name, naming_file
 from dpsc.engines.rows import Write, written
 from dpsc.errors import DpscError, TableError
 from dpsc.exact import Integers
@@ -234,34 +226,34 @@ def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
     """Return a long table in partitions that each hold all rows of their donors."""
     import dask.dataframe as dd
 
-    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(instructions.columns, _KINDS, strict=True)})
-    frame = dd.from_map(partial(long_frame, instructions), pieces, meta=empty)
+    frame = dd.from_map(partial(long_frame, instructions), pieces, meta=_no_rows(instructions.columns))
     return list(frame.shuffle(on=instructions.unit).to_delayed())
+
+
+def _as_frame(batch: Any, path: str, columns: list[str]) -> pd.DataFrame:
+    unit, time, outcome = columns
+    units, periods = known_units(batch.column(0), path), batch.column(1)
+    return pd.DataFrame(
+        {
+            unit: units.cast(pa.string()).to_pandas().astype(object),
+            time: periods.cast(pa.string()).to_pandas().astype(object),
+            outcome: floats(batch.column(2)),
+        }
+    )
+
+
+def _no_rows(columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(columns, _KINDS, strict=True)})
 
 
 def long_frame(instructions: Instructions, piece: Any) -> pd.DataFrame:
     """Read a piece of a long table on a worker: units and periods as text, numbers as they are."""
     try:
-        parts = [
-            pd.DataFrame(
-                dict(
-                    zip(
-                        instructions.columns,
-                        (
-                            known_units(batch.column(0), path).cast(pa.string()).to_pandas().astype(object),
-                            batch.column(1).cast(pa.string()).to_pandas().astype(object),
-                            floats(batch.column(2)),
-                        ),
-                        strict=True,
-                    )
-                )
-            )
-            for path, batch in _batches(instructions, piece, instructions.columns, _PIECE_CELLS)
-        ]
+        batches = _batches(instructions, piece, instructions.columns, _PIECE_CELLS)
+        parts = [_as_frame(batch, path, instructions.columns) for path, batch in batches]
     except Exception as problem:
         raise TableError(_said(problem)) from None  # without what it was working on, which Dask would log
-    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(instructions.columns, _KINDS, strict=True)})
-    return pd.concat(parts, ignore_index=True) if parts else empty
+    return pd.concat(parts, ignore_index=True) if parts else _no_rows(instructions.columns)
 
 
 def piece_sum(instructions: Instructions, piece: Any) -> Part:

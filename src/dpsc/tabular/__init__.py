@@ -9,7 +9,7 @@ from dpsc.tabular.files import KINDS, MISSING, read, require_header
 from dpsc.tabular.layout import Layout
 from dpsc.tabular.panels import donors, panel_frame, series
 from dpsc.tabular.periods import moment, periods, require_periods
-from dpsc.tabular.wording import in_options, naming
+from dpsc.tabular.wording import in_options, is_text, naming
 
 __all__ = [
     "KINDS",
@@ -18,6 +18,7 @@ __all__ = [
     "column",
     "donors",
     "in_options",
+    "is_text",
     "moment",
     "naming",
     "numbers",

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from dpsc.errors import DpscError, TableError
-from dpsc.tabular.wording import is_decimal, is_number
+from dpsc.tabular.wording import is_decimal, is_number, is_text
 
 MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
@@ -87,7 +87,7 @@ def _check_header(table: pd.DataFrame, path: Path) -> None:
             f"{path} is separated by semicolons, as some spreadsheets write it; save it with commas (and decimal "
             "points), or as a .tsv file with tabs."
         )
-    if not isinstance(table.index, pd.RangeIndex) and re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()):
+    if not isinstance(table.index, pd.RangeIndex) and is_text(path):
         raise TableError(f"{path}: its lines have more fields than its header has names.")
     if names[-1].startswith("Unnamed:") and table.iloc[:, -1].isna().all():
         raise TableError(f"{path}: its lines end in a separator, which makes an empty last column; remove it.")

@@ -39,9 +39,14 @@ def in_options(message: str) -> str:
     return message
 
 
+def is_text(path: Path) -> bool:
+    """Tell whether a file has lines."""
+    return bool(re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()))
+
+
 def row_name(position: int, path: Path) -> str:
     """Name a row as an editor would: the header of a CSV is line 1."""
-    if re.search(r"\.(csv|tsv|txt)(\.gz)?$", path.name.lower()):
+    if is_text(path):
         return f"line {position + 2}"
     return f"row {position + 1}"
 
