@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 
-import gram
 import two_step
+
+import gram
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -24,7 +24,7 @@ import pandas as pd
 import panels
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, plan
-from dpsc.synthetic import ridge_weights
+from dpsc.weights.classic import ridge_weights
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6

@@ -106,7 +106,7 @@ def rmse(forecast: Any, truth: Array) -> float:
 
 def best_ridge(problem: Problem) -> float:
     """Return the error of non-private ridge at its best lambda, which nobody knows in advance: a hard yardstick."""
-    from dpsc.synthetic import ridge_weights
+    from dpsc.weights.classic import ridge_weights
 
     T0 = problem.T0
     scale = float(np.mean(problem.donors[:, :T0] ** 2)) * T0

@@ -115,7 +115,7 @@ def parquet(n: int) -> Path:
 
 
 def files(n: int) -> object:
-    from dpsc.engines.arrow import Files
+    from dpsc.data.arrow import Files
     from dpsc.tabular import Layout
 
     return Files(parquet(n), Layout("who", wide=True))
@@ -123,14 +123,14 @@ def files(n: int) -> object:
 
 def in_memory(name: str, n: int, T: int) -> Callable[[], object]:
     """Return one of GRAMS on n × T normal numbers."""
-    from dpsc.engines.memory import gram
-    from dpsc.kernel import Kernel
+    from dpsc.gram.kernel import Kernel
+    from dpsc.gram.memory import sum_of_rows
 
     donors = np.random.default_rng(0).normal(size=(n, T))
     if name == "bare X'X":
         return lambda: donors.T @ donors
     threads = 1 if name.endswith("1 thread") else 2
-    return lambda: gram(donors, Kernel.named("high"), None, 18, threads=threads)
+    return lambda: sum_of_rows(donors, Kernel.named("high"), None, 18, threads=threads)
 
 
 def periods_task(name: str, T: int) -> Callable[[], object]:
@@ -145,8 +145,8 @@ def evict(path: Path) -> None:
 
 
 def gram_task(name: str, n: int) -> Callable[[], object]:
-    from dpsc.engines.stream import StreamedDonors
-    from dpsc.kernel import Kernel
+    from dpsc.gram.kernel import Kernel
+    from dpsc.gram.stream import StreamedDonors
 
     if name in GRAMS:
         return in_memory(name, n, COLUMNS)
@@ -163,15 +163,15 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
                 return sum(file.read_row_group(i).num_rows for i in range(file.num_row_groups))
 
         return read
-    return lambda: StreamedDonors(source).gram(kernel, None, 18, lambda rows: None)
+    return lambda: StreamedDonors(source).add_up(kernel, None, 18, lambda rows: None)
 
 
 def dask_task(name: str, n: int) -> Callable[[], object]:
     from distributed import Client, LocalCluster
 
-    from dpsc.engines.dask import DaskDonors, Job, piece_sum, together
-    from dpsc.engines.stream import StreamedDonors
-    from dpsc.kernel import Kernel
+    from dpsc.gram.dask import DaskDonors, Job, piece_sum, together
+    from dpsc.gram.kernel import Kernel
+    from dpsc.gram.stream import StreamedDonors
 
     kernel, source = Kernel.named("high"), files(n)
     if name.endswith("without Dask"):
@@ -180,12 +180,12 @@ def dask_task(name: str, n: int) -> Callable[[], object]:
         pieces = [(job.plain(), piece) for piece in job.pieces(None)]
         return lambda: together(pool.starmap(piece_sum, pieces, chunksize=1))
     if name == "stream, 1 thread":
-        return lambda: StreamedDonors(source, threads=1).gram(kernel, None, 18, lambda rows: None)
+        return lambda: StreamedDonors(source, threads=1).add_up(kernel, None, 18, lambda rows: None)
     cluster = LocalCluster(
         n_workers=int(name[5]), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     )
     Client(cluster).wait_for_workers(int(name[5]))
-    return lambda: DaskDonors(source, cluster.scheduler_address).gram(kernel, None, 18, lambda rows: None)
+    return lambda: DaskDonors(source, cluster.scheduler_address).add_up(kernel, None, 18, lambda rows: None)
 
 
 def two_step_task(name: str, n: int) -> Callable[[], object]:

@@ -18,9 +18,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from dpsc import GramRelease, SyntheticControl
-from dpsc.engines.memory import gram
-from dpsc.kernel import Kernel
-from dpsc.panel import Panel
+from dpsc.data.panel import Panel
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.memory import sum_of_rows
 
 OUT = Path(__file__).parent / "results"
 
@@ -56,10 +56,10 @@ def main() -> None:
              "exact Gram, smoothness none, 1 thread", "exact Gram, smoothness none, 2 threads"]  # fmt: skip
     times = best(
         lambda: donors.T @ donors,
-        lambda: gram(donors, high, None, 18, threads=1),
-        lambda: gram(donors, high, None, 18, threads=2),
-        lambda: gram(donors, none, None, 18, threads=1),
-        lambda: gram(donors, none, None, 18, threads=2),
+        lambda: sum_of_rows(donors, high, None, 18, threads=1),
+        lambda: sum_of_rows(donors, high, None, 18, threads=2),
+        lambda: sum_of_rows(donors, none, None, 18, threads=1),
+        lambda: sum_of_rows(donors, none, None, 18, threads=2),
     )
     for name, seconds in zip(names, times, strict=True):
         lines.append(f"| {name}, 1,000,000 × 110 | {seconds:.2f} | {seconds / times[0]:.2f} × bare |")

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsc import sensitivity
-from dpsc.algorithms.printed import default_c, divide_budget, noise_scale, perturbed_minimiser
 from dpsc.blas import one_thread
-from dpsc.mechanisms import laplace, source
-from dpsc.paper import two_step
+from dpsc.paper import recipes as two_step
 from dpsc.paper.points import LAMBDAS, Point, Recipe, generator_for
 from dpsc.paper.sweep import dataset
+from dpsc.privacy import laplace, sensitivity, source
+from dpsc.weights.printed import default_c, divide_budget, perturbed_minimiser, printed_beta
 
 RUNS = 500
 ROUNDS = 7
@@ -45,7 +44,7 @@ def loop(n: int, T0: int) -> np.ndarray:
                 f = np.linalg.solve(X @ X.T + point.lambda_ / 2 * np.eye(n), X @ y)
                 f = f + laplace.sample(n, sensitivity.printed_ridge(n, T0, point.lambda_) / 50.0, noise)
             else:
-                b = laplace.sample(n, noise_scale(n, T0, epsilon0, 0.0, c), noise)
+                b = laplace.sample(n, printed_beta(n, T0, epsilon0, 0.0, c), noise)
                 f = perturbed_minimiser(X, y, point.lambda_ + Delta, b)
             W = laplace.sample(n * h, sensitivity.post_period(h) / 50.0, noise).reshape(n, h)
             error = (Z + W).T @ f - data.truth

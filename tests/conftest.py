@@ -6,7 +6,7 @@ from hypothesis import settings
 from scipy import stats
 
 from dpsc import Panel
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 # The same examples in every run: a failure in CI is one that can be repeated.
 settings.register_profile("dpsc", deadline=None, derandomize=True)

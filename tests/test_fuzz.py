@@ -26,10 +26,10 @@ from typer.testing import CliRunner
 
 from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.cli import app
+from dpsc.gram.release_file import _checksum, dumps
 from dpsc.paper.points import Outcome, Point
-from dpsc.paper.sweep import Store
-from dpsc.release_file import _checksum, dumps
-from tests.test_panel import anything
+from dpsc.paper.sweep import KeptOutcomes
+from tests.data.test_panel import anything
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0)
 
@@ -255,10 +255,10 @@ def test_any_file_of_finished_points_is_resumed_from_or_refused(data: st.DataObj
     point = Point("ours", "gram", 10, 10, 10.0, 0.5, 0.5, 1e-6)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "points.jsonl"
-        Store(path, 2, 0, resume=False).add([point], [Outcome(1.0, 0.1, 0.9, 2)])
+        KeptOutcomes(path, 2, 0, resume=False).add([point], [Outcome(1.0, 0.1, 0.9, 2)])
         path.write_bytes(data.draw(damaged(path.read_bytes())))
         try:
-            resumed = Store(path, 2, 0, resume=True)
+            resumed = KeptOutcomes(path, 2, 0, resume=True)
         except DpscError:
             return
         for outcome in resumed.outcomes.values():

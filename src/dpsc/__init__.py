@@ -8,10 +8,11 @@ does not wait for numerical libraries.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from dpsc.version import __version__
+
 if TYPE_CHECKING:
-    from dpsc.algorithms.gram import GramRelease
-    from dpsc.algorithms.objective import ObjectivePerturbation
-    from dpsc.algorithms.output import OutputPerturbation
+    from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+    from dpsc.data.panel import Panel
     from dpsc.errors import (
         BudgetError,
         DpscError,
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
         ReleaseError,
         UnprovenError,
     )
-    from dpsc.guarantee import Guarantee
+    from dpsc.gram.algorithm import GramRelease
+    from dpsc.gram.planning import Plan, plan
+    from dpsc.gram.release import Release
     from dpsc.ledger import Ledger
-    from dpsc.panel import Panel
-    from dpsc.planning import Plan, plan
-    from dpsc.release import Release
-    from dpsc.result import NonPrivateResult, PrivateResult, UnprovenResult
-    from dpsc.synthetic import SyntheticControl
-
-__version__ = "0.1.0"
+    from dpsc.privacy.guarantee import Guarantee
+    from dpsc.weights.classic import SyntheticControl
+    from dpsc.weights.objective import ObjectivePerturbation
+    from dpsc.weights.output import OutputPerturbation
 
 __all__ = [
     "BudgetError",
@@ -61,24 +61,24 @@ _HOME = {
     "BudgetError": "errors",
     "DpscError": "errors",
     "DpscWarning": "errors",
-    "GramRelease": "algorithms.gram",
-    "Guarantee": "guarantee",
+    "GramRelease": "gram.algorithm",
+    "Guarantee": "privacy.guarantee",
     "Ledger": "ledger",
     "LedgerError": "errors",
-    "NonPrivateResult": "result",
-    "ObjectivePerturbation": "algorithms.objective",
-    "OutputPerturbation": "algorithms.output",
-    "Panel": "panel",
+    "NonPrivateResult": "answers.result",
+    "ObjectivePerturbation": "weights.objective",
+    "OutputPerturbation": "weights.output",
+    "Panel": "data.panel",
     "PanelError": "errors",
     "ParameterError": "errors",
-    "Plan": "planning",
-    "PrivateResult": "result",
-    "Release": "release",
+    "Plan": "gram.planning",
+    "PrivateResult": "answers.result",
+    "Release": "gram.release",
     "ReleaseError": "errors",
-    "SyntheticControl": "synthetic",
+    "SyntheticControl": "weights.classic",
     "UnprovenError": "errors",
-    "UnprovenResult": "result",
-    "plan": "planning",
+    "UnprovenResult": "answers.result",
+    "plan": "gram.planning",
 }
 
 

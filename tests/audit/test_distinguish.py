@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsc.audit.case import Case, Claim, Effort, Exact, LowBits, Sampled
+from dpsc.audit.case import Case, ClaimedLoss, Effort, Exact, LowBits, Sampled
 from dpsc.audit.distinguish import Score, attack, black_box_scores, epsilon_lower_bound
 from dpsc.audit.run import FALSE_ALARM, audit, count
 from dpsc.audit.shipped import cases
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 pytestmark = pytest.mark.statistical
 OUTPUT: dict[str, Score] = {"output": lambda v: v[:, 0]}
@@ -119,13 +119,13 @@ def test_the_error_of_a_run_is_divided_over_its_attacks() -> None:
     errors: list[float] = []
 
     class Spy:
-        name, claim, statistical = "spy", Claim(1.0), True
+        name, claim, statistical = "spy", ClaimedLoss(1.0), True
 
         def run(self, effort: Effort, error: float) -> object:
             errors.append(error)
-            return Exact("x", Claim(1.0), lambda: 0.5).run(effort, error)
+            return Exact("x", ClaimedLoss(1.0), lambda: 0.5).run(effort, error)
 
-    computed = Exact("computed", Claim(1.0), lambda: 1.0)
+    computed = Exact("computed", ClaimedLoss(1.0), lambda: 1.0)
     audit([Case("a", "a", (Spy(), computed)), Case("b", "b", (Spy(), Spy()))], runs=1000, seed=0)  # type: ignore[arg-type]
     assert errors == [pytest.approx(FALSE_ALARM / 3)] * 3
     assert FALSE_ALARM == 1e-3
@@ -147,8 +147,8 @@ def test_noise_that_comes_twice_is_told_from_noise_that_does_not() -> None:
         return side + effort.source().normals((effort.runs, 1))
 
     effort = Effort(2000, 200, seed=0)
-    assert math.isinf(Sampled("fixed", Claim(1.0), fixed).run(effort, 1e-4).epsilon)
-    assert Sampled("fresh", Claim(9.0), fresh).run(effort, 1e-4).epsilon < 9
+    assert math.isinf(Sampled("fixed", ClaimedLoss(1.0), fixed).run(effort, 1e-4).epsilon)
+    assert Sampled("fresh", ClaimedLoss(9.0), fresh).run(effort, 1e-4).epsilon < 9
 
 
 def test_seeds_of_an_effort_are_never_used_twice_and_can_be_repeated() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from dp_accounting import pld
 
-from dpsc import accounting
 from dpsc.audit import exact_loss
 from dpsc.audit.broken import printed_objective
 from dpsc.audit.case import Effort, Losses
-from dpsc.bounds import Array
+from dpsc.privacy import accounting
+from dpsc.types import Array
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-6), (2.0, 1e-9), (4.0, 1e-6)])

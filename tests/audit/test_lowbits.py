@@ -7,7 +7,7 @@ import pytest
 
 from dpsc import OutputPerturbation, Panel
 from dpsc.audit import lowbits
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 pytestmark = pytest.mark.statistical
 

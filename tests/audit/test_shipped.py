@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsc import sensitivity
 from dpsc.audit.case import Case, Effort, Exact
 from dpsc.audit.run import Audit, audit
 from dpsc.audit.shipped import NAMES, cases, discrete_noise, gaussian, joint_laplace, output
-from dpsc.bounds import Array, Bounds
-from dpsc.engines.rows import IntegerRows
-from dpsc.mechanisms import additive
+from dpsc.data.bounds import Bounds
+from dpsc.gram.rows import IntegerRows
+from dpsc.privacy import additive, sensitivity
+from dpsc.types import Array
 
 pytestmark = [pytest.mark.statistical, pytest.mark.xdist_group("audit")]  # one process makes the audit
 
@@ -90,13 +90,13 @@ SCALED: dict[str, Callable[[], Case]] = {
 @pytest.mark.parametrize("name", SCALED)
 def test_a_scale_10_percent_too_small_in_the_library_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not broken(SCALED[name]())
-    original = additive.noise_scale
-    monkeypatch.setattr(additive, "noise_scale", lambda *a, **k: 0.9 * original(*a, **k))
+    original = additive.discrete_scale
+    monkeypatch.setattr(additive, "discrete_scale", lambda *a, **k: 0.9 * original(*a, **k))
     assert broken(SCALED[name]())
 
 
 def test_clipping_forgotten_in_the_library_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpsc.panel import Panel, ScaledPanel
+    from dpsc.data.panel import Panel, ScaledPanel
 
     original = Panel.scaled
 

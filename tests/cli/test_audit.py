@@ -40,9 +40,9 @@ def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
 
 
 BROKEN_LIBRARY = """
-from dpsc.mechanisms import additive
-original = additive.noise_scale
-additive.noise_scale = lambda *a: original(*a) / 2
+from dpsc.privacy import additive
+original = additive.discrete_scale
+additive.discrete_scale = lambda *a: original(*a) / 2
 from dpsc.cli import app
 app()
 """

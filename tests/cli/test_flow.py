@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Panel, Release, SyntheticControl
-from dpsc.algorithms.gram import CustodianSum
-from dpsc.engines.memory import ArrayDonors
+from dpsc.gram.algorithm import CustodianSum
+from dpsc.gram.memory import ArrayDonors
 from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick
 
 pytestmark = pytest.mark.end_to_end

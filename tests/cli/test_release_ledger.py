@@ -81,7 +81,7 @@ def test_what_is_wrong_with_the_ledger_is_said_before_the_donors_are_read(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the donors were read")
 
-    monkeypatch.setattr("dpsc.engines.choose.donors_in", read)
+    monkeypatch.setattr("dpsc.gram.sources.donors_in", read)
     for arguments in (
         release(files, ledger, 1, "r.json", "--dataset", "others"),
         release(files, files / "nowhere.sqlite", 1, "r.json"),

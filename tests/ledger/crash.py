@@ -23,7 +23,7 @@ import numpy as np
 
 from dpsc import GramRelease, Ledger, Release, files
 from dpsc.ledger.store import Store
-from dpsc.mechanisms import discrete
+from dpsc.privacy import discrete
 
 NAME = "donors"
 SIZE = GramRelease(epsilon=0.05, delta=1e-6)

@@ -18,9 +18,9 @@ from dpsc import (
     OutputPerturbation,
     Release,
 )
-from dpsc.accounting import Loss, zcdp_rho
 from dpsc.ledger.book import MERGE
 from dpsc.ledger.export import as_csv, as_json
+from dpsc.privacy.accounting import Loss, zcdp_rho
 
 ROWS = np.random.default_rng(0).normal(size=(60, 5))
 HALF = GramRelease(epsilon=0.5, delta=1e-6)

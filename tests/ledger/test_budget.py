@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsc import GramRelease, Guarantee, ObjectivePerturbation, OutputPerturbation
-from dpsc.accounting import Loss, gaussian_mu, zcdp_delta, zcdp_rho
 from dpsc.ledger.budget import Budget, Charge, Cost, groups, total_loss
+from dpsc.privacy.accounting import Loss, gaussian_mu, zcdp_delta, zcdp_rho
 
 
 def gram(epsilon: float, delta: float = 1e-6) -> Cost:

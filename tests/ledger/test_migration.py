@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from dpsc import GramRelease, Ledger, LedgerError
-from dpsc.accounting import Loss, zcdp_rho
 from dpsc.ledger import schema
+from dpsc.privacy.accounting import Loss, zcdp_rho
 from tests.ledger.servers import Server
 
-STORED = Path(__file__).parent.parent / "data" / "ledger-version-1.sqlite"
+STORED = Path(__file__).parent / "version-1.sqlite"
 HEAD = "7bb1e390f40da6d3af7f701a2c65dd28180713f14ac61c1e7d25b6694dcfc408"  # as it could have been noted then
 
 

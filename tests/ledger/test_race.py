@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpsc import Ledger
-from dpsc.accounting import zcdp_delta, zcdp_rho
+from dpsc.privacy.accounting import zcdp_delta, zcdp_rho
 
 pytestmark = pytest.mark.end_to_end
 ROUNDS = 200

@@ -9,7 +9,7 @@ import pytest
 
 from dpsc.paper import claims, sweep
 from dpsc.paper.claims import CLAIMS, Evidence, judge
-from dpsc.paper.points import EPSILONS, SIZES, Method, Outcome, Point, Recipe
+from dpsc.paper.points import EPSILONS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.reproduce import points_of
 from dpsc.paper.tables import SPECS
 from dpsc.paper.verdicts import BETTER, UNCLEAR, WORSE, all_of, compare, most_of
@@ -57,7 +57,7 @@ def verdict(name: str, outcomes: dict[Point, Outcome]) -> str:
 def test_a_claim_holds_on_numbers_made_for_it_and_fails_when_they_are_turned_round(name: str) -> None:
     outcomes = invented()
     assert verdict(name, outcomes) == "holds"
-    methods: dict[Method, Method] = {"out": "obj", "obj": "out"}
+    methods: dict[AlgorithmName, AlgorithmName] = {"out": "obj", "obj": "out"}
     swapped = {p: outcomes[replace(p, method=methods[p.method], delta=0.0)] for p in outcomes}
     if name == "diminishes":
         order = dict(zip(EPSILONS, reversed(EPSILONS), strict=True))

@@ -9,13 +9,13 @@ import pytest
 from scipy import stats
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation
-from dpsc.algorithms.constrained import minimise
-from dpsc.algorithms.projection import onto_l1_ball
-from dpsc.bounds import Array
 from dpsc.paper import ours
 from dpsc.paper.ball import minimise_over_ball, onto_balls
 from dpsc.paper.data import Dataset, generate
-from dpsc.paper.points import Method, Point
+from dpsc.paper.points import AlgorithmName, Point
+from dpsc.types import Array
+from dpsc.weights.minimiser import minimise
+from dpsc.weights.projection import onto_l1_ball
 
 N, T0 = 12, 8
 
@@ -44,7 +44,7 @@ def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
 @pytest.mark.parametrize(
     ("method", "delta"), [("out", 0.0), ("out", 1e-6), ("obj", 0.0), ("obj", 1e-6), ("gram", 1e-6)]
 )
-def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: Method, delta: float) -> None:
+def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: AlgorithmName, delta: float) -> None:
     point = Point("ours", method, N, T0, float(T0), 3.0, 3.0, delta)
     simulated = ours.simulate(data, point, 6000, np.random.default_rng(0))
     real = algorithm_itself(data, point, 2000 if method != "gram" else 1000)

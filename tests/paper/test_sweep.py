@@ -7,7 +7,7 @@ import pytest
 from dpsc import DpscError
 from dpsc.paper import sweep
 from dpsc.paper.points import Outcome, Point
-from dpsc.paper.sweep import Store
+from dpsc.paper.sweep import KeptOutcomes
 
 POINTS = [
     Point(r, m, 10, 10, v, 50.0, 50.0) for r in ("published", "printed") for m in ("out", "obj") for v in (1.0, 9.0)
@@ -17,7 +17,7 @@ GRAM = Point("ours", "gram", 10, 10, 0.0, 1.0, 1.0, 1e-6)
 
 def test_finished_points_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "points.jsonl"
-    sweep.run(POINTS[:4], 20, 0, Store(path, 20, 0, resume=False))
+    sweep.run(POINTS[:4], 20, 0, KeptOutcomes(path, 20, 0, resume=False))
     ran: list[Point] = []
     real = sweep.run_batch
 
@@ -26,34 +26,34 @@ def test_finished_points_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
         return real(batch, runs, seed)
 
     monkeypatch.setattr(sweep, "run_batch", counting)
-    resumed = sweep.run(POINTS, 20, 0, Store(path, 20, 0, resume=True))
+    resumed = sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True))
     assert set(ran) == set(POINTS[4:])
-    whole = sweep.run(POINTS, 20, 0, Store(tmp_path / "other.jsonl", 20, 0, resume=False))
+    whole = sweep.run(POINTS, 20, 0, KeptOutcomes(tmp_path / "other.jsonl", 20, 0, resume=False))
     assert resumed == whole
 
 
 def test_a_line_cut_short_is_run_again_and_the_file_stays_readable(tmp_path: Path) -> None:
     path = tmp_path / "points.jsonl"
-    whole = sweep.run(POINTS, 20, 0, Store(path, 20, 0, resume=False))
+    whole = sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=False))
     path.write_text(path.read_text("utf-8")[:-30], "utf-8")
-    store = Store(path, 20, 0, resume=True)
+    store = KeptOutcomes(path, 20, 0, resume=True)
     assert len(store.outcomes) == len(POINTS) - 1
     assert sweep.run(POINTS, 20, 0, store) == whole
-    assert Store(path, 20, 0, resume=True).outcomes == whole
+    assert KeptOutcomes(path, 20, 0, resume=True).outcomes == whole
 
 
 def test_another_seed_or_number_of_runs_is_not_mixed_in(tmp_path: Path) -> None:
     path = tmp_path / "points.jsonl"
-    Store(path, 20, 0, resume=False)
+    KeptOutcomes(path, 20, 0, resume=False)
     for runs, seed in ((20, 1), (30, 0)):
         with pytest.raises(DpscError, match="--seed and --runs"):
-            Store(path, runs, seed, resume=True)
+            KeptOutcomes(path, runs, seed, resume=True)
 
 
 def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     points = [*POINTS, GRAM]
-    together = sweep.run(points, 20, 3, Store(tmp_path / "a", 20, 3, resume=False), workers=2)
-    alone = sweep.run(points, 20, 3, Store(tmp_path / "b", 20, 3, resume=False), workers=1)
+    together = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
+    alone = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
     assert together == alone
 
 
@@ -63,7 +63,7 @@ def test_progress_counts_every_point_once(tmp_path: Path) -> None:
     def count(new: int) -> None:
         counts[-1] += new
 
-    sweep.run(POINTS[:3], 20, 0, Store(path, 20, 0, resume=False), on_progress=count)
+    sweep.run(POINTS[:3], 20, 0, KeptOutcomes(path, 20, 0, resume=False), on_progress=count)
     counts.append(0)
-    sweep.run(POINTS, 20, 0, Store(path, 20, 0, resume=True), on_progress=count)
+    sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True), on_progress=count)
     assert counts == [3, len(POINTS)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsc.bounds import Array
 from dpsc.paper.ball import minimise_over_ball
+from dpsc.types import Array
 
 _ON_THE_SPHERE = 1e-7
 

@@ -12,18 +12,19 @@ from functools import partial
 
 import numpy as np
 
-from dpsc import OutputPerturbation, sensitivity
-from dpsc.accounting import gaussian_mu
-from dpsc.algorithms.gram import GRID_BITS
-from dpsc.algorithms.gridded import GriddedRows
-from dpsc.algorithms.objective import release_minimiser
-from dpsc.algorithms.printed import default_c, divide_budget, noise_scale
+from dpsc import OutputPerturbation
 from dpsc.audit import bijection, climb, exact_loss, neighbours
-from dpsc.audit.case import SHOWN_DELTA, Case, Claim, Effort, Exact, Losses, LowBits, Sampled
+from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Losses, LowBits, Sampled
 from dpsc.audit.shipped import low_bit_draw
-from dpsc.audit.two_step import Step, TwoStep, call
-from dpsc.bounds import Array
-from dpsc.mechanisms.source import seeded
+from dpsc.audit.steps import Step, TwoStep, call
+from dpsc.gram.algorithm import GRID_BITS
+from dpsc.privacy import sensitivity
+from dpsc.privacy.accounting import gaussian_mu
+from dpsc.privacy.source import seeded
+from dpsc.types import Array
+from dpsc.weights.gridded import GriddedRows
+from dpsc.weights.objective import release_minimiser
+from dpsc.weights.printed import default_c, divide_budget, printed_beta
 
 
 def _case(name: str, title: str, *attacks: Exact | Losses | LowBits | Sampled) -> Case:
@@ -41,7 +42,9 @@ def laplace_radius() -> Case:
         radius = source.gammas(1, (effort.runs, 1)) / epsilon
         return np.asarray(side * shift + direction * radius / np.linalg.norm(direction, axis=1, keepdims=True))
 
-    return _case("laplace-radius", "radius |Laplace| in 10 dimensions", Sampled("runs in bulk", Claim(epsilon), draw))
+    return _case(
+        "laplace-radius", "radius |Laplace| in 10 dimensions", Sampled("runs in bulk", ClaimedLoss(epsilon), draw)
+    )
 
 
 def variance_beta() -> Case:
@@ -55,7 +58,7 @@ def variance_beta() -> Case:
     def exact() -> float:
         return exact_loss.epsilon_at(delta, lambda e: exact_loss.gaussian_delta(l2 / math.sqrt(sigma), e))
 
-    claim = Claim(epsilon, delta)
+    claim = ClaimedLoss(epsilon, delta)
     attacks = Exact("exact loss", claim, exact), Sampled("runs in bulk", claim, draw)
     return _case("variance-beta", "variance β instead of β²", *attacks)
 
@@ -77,7 +80,7 @@ def curvature_left_out() -> Case:
         b = step.scale * step.draw(1, effort.runs, effort.source())
         return bijection.ball_losses(X, neighbour, y, lambda_, b, step.scale, step.law)
 
-    claim = Claim(epsilon)
+    claim = ClaimedLoss(epsilon)
     attacks = Sampled("runs in bulk", claim, draw), Losses("losses", claim, losses)
     return _case("curvature-left-out", "curvature Δ left out", *attacks)
 
@@ -94,7 +97,7 @@ def independent_entries() -> Case:
 
     ratio = {"likelihood ratio": lambda v: step.log_ratio(v, Z, other)}
     return _case(
-        "independent-entries", "independent entries of W", Sampled("runs in bulk", Claim(epsilon), draw, ratio)
+        "independent-entries", "independent entries of W", Sampled("runs in bulk", ClaimedLoss(epsilon), draw, ratio)
     )
 
 
@@ -106,7 +109,7 @@ def printed_objective(epsilon: float = 10.0, delta: float = 0.0, n: int = 10) ->
     y, c = np.ones(T0), default_c(n, T0)
     epsilon0, Delta = divide_budget(epsilon, lambda_, c)
     nu = lambda_ + Delta
-    step = Step("gaussian" if delta else "joint laplace", noise_scale(n, T0, epsilon0, delta, c))
+    step = Step("gaussian" if delta else "joint laplace", printed_beta(n, T0, epsilon0, delta, c))
 
     def noise(effort: Effort) -> Array:
         return step.scale * step.draw(n, effort.runs, effort.source())
@@ -122,7 +125,7 @@ def printed_objective(epsilon: float = 10.0, delta: float = 0.0, n: int = 10) ->
         b = [-bijection.gradients(pool, y, nu, f) for pool in (X, neighbour)]
         return bijection.log_density(b[0], step.scale, step.law) - bijection.log_density(b[1], step.scale, step.law)
 
-    claim = Claim(epsilon, delta)
+    claim = ClaimedLoss(epsilon, delta)
     return _case(
         "printed-objective",
         f"DPSC_obj as printed, n = {n}",
@@ -141,13 +144,13 @@ def clipping_forgotten() -> Case:
     def draw(side: int, effort: Effort) -> Array:
         return (1 - 2 * side) * neighbours.FAR + step.scale * step.draw(1, effort.runs, effort.source())
 
-    return _case("clipping-forgotten", "clipping forgotten", Sampled("runs in bulk", Claim(epsilon), draw))
+    return _case("clipping-forgotten", "clipping forgotten", Sampled("runs in bulk", ClaimedLoss(epsilon), draw))
 
 
 def noise_halved() -> Case:
     """Run output perturbation with twice the budget that it claims."""
     algorithm = _output(lambda seed: OutputPerturbation(epsilon=2.0, lambda_=16.0, weights_ball=False, seed=seed))
-    claim, ratio = Claim(1.0), {"likelihood ratio": algorithm.log_ratio()}
+    claim, ratio = ClaimedLoss(1.0), {"likelihood ratio": algorithm.log_ratio()}
     return _case(
         "noise-halved",
         "noise halved",
@@ -160,7 +163,7 @@ def noise_halved() -> Case:
 def bound_used_twice() -> Case:
     """Spend the whole epsilon on the weights and once more on the answer."""
     algorithm = _output(lambda seed: OutputPerturbation(epsilon=2.0, lambda_=16.0, weights_ball=False, seed=seed))
-    claim = Claim(1.0)
+    claim = ClaimedLoss(1.0)
     sampled = Sampled("runs in bulk", claim, algorithm.draw_bulk, {"likelihood ratio": algorithm.log_ratio()})
     return _case("bound-used-twice", "one budget used twice", sampled)
 
@@ -172,12 +175,12 @@ def seeded_generator() -> Case:
     def draw(side: int, effort: Effort) -> Array:
         return call(lambda seed: OutputPerturbation(epsilon=1.0, seed=0), pair, side, effort)
 
-    return _case("seeded-generator", "a seeded generator", Sampled("calls of fit", Claim(1.0), draw))
+    return _case("seeded-generator", "a seeded generator", Sampled("calls of fit", ClaimedLoss(1.0), draw))
 
 
 def float_as_exact() -> Case:
     """Present float arithmetic as exact."""
-    attack = LowBits("low bits", Claim(1.0), low_bit_draw(2.0, "float"))
+    attack = LowBits("low bits", ClaimedLoss(1.0), low_bit_draw(2.0, "float"))
     return _case("float-as-exact", "float arithmetic presented as exact", attack)
 
 
@@ -199,7 +202,7 @@ def _rows(name: str, title: str, to_integers: Callable[[Array, Array], Array]) -
         rows = np.random.default_rng(0).normal(size=(2000, 30))
         return climb.longest_row(integers, rows, GRID_BITS)
 
-    return _case(name, title, Exact("longest row", Claim(1.0, unit="length² ="), longest, slack=0.0))
+    return _case(name, title, Exact("longest row", ClaimedLoss(1.0, unit="length² ="), longest, slack=0.0))
 
 
 def _output(make: Callable[[int | None], OutputPerturbation]) -> TwoStep:

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpsc.audit import distinguish, exact_loss, lowbits
 from dpsc.audit.distinguish import Score, Shown
-from dpsc.bounds import Array
-from dpsc.mechanisms import source as randomness
+from dpsc.privacy import source as randomness
+from dpsc.types import Array
 
 _REPLAYED = 20  # outputs in a row that come twice: noise on these grids does that with probability below 1e-20
 _PILOT = 100
@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # relative; what the arithmetic of an exact attack may be off
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimedLoss:
     """What is claimed: (epsilon, delta), or a bound on a sensitivity with a name of its own."""
 
     epsilon: float
@@ -66,7 +66,7 @@ class Attack(Protocol):
         ...
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> ClaimedLoss:
         """What it tries to exceed."""
         ...
 
@@ -92,7 +92,7 @@ class Sampled:
     """
 
     name: str
-    claim: Claim
+    claim: ClaimedLoss
     draw: Draw
     scores: Mapping[str, Score] = field(default_factory=dict)
     statistical: bool = True
@@ -113,7 +113,7 @@ class LowBits:
     """The low-bit attack on the first coordinate of the output."""
 
     name: str
-    claim: Claim
+    claim: ClaimedLoss
     draw: Draw
     statistical: bool = True
 
@@ -128,7 +128,7 @@ class Losses:
     """Privacy losses of sampled outputs whose law is known on both neighbours; ``losses(effort)`` returns them."""
 
     name: str
-    claim: Claim
+    claim: ClaimedLoss
     losses: Callable[[Effort], Array]
     statistical: bool = True
 
@@ -142,7 +142,7 @@ class Exact:
     """A privacy loss, or a share of a sensitivity, that is computed and not sampled."""
 
     name: str
-    claim: Claim
+    claim: ClaimedLoss
     reach: Callable[[], float]
     how: str = "computed"
     slack: float = ROUNDING
@@ -178,7 +178,7 @@ class Finding:
     mechanism: str
     title: str
     attack: str
-    claim: Claim
+    claim: ClaimedLoss
     shown: float
     how: str
     verdict: Literal["holds", "BROKEN", "not claimed"]

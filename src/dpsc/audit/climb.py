@@ -14,9 +14,8 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import minimize
 
-from dpsc.bounds import Array
-from dpsc.exact import Integers
-from dpsc.synthetic import ridge_weights
+from dpsc.types import Array, Integers
+from dpsc.weights.classic import ridge_weights
 
 
 def climb(height: Callable[[Array], float], starts: Iterable[Array]) -> float:

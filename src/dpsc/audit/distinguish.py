@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 Score = Callable[[Array], Array]
 _THRESHOLDS = 200

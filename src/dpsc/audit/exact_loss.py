@@ -1,6 +1,7 @@
 """Privacy losses that need no sampling, because the law of the output is known: delta(epsilon) and its inverse.
 
-The formulas are written here a second time on purpose, apart from :mod:`dpsc.accounting`, which is what they check.
+The formulas are written here a second time on purpose, apart from :mod:`dpsc.privacy.accounting`, which they
+check.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from scipy.special import log_ndtr
 from scipy.stats import beta
 
 from dpsc.audit.distinguish import Shown
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 _WINDOW = 40.0  # scales to either side of the centres: what lies beyond has probability below e^-40
 _LARGEST_TABLE = 2_000_000

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from dpsc.audit.distinguish import epsilon_lower_bound
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 
 def lowest_bit(values: Array) -> Array:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpsc.bounds import Array
-from dpsc.kernel import Kernel
-from dpsc.panel import Panel
+from dpsc.data.panel import Panel
+from dpsc.gram.kernel import Kernel
+from dpsc.types import Array
 
 FAR = 50.0  # how far beyond public bounds of one a hostile donor's values are
 

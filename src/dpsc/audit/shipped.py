@@ -10,15 +10,15 @@ from functools import partial
 import numpy as np
 
 from dpsc import ObjectivePerturbation, OutputPerturbation
-from dpsc.accounting import gaussian_mu, zcdp_rho
-from dpsc.algorithms.printed import PrintedOutputPerturbation
 from dpsc.audit import bijection, exact_loss, neighbours, shipped_sensitivity
-from dpsc.audit.case import SHOWN_DELTA, Attack, Case, Claim, Draw, Effort, Exact, Losses, LowBits, Sampled
-from dpsc.audit.shipped_gram import composition, gram, gram_zcdp
-from dpsc.audit.two_step import Step, TwoStep, call
-from dpsc.bounds import Array
-from dpsc.guarantee import Arithmetic
-from dpsc.mechanisms.additive import Budget, release_floats, release_integers
+from dpsc.audit.case import SHOWN_DELTA, Attack, Case, ClaimedLoss, Draw, Effort, Exact, Losses, LowBits, Sampled
+from dpsc.audit.shipped_gram import composition, gram_release, gram_zcdp
+from dpsc.audit.steps import Step, TwoStep, call
+from dpsc.privacy.accounting import gaussian_mu, zcdp_rho
+from dpsc.privacy.additive import StepBudget, release_floats, release_integers
+from dpsc.privacy.guarantee import Arithmetic
+from dpsc.types import Array
+from dpsc.weights.printed import PrintedOutputPerturbation
 
 DELTA = 1e-6
 _SPLIT = 0.9  # of objective perturbation: most of it for the step that is hard to prove
@@ -30,8 +30,8 @@ def discrete_noise(epsilon: float, delta: float) -> Case:
     law = "gaussian" if delta else "laplace"
     sensitivity, visible = (float(_SENSITIVITY), float(_SENSITIVITY)), SHOWN_DELTA if delta else 0.0
 
-    def budget(delta: float) -> Budget:
-        return Budget("rho", zcdp_rho(epsilon, delta)) if delta else Budget("epsilon", epsilon)
+    def budget(delta: float) -> StepBudget:
+        return StepBudget("rho", zcdp_rho(epsilon, delta)) if delta else StepBudget("epsilon", epsilon)
 
     def draw(side: int, effort: Effort) -> Array:
         values = np.full(effort.runs, side * _SENSITIVITY, dtype=np.int64)
@@ -47,26 +47,26 @@ def discrete_noise(epsilon: float, delta: float) -> Case:
         f"discrete-{law}",
         f"discrete {law.capitalize()} noise",
         (
-            Exact("exact loss", Claim(epsilon, delta), exact, "probabilities of all integers"),
-            Sampled("runs in bulk", Claim(epsilon, visible), draw),
+            Exact("exact loss", ClaimedLoss(epsilon, delta), exact, "probabilities of all integers"),
+            Sampled("runs in bulk", ClaimedLoss(epsilon, visible), draw),
         ),
     )
 
 
 def joint_laplace(epsilon: float) -> Case:
     """Attack the high-dimensional Laplace distribution in 1 and 10 dimensions."""
-    claim = Claim(epsilon)
+    claim = ClaimedLoss(epsilon)
     attacks = []
     for d in (1, 10):
         shift = np.eye(d)[0]
-        _, noise = release_floats(shift, 1.0, Budget("epsilon", epsilon), Effort(1, 1, 0).source())
+        _, noise = release_floats(shift, 1.0, StepBudget("epsilon", epsilon), Effort(1, 1, 0).source())
         step = Step(noise.law, noise.scale)
 
         def draw(side: int, effort: Effort, d: int = d, shift: Array = shift, step: Step = step) -> Array:
             return side * shift + step.scale * step.draw(d, effort.runs, effort.source())
 
         def calls(side: int, effort: Effort, shift: Array = shift) -> Array:
-            budget = Budget("epsilon", epsilon)
+            budget = StepBudget("epsilon", epsilon)
             return np.array(
                 [release_floats(side * shift, 1.0, budget, effort.source())[0] for _ in range(effort.calls)]
             )
@@ -84,8 +84,8 @@ def gaussian(epsilon: float) -> Case:
 
     The sensitivity is far from one, so that a scale and its root cannot be taken for each other.
     """
-    claim, budget = Claim(epsilon, DELTA), Budget("mu", gaussian_mu(epsilon, DELTA))
-    shown, visible = Claim(epsilon, SHOWN_DELTA), Budget("mu", gaussian_mu(epsilon, SHOWN_DELTA))
+    claim, budget = ClaimedLoss(epsilon, DELTA), StepBudget("mu", gaussian_mu(epsilon, DELTA))
+    shown, visible = ClaimedLoss(epsilon, SHOWN_DELTA), StepBudget("mu", gaussian_mu(epsilon, SHOWN_DELTA))
     l2 = float(_SENSITIVITY)
 
     def draw(side: int, effort: Effort) -> Array:
@@ -101,8 +101,8 @@ def gaussian(epsilon: float) -> Case:
 
 def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
     """Attack OutputPerturbation: weights and answer together."""
-    claim, visible, T0 = Claim(epsilon, delta), SHOWN_DELTA if delta else 0.0, 4
-    shown = Claim(epsilon, visible)
+    claim, visible, T0 = ClaimedLoss(epsilon, delta), SHOWN_DELTA if delta else 0.0, 4
+    shown = ClaimedLoss(epsilon, visible)
 
     def variant(pair: neighbours.Pair, delta: float = delta, **options: float) -> TwoStep:
         def make(seed: int | None) -> OutputPerturbation:
@@ -140,7 +140,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
     ]
     if arithmetic == "exact" and delta == 0:
         attacks.append(Sampled("calls of fit, on the ball", shown, on_the_ball))
-        attacks.append(LowBits("low bits of the weights", Claim(epsilon / 2), low_bit_draw(epsilon, "exact")))
+        attacks.append(LowBits("low bits of the weights", ClaimedLoss(epsilon / 2), low_bit_draw(epsilon, "exact")))
     kind = ("gaussian" if delta else "pure") + ("" if arithmetic == "exact" else "-float")
     title = f"OutputPerturbation{'' if arithmetic == 'exact' else ' float'} δ{'>' if delta else '='}0"
     return Case(f"output-{kind}", title, tuple(attacks))
@@ -168,7 +168,7 @@ def low_bit_draw(epsilon: float, arithmetic: Arithmetic) -> Draw:
 
 def float_low_bits() -> Case:
     """Show what float arithmetic does not promise."""
-    attack = LowBits("low bits of the weights", Claim(1.0), low_bit_draw(2.0, "float"))
+    attack = LowBits("low bits of the weights", ClaimedLoss(1.0), low_bit_draw(2.0, "float"))
     note = "float guarantees are about real numbers; low bits leak more"
     return Case("float-low-bits", "low bits of float arithmetic", (attack,), "not claimed", note)
 
@@ -180,7 +180,7 @@ def printed_output() -> Case:
     def make(seed: int | None) -> PrintedOutputPerturbation:
         return OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.5, lambda_=8.0, seed=seed)
 
-    algorithm, claim = TwoStep(make, pair), Claim(1.0)
+    algorithm, claim = TwoStep(make, pair), ClaimedLoss(1.0)
     return Case(
         "printed-output",
         "DPSC_out as printed",
@@ -211,12 +211,12 @@ def objective(epsilon: float, delta: float) -> Case:
     def calls(side: int, effort: Effort) -> Array:
         return call(lambda seed: make(seed, visible, large), neighbours.zero_row(1, T0, 1), side, effort)
 
-    attacks: list[Attack] = [Sampled("calls of fit", Claim(large, visible), calls)]
+    attacks: list[Attack] = [Sampled("calls of fit", ClaimedLoss(large, visible), calls)]
     for n, delta_ in itertools.product((1, 2, 3), {delta, visible}):
         pair = neighbours.zero_row(1, T0, 1) if n == 1 else neighbours.rank_one(n, T0, 1)
         for pools in (pair.pools, pair.pools[::-1]):
             turned = neighbours.Pair(pair.name, *pools, pair.target, pair.T0)
-            claim = Claim(_SPLIT * epsilon, _SPLIT * delta_)
+            claim = ClaimedLoss(_SPLIT * epsilon, _SPLIT * delta_)
             attacks.append(Losses(f"losses of the learning step, n = {n}", claim, partial(losses, turned, delta_)))
     title = f"ObjectivePerturbation δ{'>' if delta else '='}0"
     return Case(f"objective-{'gaussian' if delta else 'pure'}", title, tuple(attacks))
@@ -230,7 +230,7 @@ TIGHT: dict[str, Callable[[float], Case]] = {
     "gaussian": gaussian,
     "output-pure": lambda epsilon: output(epsilon, 0.0, "exact"),
     "output-gaussian": lambda epsilon: output(epsilon, DELTA, "exact"),
-    "gram": lambda epsilon: gram(epsilon, DELTA),
+    "gram": lambda epsilon: gram_release(epsilon, DELTA),
 }
 OTHER: dict[str, Callable[[], Case]] = {
     "output-pure-float": lambda: output(1.0, 0.0, "float"),

@@ -8,12 +8,12 @@ import numpy as np
 
 from dpsc import GramRelease, Release
 from dpsc.audit import exact_loss, neighbours
-from dpsc.audit.case import SHOWN_DELTA, Case, Claim, Effort, Exact, Sampled
-from dpsc.bounds import Array
-from dpsc.engines import memory
-from dpsc.guarantee import Guarantee
-from dpsc.kernel import Kernel, Smoothness
-from dpsc.mechanisms import discrete
+from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
+from dpsc.gram import memory
+from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.privacy import discrete
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array
 
 _T = 2
 _PURE = 0.5  # of a pure release that is added to another
@@ -21,9 +21,9 @@ _KINDS: tuple[Smoothness, ...] = ("high", "mild", "none")
 WHY_NOT_ALL = "zCDP's conversion to (ε, δ) gives some away; events of probability δ are out of reach of sampling"
 
 
-def gram(epsilon: float, delta: float) -> Case:
+def gram_release(epsilon: float, delta: float) -> Case:
     """Attack the Gram release with orthogonal whitened rows."""
-    claim = Claim(epsilon, delta)
+    claim = ClaimedLoss(epsilon, delta)
     pair = neighbours.orthogonal_rows(_T, Kernel.named("high"))
 
     def make(seed: int | None, smoothness: Smoothness = "high", delta: float = delta) -> GramRelease:
@@ -40,7 +40,7 @@ def gram(epsilon: float, delta: float) -> Case:
 
     def bulk(side: int, effort: Effort) -> Array:
         release = visible(0).release(pair.pools[side])
-        total = memory.gram(pair.pools[side], release.kernel, None, release.grid_bits)
+        total = memory.sum_of_rows(pair.pools[side], release.kernel, None, release.grid_bits)
         source, columns = effort.source(), []
         for i, j in zip(*np.triu_indices(_T), strict=True):
             scale = release.diagonal_scale if i == j else release.off_diagonal_scale
@@ -48,7 +48,7 @@ def gram(epsilon: float, delta: float) -> Case:
             columns.append(discrete.add(values, "gaussian", scale, source, largest=float(2**40)))
         return np.column_stack(columns) / 4.0**release.grid_bits
 
-    example, shown = visible(0).release(pair.donors), Claim(epsilon, SHOWN_DELTA)
+    example, shown = visible(0).release(pair.donors), ClaimedLoss(epsilon, SHOWN_DELTA)
     ratio = {"likelihood ratio": lambda v: _log_ratio(v, pair, example)}
     attacks = (
         Exact("exact loss", claim, exact, "two pairs of rows, Gaussian curve"),
@@ -67,7 +67,7 @@ def gram_zcdp() -> Case:
         seeded = (GramRelease(epsilon=1.0, delta=1e-6, smoothness=kind, seed=0) for kind in _KINDS)
         return max(_rho(algorithm, T) for algorithm in seeded for T in (2, 5))
 
-    attack = Exact("exact loss", Claim(stated.loss.rho, unit="ρ ="), exact, "two pairs of rows")
+    attack = Exact("exact loss", ClaimedLoss(stated.loss.rho, unit="ρ ="), exact, "two pairs of rows")
     return Case("gram-zcdp", "GramRelease, as zCDP", (attack,))
 
 
@@ -102,8 +102,8 @@ def composition(delta: float = 1e-6) -> Case:
     )
 
 
-def _claim(guarantee: Guarantee) -> Claim:
-    return Claim(guarantee.epsilon, guarantee.delta)
+def _claim(guarantee: Guarantee) -> ClaimedLoss:
+    return ClaimedLoss(guarantee.epsilon, guarantee.delta)
 
 
 def _seeded(algorithm: GramRelease) -> GramRelease:
@@ -129,12 +129,12 @@ def _exact_epsilon(algorithm: GramRelease, T: int, delta: float) -> float:
 
 
 def _flat(release: Release) -> Array:
-    return np.asarray(release.gram[np.triu_indices(release.T)])
+    return np.asarray(release.noisy_moments[np.triu_indices(release.T)])
 
 
 def _log_ratio(outputs: Array, pair: neighbours.Pair, release: Release) -> Array:
     centres = [
-        memory.gram(pool, release.kernel, None, release.grid_bits)[np.triu_indices(_T)] / 4.0**release.grid_bits
+        memory.sum_of_rows(pool, release.kernel, None, release.grid_bits)[np.triu_indices(_T)] / 4.0**release.grid_bits
         for pool in pair.pools
     ]
     rows, columns = np.triu_indices(_T)

@@ -8,14 +8,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsc import sensitivity
-from dpsc.algorithms.gram import GRID_BITS
 from dpsc.audit import climb, neighbours
-from dpsc.audit.case import Case, Claim, Exact
-from dpsc.bounds import Array
-from dpsc.engines import memory
-from dpsc.engines.rows import IntegerRows, written
-from dpsc.kernel import Kernel, Smoothness
+from dpsc.audit.case import Case, ClaimedLoss, Exact
+from dpsc.gram import memory
+from dpsc.gram.algorithm import GRID_BITS
+from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.rows import IntegerRows, written
+from dpsc.privacy import sensitivity
+from dpsc.types import Array
 
 _UNIT = "Δ ="
 _KINDS: tuple[Smoothness, ...] = ("high", "mild", "none")
@@ -26,7 +26,7 @@ def ridge(tries: int = 6) -> Case:
     attacks = tuple(
         Exact(
             f"ascent, λ = {lambda_:g}, R = {R:g}",
-            Claim(sensitivity.exact_ridge(1.0, R, lambda_), unit=_UNIT),
+            ClaimedLoss(sensitivity.exact_ridge(1.0, R, lambda_), unit=_UNIT),
             lambda lambda_=lambda_, R=R: climb.ridge(lambda_, R, tries=tries),  # type: ignore[misc]
             f"{tries} starts",
         )
@@ -38,7 +38,7 @@ def ridge(tries: int = 6) -> Case:
 def printed_ridge(tries: int = 6) -> Case:
     """Climb against the paper's ridge sensitivity."""
     n, T0, lambda_ = 1, 3, 300.0  # the bound is closest to the truth for one donor and a large lambda
-    claim = Claim(sensitivity.printed_ridge(n, T0, lambda_), unit=_UNIT)
+    claim = ClaimedLoss(sensitivity.printed_ridge(n, T0, lambda_), unit=_UNIT)
     attack = Exact("ascent", claim, lambda: climb.boxed_ridge(n, T0, lambda_, tries=tries), f"{tries} starts")
     return Case("printed-ridge-sensitivity", "printed ridge sensitivity", (attack,))
 
@@ -65,7 +65,7 @@ def ball_jacobian() -> Case:
     attacks = tuple(
         Exact(
             f"corners, {n} donors",
-            Claim(sensitivity.constrained_jacobian(n, T0, nu) - 1, unit="J - 1 ="),
+            ClaimedLoss(sensitivity.constrained_jacobian(n, T0, nu) - 1, unit="J - 1 ="),
             lambda n=n: climb.ball_jacobian(n, T0, nu, tries=200) - 1,  # type: ignore[misc]
         )
         for n in (1, 3, 6)
@@ -77,7 +77,7 @@ def post_period() -> Case:
     """Replace a row of ones by minus ones after the intervention."""
     h = 5
     pair = neighbours.opposite_rows(2, h)
-    claim = Claim(sensitivity.post_period(h), unit=_UNIT)
+    claim = ClaimedLoss(sensitivity.post_period(h), unit=_UNIT)
     reach = float(np.linalg.norm(pair.donors[:, 2:] - pair.neighbour[:, 2:]))
     return Case("post-period-sensitivity", "post-period sensitivity", (Exact("opposite rows", claim, lambda: reach),))
 
@@ -101,7 +101,7 @@ def rows() -> Case:
         best = 0.0
         for kind in _KINDS:
             pair = neighbours.orthogonal_rows(5, Kernel.named(kind))
-            one, other = (memory.gram(pool, Kernel.named(kind), None, GRID_BITS) for pool in pair.pools)
+            one, other = (memory.sum_of_rows(pool, Kernel.named(kind), None, GRID_BITS) for pool in pair.pools)
             best = max(best, climb.gram_change(one - other) / 4.0**GRID_BITS)
         return best
 
@@ -109,8 +109,10 @@ def rows() -> Case:
         "gram-rows",
         "unit rows of the Gram matrix",
         (
-            Exact("longest row", Claim(1.0, unit="length² ="), longest, "27,000 rows, in whole numbers", slack=0.0),
-            Exact("orthogonal rows", Claim(math.sqrt(2), unit=_UNIT), change, "in whole numbers"),
+            Exact(
+                "longest row", ClaimedLoss(1.0, unit="length² ="), longest, "27,000 rows, in whole numbers", slack=0.0
+            ),
+            Exact("orthogonal rows", ClaimedLoss(math.sqrt(2), unit=_UNIT), change, "in whole numbers"),
         ),
     )
 
@@ -119,6 +121,6 @@ def _norms(bounds: tuple[float, float], search: Callable[[], tuple[float, float]
     """Return the attacks in l1 and l2 on a pair of bounds; the search runs once."""
     reached = lru_cache(maxsize=1)(search)
     return (
-        Exact("ascent, l1", Claim(bounds[0], unit="Δ₁ ="), lambda: reached()[0]),
-        Exact("ascent, l2", Claim(bounds[1], unit="Δ₂ ="), lambda: reached()[1]),
+        Exact("ascent, l1", ClaimedLoss(bounds[0], unit="Δ₁ ="), lambda: reached()[0]),
+        Exact("ascent, l2", ClaimedLoss(bounds[1], unit="Δ₂ ="), lambda: reached()[1]),
     )

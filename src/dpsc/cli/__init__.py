@@ -39,7 +39,7 @@ def main(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     if version:
-        from dpsc import __version__
+        from dpsc.version import __version__
 
         typer.echo(f"dpsc {__version__}")
         raise typer.Exit

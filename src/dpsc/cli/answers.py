@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
-from dpsc import files, report
+from dpsc import files
+from dpsc.answers import report
+from dpsc.answers.words import Result
 from dpsc.cli import common, screens
-from dpsc.release import Release
-from dpsc.wording import Result
+from dpsc.gram.release import Release
 
 
 def write(result: Result, folder: Path, *, units: str | None, release: Release | None = None) -> None:

@@ -56,12 +56,12 @@ def run(
     import time
 
     from dpsc import files
+    from dpsc.answers.plot import as_bytes
     from dpsc.audit.broken import BROKEN
-    from dpsc.audit.draw import draw
+    from dpsc.audit.picture import draw
     from dpsc.audit.run import audit
     from dpsc.audit.shipped import NAMES, cases
     from dpsc.cli import screens
-    from dpsc.plot import as_bytes
 
     chosen = choose("mechanism", mechanisms, NAMES)
     runs = (THOROUGH if thorough else QUICK) if runs is None else runs

@@ -53,8 +53,8 @@ def fit(
 ) -> None:
     """Fit and answer in one step, for whoever holds the donors and may see the answer."""
     with common.errors("fit"):
-        from dpsc.analysis import require_reasonable
         from dpsc.cli import answers
+        from dpsc.cli.analysis import require_reasonable
 
         given = {
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
@@ -87,8 +87,8 @@ def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
     """Build the analysis from options, or from a spec with options put over it."""
     from dataclasses import replace
 
-    from dpsc import spec_file
-    from dpsc.analysis import Analysis
+    from dpsc.cli import spec as spec_file
+    from dpsc.cli.analysis import Analysis
     from dpsc.errors import ParameterError
 
     given |= {name: str(given[name]) for name in ("data", "reference") if name in given}
@@ -111,7 +111,7 @@ def _analysis(given: dict[str, Any], spec: Path | None) -> Any:
 
 
 def _read(analysis: Any, i_know: bool) -> Any:
-    from dpsc.analysis import require_small_delta
+    from dpsc.cli.analysis import require_small_delta
 
     with common.working(f"reading {analysis.data}"):
         panel = analysis.panel()
@@ -136,7 +136,7 @@ def _run(analysis: Any, panel: Any) -> Any:
 
 
 def _write_spec(analysis: Any, path: Path, force: bool) -> None:
-    from dpsc import spec_file
+    from dpsc.cli import spec as spec_file
     from dpsc.errors import TableError
 
     if not Path(analysis.data).exists():

@@ -35,9 +35,10 @@ def plan(
 ) -> None:
     """Tell what error to expect from a release, from public numbers alone."""
     with common.errors("plan"):
-        from dpsc import files, plot, tabular
+        from dpsc import files, tabular
+        from dpsc.answers import plot
         from dpsc.cli import screens
-        from dpsc.planning import plan as expected
+        from dpsc.gram.planning import plan as expected
 
         series = None if target is None else tabular.series(target, time, outcome, time_format)
         history = None if series is None else series.iloc[:before]

@@ -41,9 +41,9 @@ def release(
     """Turn private donors into one small private release."""
     with common.errors("release"):
         from dpsc import GramRelease, tabular
-        from dpsc.analysis import require_reasonable, require_small_delta
         from dpsc.cli import screens
-        from dpsc.engines.choose import donors_in, rows_expected
+        from dpsc.cli.analysis import require_reasonable, require_small_delta
+        from dpsc.gram.sources import donors_in, rows_expected
 
         require_reasonable(epsilon, i_know)
         opened(ledger, dataset)

@@ -13,7 +13,7 @@ from dpsc.cli import common
 from dpsc.errors import DpscError, ParameterError
 
 if TYPE_CHECKING:
-    from dpsc.paper.claims import Finding
+    from dpsc.paper.claims import Judgement
     from dpsc.paper.points import Recipe
 
 Choice = TypeVar("Choice", bound=str)
@@ -76,7 +76,7 @@ def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[C
     return [name for name in known if name in given or not given]
 
 
-def _verdicts(findings: Sequence[Finding], recipes: Sequence[Recipe]) -> Any:
+def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Any:
     """Return what came of each claim, one row a claim."""
     from collections import Counter
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpsc.release import Release
-from dpsc.result import NonPrivateResult, PrivateResult
-from dpsc.wording import Result, answer, number, percent, period, signed
+from dpsc.answers.result import NonPrivateResult, PrivateResult
+from dpsc.answers.words import Result, answer, number, percent, period, signed
+from dpsc.gram.release import Release
 
 
 def console() -> Console:

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, select
 
 from dpsc import checks
 from dpsc.errors import LedgerError
-from dpsc.guarantee import REPLACE_ONE, Guarantee
 from dpsc.ledger import address, chain, history, records, schema
 from dpsc.ledger.budget import Budget, Cost, groups
 from dpsc.ledger.chain import Head, Row
@@ -22,6 +21,7 @@ from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.ledger.requests import Refused, another_description, user, writable
 from dpsc.ledger.store import Store
+from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 
 MERGE = "Release.merge"
 

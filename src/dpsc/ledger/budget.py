@@ -1,8 +1,8 @@
 """What booked guarantees cost together, and what is still affordable. Pure accounting: no database, no data.
 
 A request is accepted if one of two theorems puts everything booked within (epsilon, delta): the curves of
-:class:`dpsc.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums are of the decimal numbers
-as they were written, so that ten times 0.1 is 1.
+:class:`dpsc.privacy.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums are of the decimal
+numbers as they were written, so that ten times 0.1 is 1.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dpsc.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
-from dpsc.guarantee import Guarantee
+from dpsc.privacy.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
+from dpsc.privacy.guarantee import Guarantee
 
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
 _PRECISION = 1e-6

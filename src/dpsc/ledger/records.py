@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from dpsc import checks
-from dpsc.accounting import Loss
 from dpsc.errors import DpscError, LedgerError
-from dpsc.guarantee import Guarantee
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.guarantee import Guarantee
 
 State = Literal["booked", "confirmed", "failed"]
 LONGEST_TEXT = 500

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 _CLOSE = 1e-9
 _CHECK_EVERY = 20
@@ -31,7 +31,7 @@ def onto_balls(points: Array) -> Array:
 def minimise_over_ball(X: Array, y: Array, nu: float, b: Array) -> Array:
     """Minimise ``||y - X'f||^2 + (nu/2) ||f||^2 + b'f`` over {||f||_1 <= 1} for every row of b.
 
-    Accelerated projected gradient, as in :mod:`dpsc.algorithms.constrained`, without its certificate: a row is done
+    Accelerated projected gradient, as in :mod:`dpsc.weights.minimiser`, without its certificate: a row is done
     when a whole step moves it by less than 1e-9, which leaves it within 1e-9 times L / nu of the minimiser.
     """
     hessian = 2 * X @ X.T + nu * np.eye(len(X))

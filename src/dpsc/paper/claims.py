@@ -14,10 +14,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpsc import theory
-from dpsc.paper import yardsticks
+from dpsc.paper import theory, yardsticks
 from dpsc.paper.data import Dataset
-from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, Method, Outcome, Point, Recipe
+from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.sweep import dataset
 from dpsc.paper.tables import EACH, SMALL, Name, setting_of
 from dpsc.paper.verdicts import BETTER, UNCLEAR, WORSE, Verdict, all_of, compare, geometric_mean, most_of, named, tally
@@ -33,7 +32,7 @@ DRAMATIC = 2.0  # "dramatically better": by this factor, averaged over the curve
 
 
 @dataclass(frozen=True)
-class Finding:
+class Judgement:
     """A claim, a recipe, and what came of it."""
 
     claim: Claim
@@ -60,11 +59,11 @@ class Evidence:
     outcomes: Mapping[Point, Outcome]
     seed: int
 
-    def at_lambda(self, method: Method, size: Size, lambda_: float) -> Outcome:
+    def at_lambda(self, method: AlgorithmName, size: Size, lambda_: float) -> Outcome:
         """Return the outcome at epsilon1 = epsilon2 = 50."""
         return self.outcomes[Point(self.recipe, method, *size, lambda_, EACH, EACH)]
 
-    def at_epsilon(self, method: Method, size: Size, epsilon: float, delta: float = 0.0) -> Outcome:
+    def at_epsilon(self, method: AlgorithmName, size: Size, epsilon: float, delta: float = 0.0) -> Outcome:
         """Return the outcome at lambda = T0 for a total epsilon."""
         return self.outcomes[Point(self.recipe, method, *size, float(size[1]), epsilon / 2, epsilon / 2, delta)]
 
@@ -79,7 +78,7 @@ class Evidence:
 
 def judge(
     recipes: Iterable[Recipe], figures: Iterable[Name], outcomes: Mapping[Point, Outcome], seed: int
-) -> list[Finding]:
+) -> list[Judgement]:
     """Check every claim whose figure was run, for each recipe."""
     figures, recipes = set(figures), list(recipes)
     findings = []
@@ -89,7 +88,7 @@ def judge(
             continue
         for recipe in recipes:
             verdict, evidence = claim.check(Evidence(recipe, outcomes, seed))
-            findings.append(Finding(claim, recipe, verdict, evidence))
+            findings.append(Judgement(claim, recipe, verdict, evidence))
     return findings
 
 
@@ -122,7 +121,7 @@ def dramatically_beats_theory(e: Evidence) -> tuple[Verdict, str]:
 
 def _measured_over_printed_bound(e: Evidence) -> list[float]:
     ratios = []
-    methods: tuple[tuple[Method, Callable[..., float]], ...] = (
+    methods: tuple[tuple[AlgorithmName, Callable[..., float]], ...] = (
         ("out", theory.output_bound), ("obj", theory.objective_bound),
     )  # fmt: skip
     for method, bound in methods:
@@ -165,7 +164,7 @@ def _curve(e: Evidence, method: str, size: Size) -> dict[float, Outcome]:
 
 def improves_with_epsilon(e: Evidence, sizes: Sequence[Size] = SIZES) -> tuple[Verdict, str]:
     """From each epsilon to the next the error does not significantly rise, and from the first to the last it falls."""
-    methods: tuple[Method, ...] = ("out", "obj")
+    methods: tuple[AlgorithmName, ...] = ("out", "obj")
     rises = []
     for m in methods:
         for s in sizes:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import truncnorm
 
-from dpsc.bounds import Array
+from dpsc.types import Array
 
 Generator = Literal["printed", "published"]
 H = 3  # periods to predict, in every experiment of the paper

@@ -11,23 +11,24 @@ import math
 
 import numpy as np
 
-from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, sensitivity
-from dpsc.algorithms.budget import divide, single
-from dpsc.algorithms.gram import GRID_BITS
-from dpsc.bounds import Array
-from dpsc.denoise import denoise
-from dpsc.engines import memory
-from dpsc.mechanisms.additive import Budget, noise_scale
+from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel
+from dpsc.gram import memory
+from dpsc.gram.algorithm import GRID_BITS
+from dpsc.gram.moments import denoise
+from dpsc.gram.uncertainty import forecast_weights
 from dpsc.paper.ball import minimise_over_ball, onto_balls
 from dpsc.paper.data import Dataset
 from dpsc.paper.points import Point
-from dpsc.synthetic import ridge_weights
-from dpsc.uncertainty import forecast_weights
+from dpsc.privacy import sensitivity
+from dpsc.privacy.additive import StepBudget, discrete_scale
+from dpsc.privacy.division import divide, single
+from dpsc.types import Array
+from dpsc.weights.classic import ridge_weights
 
 
 def simulate(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
     """Return the RMSE of every run."""
-    simulator = {"out": output, "obj": objective, "gram": gram}[point.method]
+    simulator = {"out": output, "obj": objective, "gram": gram_release}[point.method]
     return data.rmse(simulator(data, point, runs, rng))
 
 
@@ -60,10 +61,10 @@ def objective(data: Dataset, point: Point, runs: int, rng: np.random.Generator) 
     return _project(data, onto_balls(f), point, for_answer, rng)
 
 
-def gram(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
+def gram_release(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
     """Simulate :class:`dpsc.GramRelease` and the default estimate from it."""
     release = GramRelease(epsilon=point.epsilon, delta=point.delta, seed=0).release(panel_of(data))
-    total = memory.gram(data.donors, release.kernel, None, GRID_BITS) / 4.0**GRID_BITS
+    total = memory.sum_of_rows(data.donors, release.kernel, None, GRID_BITS) / 4.0**GRID_BITS
     T = len(total)
     paths = np.empty((runs, T - data.T0))
     for run in range(runs):
@@ -83,9 +84,9 @@ def _noise(point: Point, shape: tuple[int, ...], rng: np.random.Generator) -> Ar
     return rng.laplace(size=shape) if point.delta == 0 else rng.standard_normal(shape)
 
 
-def _project(data: Dataset, f: Array, point: Point, budget: Budget, rng: np.random.Generator) -> Array:
+def _project(data: Dataset, f: Array, point: Point, budget: StepBudget, rng: np.random.Generator) -> Array:
     """Answer with released weights; the scale of the noise is proportional to the largest of them."""
     h = data.Z.shape[1]
-    scale = noise_scale(sensitivity.answer(1.0, np.full(h, 2.0)), budget)
+    scale = discrete_scale(sensitivity.answer(1.0, np.full(h, 2.0)), budget)
     largest = np.abs(f).max(axis=1, keepdims=True)
     return np.asarray(f @ data.Z + scale * largest * _noise(point, (len(f), h), rng))

@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from dpsc.bounds import Array
 from dpsc.paper.data import Generator
+from dpsc.types import Array
 
 Recipe = Literal["published", "printed", "ours"]
-Method = Literal["out", "obj", "gram"]
+AlgorithmName = Literal["out", "obj", "gram"]
 
 RECIPES: tuple[Recipe, ...] = ("published", "printed", "ours")
 DATA: dict[Recipe, Generator] = {"published": "published", "printed": "printed", "ours": "printed"}
@@ -34,7 +34,7 @@ class Point:
     """One point of a curve."""
 
     recipe: Recipe
-    method: Method
+    method: AlgorithmName
     n: int
     T0: int
     lambda_: float  # not used by the Gram release

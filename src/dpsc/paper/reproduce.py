@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsc import files, plot, web
-from dpsc.paper import draw, sweep, tables
-from dpsc.paper.claims import Finding, judge
+from dpsc import files
+from dpsc.answers import plot, web
+from dpsc.paper import figures as draw
+from dpsc.paper import sweep, tables
+from dpsc.paper.claims import Judgement, judge
 from dpsc.paper.points import TITLE, Point, Recipe
 from dpsc.paper.summary import paragraphs
 from dpsc.paper.tables import SPECS, Name
@@ -31,10 +33,10 @@ def reproduce(
     seed: int,
     resume: bool = False,
     on_progress: Callable[[int], None] = lambda count: None,
-) -> list[Finding]:
+) -> list[Judgement]:
     """Leave PNG, SVG and CSV of every figure, ``claims.csv`` and ``report.html`` in a folder; return the findings."""
     out.mkdir(parents=True, exist_ok=True)
-    store = sweep.Store(out / "points.jsonl", runs, seed, resume=resume)
+    store = sweep.KeptOutcomes(out / "points.jsonl", runs, seed, resume=resume)
     outcomes = sweep.run(points_of(figures, recipes), runs, seed, store, on_progress=on_progress)
 
     images = []
@@ -61,7 +63,7 @@ def reproduce(
     return findings
 
 
-def claims_table(findings: Sequence[Finding]) -> pd.DataFrame:
+def claims_table(findings: Sequence[Judgement]) -> pd.DataFrame:
     """Return the findings as a table."""
     return pd.DataFrame(
         [

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dpsc.paper import yardsticks
-from dpsc.paper.claims import Finding
+from dpsc.paper.claims import Judgement
 from dpsc.paper.points import DATA, DELTA, EPSILONS, Outcome, Point, Recipe
 from dpsc.paper.sweep import dataset
 
@@ -18,14 +18,14 @@ WHY_NOT_PRIVATE = (
 
 
 def paragraphs(
-    recipes: Sequence[Recipe], findings: Sequence[Finding], outcomes: Mapping[Point, Outcome], seed: int
+    recipes: Sequence[Recipe], findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int
 ) -> list[str]:
     """Return a page of prose about what was run."""
     texts = {"published": _published, "printed": _printed, "ours": _ours}
     return [" ".join(filter(None, texts[recipe](findings, outcomes, seed))) for recipe in recipes]
 
 
-def _count(recipe: Recipe, findings: Sequence[Finding]) -> str:
+def _count(recipe: Recipe, findings: Sequence[Judgement]) -> str:
     counts = Counter(finding.verdict for finding in findings if finding.recipe == recipe)
     if not counts:
         return ""
@@ -36,14 +36,14 @@ def _count(recipe: Recipe, findings: Sequence[Finding]) -> str:
     )
 
 
-def _published(findings: Sequence[Finding], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
+def _published(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
     return [
         "Published code (NOT PRIVATE): the recipe that made the paper's figures.", _count("published", findings),
         "So the figures are what the code computes, but the code protects nobody.", WHY_NOT_PRIVATE,
     ]  # fmt: skip
 
 
-def _printed(findings: Sequence[Finding], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
+def _printed(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
     sentences = ["As printed: the same algorithms with the noise that the paper's text and proofs ask for.",
                  _count("printed", findings)]  # fmt: skip
     point = Point("printed", "out", 100, 10, 10.0, 50.0, 50.0)
@@ -72,7 +72,7 @@ def _best(recipe: Recipe, outcomes: Mapping[Point, Outcome]) -> tuple[Point, Out
     return min(mine.items(), key=lambda item: item[1].mean) if mine else None
 
 
-def _ours(findings: Sequence[Finding], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
+def _ours(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
     sentences = ["Ours: the same two ideas with exact sensitivities and the answer projected instead of the data, and "
                  "the Gram release, all at the same total ε and with a guarantee that holds.", _count("ours", findings),
                  "The claims speak of the two-step algorithms; objective perturbation, made private, loses its "

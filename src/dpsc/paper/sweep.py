@@ -39,7 +39,7 @@ def run_batch(batch: Sequence[Point], runs: int, seed: int) -> list[Outcome]:
 
             errors = [ours.simulate(data, point, runs, rng) for point, rng in zip(batch, rngs, strict=True)]
         else:
-            from dpsc.paper import two_step
+            from dpsc.paper import recipes as two_step
 
             errors = list(two_step.simulate(data, batch, runs, rngs))
     return [Outcome.of(error) for error in errors]
@@ -58,7 +58,7 @@ def run(
     points: Sequence[Point],
     runs: int,
     seed: int,
-    store: Store,
+    store: KeptOutcomes,
     *,
     workers: int | None = None,
     on_progress: Callable[[int], None] = lambda count: None,
@@ -106,7 +106,7 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-class Store:
+class KeptOutcomes:
     """Finished points in a file, one JSON line each, so that an interrupted run can go on where it stopped."""
 
     def __init__(self, path: Path, runs: int, seed: int, *, resume: bool) -> None:

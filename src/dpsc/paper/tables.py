@@ -9,13 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpsc import theory
-from dpsc.algorithms.printed import default_c
-from dpsc.paper import yardsticks
+from dpsc.paper import theory, yardsticks
 from dpsc.paper.data import Dataset, H
-from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, Method, Outcome, Point, Recipe
+from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.sweep import dataset
-from dpsc.synthetic import ridge_weights
+from dpsc.weights.classic import ridge_weights
+from dpsc.weights.printed import default_c
 
 Name = Literal["data", "lambda", "theory", "epsilon", "delta", "lambda-sizes", "epsilon-sizes"]
 SMALL = (10, 10)
@@ -38,14 +37,14 @@ class Spec:
 
 def over_lambda(recipe: Recipe, sizes: Sequence[tuple[int, int]]) -> list[Point]:
     """Both algorithms over lambda; the Gram release has no lambda to choose and is one point."""
-    methods: tuple[Method, ...] = ("out", "obj")
+    methods: tuple[AlgorithmName, ...] = ("out", "obj")
     points = [Point(recipe, m, n, T0, lambda_, EACH, EACH) for m in methods for n, T0 in sizes for lambda_ in LAMBDAS]
     return points + [_gram(recipe, n, T0, 2 * EACH) for n, T0 in sizes if recipe == "ours"]
 
 
 def over_epsilon(recipe: Recipe, sizes: Sequence[tuple[int, int]]) -> list[Point]:
     """Every algorithm over the total epsilon, at lambda = T0."""
-    methods: tuple[Method, ...] = ("out", "obj")
+    methods: tuple[AlgorithmName, ...] = ("out", "obj")
     points = [_at(recipe, m, n, T0, epsilon, 0.0) for m in methods for n, T0 in sizes for epsilon in EPSILONS]
     return points + [_gram(recipe, n, T0, epsilon) for n, T0 in sizes for epsilon in EPSILONS if recipe == "ours"]
 
@@ -55,7 +54,7 @@ def both_noises(recipe: Recipe) -> list[Point]:
     return [_at(recipe, "obj", n, T0, epsilon, d) for d in (0.0, DELTA) for n, T0 in SIZES for epsilon in EPSILONS]
 
 
-def _at(recipe: Recipe, method: Method, n: int, T0: int, epsilon: float, delta: float) -> Point:
+def _at(recipe: Recipe, method: AlgorithmName, n: int, T0: int, epsilon: float, delta: float) -> Point:
     return Point(recipe, method, n, T0, float(T0), epsilon / 2, epsilon / 2, delta)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsc.bounds import Array
 from dpsc.paper.data import Dataset
-from dpsc.synthetic import ridge_weights
+from dpsc.types import Array
+from dpsc.weights.classic import ridge_weights
 
 
 def ridge(data: Dataset, lambda_: float) -> float:

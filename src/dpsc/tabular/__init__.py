@@ -4,8 +4,8 @@ Errors name the file, the column or the row and the next step in the words of th
 donor's value; names of columns and periods are public.
 """
 
-from dpsc.tabular.columns import column, numbers, position, unit_position
-from dpsc.tabular.files import KINDS, MISSING, read, require_header
+from dpsc.data.columns import column, numbers, position, unit_position
+from dpsc.data.tables import KINDS, MISSING, read, require_header
 from dpsc.tabular.layout import Layout
 from dpsc.tabular.panels import donors, panel_frame, series
 from dpsc.tabular.periods import moment, periods, require_periods

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc import frames, times
-from dpsc.bounds import Bounds
+from dpsc.data import frames
+from dpsc.data import periods as times
+from dpsc.data.bounds import Bounds
+from dpsc.data.columns import column, numbers, unit_position
+from dpsc.data.frames import Missing
+from dpsc.data.tables import read
 from dpsc.errors import TableError
-from dpsc.frames import Missing
-from dpsc.tabular.columns import column, numbers, unit_position
-from dpsc.tabular.files import read
 from dpsc.tabular.layout import Layout
 from dpsc.tabular.periods import periods
 from dpsc.tabular.wording import naming, row_name

@@ -1,1 +1,0 @@
-"""One file per private algorithm, each reading like its pseudo-code."""

@@ -1,0 +1,1 @@
+"""Answers and how people see them: results, words, figures, reports. Never sees a donor."""

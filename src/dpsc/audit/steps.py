@@ -1,0 +1,139 @@
+"""Two-step algorithms under audit: weights, then an answer, each with additive noise of a law we know.
+
+Centres, scales and clipping are read from the algorithms' own results, never worked out again here, so that a mistake
+in the library is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpsc.audit import exact_loss
+from dpsc.audit.case import Effort
+from dpsc.audit.neighbours import Pair
+from dpsc.privacy import discrete, laplace
+from dpsc.privacy.source import Source
+from dpsc.types import Array
+from dpsc.weights.classic import ridge_weights
+
+Make = Callable[[int | None], Any]  # a seed gives an algorithm with a ``fit``
+_WIDE = 4096.0
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Additive noise around one of two centres."""
+
+    law: str  # "laplace", "gaussian" or "joint laplace"
+    scale: float
+
+    def log_ratio(self, values: Array, centre: Array, neighbour_centre: Array, size: Array | float = 1.0) -> Array:
+        """Return the log-likelihood ratio of each row, the scale multiplied by ``size``."""
+        scale = self.scale * np.asarray(size)
+        if self.law == "gaussian":
+            squares = ((values - neighbour_centre) ** 2 - (values - centre) ** 2).sum(axis=1)
+            return np.asarray(squares / (2 * scale**2))
+        order = 1 if self.law == "laplace" else 2
+        far, near = (np.linalg.norm(values - c, ord=order, axis=1) for c in (neighbour_centre, centre))
+        return np.asarray((far - near) / scale)
+
+    def distance(self, change: Array) -> float:
+        """Return how many scales apart two centres are, in the norm that the law is calibrated in."""
+        return float(np.linalg.norm(change, ord=1 if self.law == "laplace" else 2)) / self.scale
+
+    def draw(self, dimension: int, runs: int, source: Source) -> Array:
+        """Draw noise of scale one, in bulk, from the library's samplers."""
+        if self.law == "joint laplace":
+            return laplace.sample(dimension, 1.0, source, (runs,))
+        zeros = np.zeros(runs * dimension, dtype=np.int64)
+        kind: discrete.Kind = "laplace" if self.law == "laplace" else "gaussian"
+        return (discrete.add(zeros, kind, _WIDE, source, largest=0) / _WIDE).reshape(runs, dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStep:
+    """An algorithm on a pair of neighbours."""
+
+    make: Make
+    pair: Pair
+
+    def fit_once(self) -> tuple[Any, Step, Step]:
+        """Return a seeded result and the laws of its two steps; the answer's is for a largest weight of one."""
+        result = self.make(0).fit(self.pair.panel(0))
+        noise = result.uncertainty.noise
+        weight_scale = result.parameters.get("weight_scale", result.parameters.get("a"))
+        largest = float(np.abs(result.weights).max())
+        return result, Step(noise.law, weight_scale), Step(noise.law, noise.scale / largest)
+
+    def exact_epsilon(self, delta: float) -> float:
+        """Return the epsilon that the pair costs, from the centres of both steps.
+
+        The same seed gives both neighbours the same noise, so the difference of their outputs is the difference of
+        their centres: of the weights when the row changes before the intervention, of the answer when after it.
+        """
+        _, weights, answer = self.fit_once()
+        one, other = self.pair.pools
+        between = one.copy()
+        between[:, self.pair.T0 :] = other[:, self.pair.T0 :]  # the row changed after the intervention only
+        first, changed_after, second = (self._fit_seeded(donors) for donors in (one, between, other))
+        path_change = changed_after.counterfactual.to_numpy() - first.counterfactual.to_numpy()
+        f_change = second.weights.to_numpy() - changed_after.weights.to_numpy()
+        largest = float(np.abs(first.weights).max())
+        apart = weights.distance(f_change), answer.distance(path_change / largest)
+        if weights.law == "gaussian":
+            shift = float(np.hypot(*apart))
+            return exact_loss.epsilon_at(delta, lambda epsilon: exact_loss.gaussian_delta(shift, epsilon))
+        return sum(apart)
+
+    def _fit_seeded(self, donors: Array) -> Any:
+        pair = Pair("", donors, donors, self.pair.target, self.pair.T0)
+        return self.make(0).fit(pair.panel(0))
+
+    def centres(self) -> tuple[Array, Array]:
+        """Return the ridge weights of both neighbours, as the public lambda and bounds make them."""
+        lambda_ = self.fit_once()[0].parameters["lambda_"]
+        data = [self.pair.panel(side).scaled("audit") for side in (0, 1)]
+        one, other = (ridge_weights(d.X, d.y, lambda_) for d in data)
+        return one, other
+
+    def log_ratio(self) -> Callable[[Array], Array]:
+        """Return the log-likelihood ratio of outputs (weights, answer)."""
+        _, weights, answer = self.fit_once()
+        centre, neighbour_centre = self.centres()
+        Z, other_Z = (self.pair.panel(side).scaled("audit").Z for side in (0, 1))
+        n = len(centre)
+
+        def score(outputs: Array) -> Array:
+            f, path = outputs[:, :n], outputs[:, n:]
+            largest = np.maximum(np.abs(f).max(axis=1), 1e-300)
+            return weights.log_ratio(f, centre, neighbour_centre) + answer.log_ratio(path, f @ Z, f @ other_Z, largest)
+
+        return score
+
+    def draw_calls(self, side: int, effort: Effort) -> Array:
+        """Return the outputs of real calls of ``fit``, one a row."""
+        return call(self.make, self.pair, side, effort)
+
+    def draw_bulk(self, side: int, effort: Effort) -> Array:
+        """Return outputs drawn all at once from the library's samplers, with the library's scales."""
+        _, weights, answer = self.fit_once()
+        source, runs = effort.source(), effort.runs
+        centre = self.centres()[side]
+        Z = self.pair.panel(side).scaled("audit").Z
+        f = centre + weights.scale * weights.draw(len(centre), runs, source)
+        largest = np.abs(f).max(axis=1, keepdims=True)
+        return np.hstack([f, f @ Z + answer.scale * largest * answer.draw(Z.shape[1], runs, source)])
+
+
+def call(make: Make, pair: Pair, side: int, effort: Effort) -> Array:
+    """Return weights and counterfactuals of ``effort.calls`` real calls of ``fit`` on one neighbour."""
+    panel = pair.panel(side)
+    rows = []
+    for _ in range(effort.calls):
+        result = make(effort.seed()).fit(panel)
+        rows.append(np.append(result.weights.to_numpy(), result.counterfactual.to_numpy()))
+    return np.array(rows)

@@ -1,0 +1,1 @@
+"""The Gram release: one private matrix, and everything that is read from it."""

@@ -1,0 +1,253 @@
+"""The Gram release: one small private matrix from which any number of counterfactuals follow for free."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.answers.result import SEEDED
+from dpsc.data.frames import read_wide, to_floats
+from dpsc.data.panel import Panel
+from dpsc.data.periods import as_index, in_order
+from dpsc.errors import PanelError, ParameterError
+from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.memory import ArrayDonors
+from dpsc.gram.release import Release
+from dpsc.gram.summing import Donors, OnRows
+from dpsc.privacy import accounting, discrete, exact
+from dpsc.privacy import source as randomness
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.division import warn_of_large_delta
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array, Integers
+
+GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
+LARGEST_T = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CustodianSum:
+    """The donors added up exactly, without noise. Private: it stays with the custodian, never printed or saved."""
+
+    total: Integers
+    n: int
+    times: pd.Index[Any]
+    outcome: str
+    kernel: Kernel
+    reference: Array | None
+    grid_bits: int
+
+
+@dataclass(frozen=True)
+class GramRelease:
+    """Release the T × T second-moment matrix of the donors, each scaled to length one.
+
+    No bounds are needed: a donor's row counts by its direction only, so no row can weigh more than any other. Ridge and
+    principal-component synthetic control depend on the donors only through this matrix, and its noise does not
+    grow with n, so the error falls with the number of donors.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole budget; delta must be above 0 (Gaussian noise). Choose delta well below 1/n.
+    smoothness : {"high", "mild", "none"}
+        How persistent such series are, from public knowledge: see docs/gram-release.md.
+    reference : Series or array, optional
+        A public path that is subtracted from every donor (and later from the target): a national average, a price
+        index. A large common level hides what distinguishes donors; take it off.
+    grid_bits : int
+        The resolution of the integer arithmetic: entries of unit rows are cut off at 2^-grid_bits. The default has room
+        for sixty million donors; every bit less for four times as many.
+    seed : int, optional
+        For experiments only; the release then carries no guarantee.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> donors = rng.normal(size=(500, 2)) @ np.cumsum(rng.normal(size=(2, 12)), axis=1)
+    >>> GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+    <Release: 500 donors × 12 periods, (1, 1e-06)-differential privacy, replace one donor, exact arithmetic; ...>
+    """
+
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    smoothness: Smoothness = "high"
+    reference: Any | None = None
+    grid_bits: int = GRID_BITS
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.epsilon("epsilon", self.epsilon)
+        if checks.delta("delta", self.delta) == 0:
+            raise ParameterError(
+                "the Gram release adds Gaussian noise, which needs delta above 0; use for example delta=1e-6, or "
+                "OutputPerturbation for pure differential privacy."
+            )
+        Kernel.named(self.smoothness)
+        if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
+            raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
+
+    @property
+    def rho(self) -> float:
+        """The zCDP cost that the budget pays for."""
+        return accounting.zcdp_rho(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What a release will promise, known before noise is drawn; None if the noise comes from a seed."""
+        if self.seed is not None:
+            return None
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            arithmetic="exact",
+            basis="discrete Gaussian on unit rows' Gram matrix",
+            loss=Loss.from_rho(self.rho),
+        )
+
+    @np.errstate(all="ignore")
+    def release(
+        self,
+        donors: Panel | pd.DataFrame | Donors | CustodianSum | Any,
+        *,
+        provenance: str = "",
+        outcome: str | None = None,
+    ) -> Release:
+        """Turn private donors into a release.
+
+        Parameters
+        ----------
+        donors : Panel, DataFrame, array, Donors or CustodianSum
+            A panel (its target is not used), a wide frame (one row a donor, one column a period), an n × T array,
+            donors in files (:mod:`dpsc.engines`), or what :meth:`custodian_sum` made of any of these. For a long frame
+            build a panel first.
+        provenance : str
+            Free text for whoever reads the release. It is published as it is.
+        outcome : str, optional
+            The outcome's name; the panel's own by default.
+
+        Notes
+        -----
+        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, replacing one
+        changes the sum of q q' by a matrix of squared Frobenius norm ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``.
+        Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2) above it costs
+        ``rho = sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = ||D||_F^2 / (2 s^2) <= 16^k / s^2``, so s = 4^k /
+        sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
+        were dropped or scaled by something computed from other rows.
+        """
+        exactly = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
+        self._require_own(exactly)
+        total, n, T = exactly.total, exactly.n, len(exactly.times)
+        largest = n * 4.0**self.grid_bits
+        diagonal, above = self._scales()
+        source = randomness.choose(self.seed)
+
+        rows, columns = np.triu_indices(T, 1)
+        noisy = np.zeros((T, T), dtype=np.int64)
+        noisy[np.diag_indices(T)] = discrete.add(np.diag(total), "gaussian", diagonal, source, largest=largest)
+        noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
+        noisy[columns, rows] = noisy[rows, columns]
+
+        return Release(
+            matrix=noisy,
+            n=n,
+            times=exactly.times,
+            outcome=exactly.outcome if outcome is None else str(outcome),
+            kernel=exactly.kernel,
+            reference=exactly.reference,
+            grid_bits=self.grid_bits,
+            diagonal_scale=diagonal,
+            off_diagonal_scale=above,
+            guarantee=self.guarantee,
+            no_guarantee="" if self.seed is None else SEEDED,
+            provenance=str(provenance),
+        )
+
+    @np.errstate(all="ignore")
+    def custodian_sum(self, donors: Any, *, on_rows: OnRows = lambda rows: None) -> CustodianSum:
+        """Add up the donors exactly, without noise: private, for :meth:`release` alone.
+
+        This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
+        """
+        in_files = isinstance(donors, Donors) and not isinstance(donors, pd.DataFrame)
+        where: Donors = donors if in_files else as_donors(donors)
+        if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
+            self._check_sizes(len(where.values), len(where.times))
+        elif len(where.times) > LARGEST_T:
+            self._check_sizes(1, len(where.times))
+        kernel, reference = Kernel.named(self.smoothness), self._reference(where.times)
+        total, n = where.add_up(kernel, reference, self.grid_bits, on_rows)
+        if n == 0:
+            raise PanelError("no donor is left.")
+        if not isinstance(where, ArrayDonors):
+            self._check_sizes(n, len(where.times))
+        return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits)
+
+    def _scales(self) -> tuple[float, float]:
+        """Return the scales of the noise on the diagonal and above it."""
+        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(self.rho))
+        return diagonal, exact.safely_above(diagonal / math.sqrt(2))
+
+    def _require_own(self, exactly: CustodianSum) -> None:
+        """Refuse a sum that was made in another way than this algorithm's parameters say."""
+        mine = (Kernel.named(self.smoothness), self.grid_bits)
+        same_path = np.array_equal(_or_nothing(self._reference(exactly.times)), _or_nothing(exactly.reference))
+        if (exactly.kernel, exactly.grid_bits) != mine or not same_path:
+            raise ParameterError("this sum was made with another smoothness, reference or grid_bits than the release.")
+
+    def _check_sizes(self, n: int, T: int) -> None:
+        """Refuse or warn from public numbers, before noise is drawn."""
+        if T > LARGEST_T:
+            raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
+        largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one
+        fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
+        if self.grid_bits not in fitting:
+            then = f"grid_bits={fitting[-1]}, which is still fine" if fitting else "fewer donors or a larger budget"
+            raise ParameterError(
+                f"the sum over {n:,} donors could exceed 64-bit integers with grid_bits={self.grid_bits}; use {then}."
+            )
+        warn_of_large_delta(self.delta, n)
+
+    def _reference(self, times: pd.Index[Any]) -> Array | None:
+        if self.reference is None:
+            return None
+        try:
+            reference = self.reference.reindex(times) if isinstance(self.reference, pd.Series) else self.reference
+            values = to_floats(reference, "reference")
+        except PanelError as problem:
+            raise ParameterError(str(problem)) from None
+        if values.shape != (len(times),) or not np.isfinite(values).all():
+            raise ParameterError(f"reference must give one finite number for each of the {len(times)} periods.")
+        return values
+
+
+def as_donors(donors: Panel | pd.DataFrame | Any) -> ArrayDonors:
+    """Return the donors' values in time order, the periods and the outcome's name; an array of floats is not copied."""
+    if isinstance(donors, Panel):
+        return ArrayDonors(donors.donors, donors.times, donors.outcome)
+    if isinstance(donors, pd.DataFrame):
+        matrix = read_wide(donors, None, None)
+        order = in_order(matrix.times)
+        values, times = matrix.values[:, order], matrix.times[order]
+    else:
+        plain = isinstance(donors, np.ndarray) and donors.dtype == np.float64
+        values = donors if plain else to_floats(donors, "donors")
+        if values.ndim != 2 or 0 in values.shape:
+            raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
+        times = as_index(range(values.shape[1]))
+    if not all(np.isfinite(part).all() for part in np.array_split(values, 1 + values.size // 10**7)):
+        raise PanelError(
+            "the donors have missing or infinite cells; build a Panel, which says where, or which fills them with "
+            "missing='interpolate' or missing='midpoint'."
+        )
+    return ArrayDonors(values, times, "outcome")
+
+
+def _or_nothing(path: Array | None) -> Array:
+    return np.empty(0) if path is None else path

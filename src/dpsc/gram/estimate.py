@@ -1,0 +1,190 @@
+"""The analyst's side: a release and a public target become a counterfactual. Pure post-processing, free of charge."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.blas import one_thread
+from dpsc.data import periods as periods_of
+from dpsc.data.frames import to_floats
+from dpsc.errors import ParameterError, ReleaseError
+from dpsc.gram import moments as denoise
+from dpsc.gram.moments import Denoised
+from dpsc.gram.release import Release
+from dpsc.gram.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
+
+NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
+NO_BETTER = (
+    "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do "
+    "not help"
+)
+
+
+def estimate(
+    release: Release,
+    target: Any,
+    treatment_time: Any,
+    *,
+    level: float = 0.95,
+    lambda_: float | None = None,
+    rank: int | None = None,
+    threshold: float | None = None,
+) -> PrivateResult | UnprovenResult:
+    """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
+
+    ``lambda_`` is on the scale of the release, where every donor has whitened length one.
+    """
+    if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
+        raise ParameterError("give at most one of lambda_, rank and threshold.")
+    series, T0 = _target(release, target, treatment_time)
+    moments, method = _moments(release, lambda_, rank, threshold)
+    default = moments is release.denoised
+    with one_thread(), np.errstate(all="ignore"):
+        return _forecast(release, series, T0, moments, method, checks.share("level", level), default)
+
+
+def _moments(
+    release: Release, lambda_: float | None, rank: int | None, threshold: float | None
+) -> tuple[Denoised, str]:
+    arguments = (release.noisy_moments, release.noise_scale, release.kernel)
+    if lambda_ is not None:
+        ridge = checks.finite_number("lambda_", lambda_, above=0) / 2
+        smallest = 1e-9 * release.n
+        if ridge < smallest:
+            raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
+        return denoise.plain(release.noisy_moments, release.kernel, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
+    if rank is not None:
+        return denoise.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
+    if threshold is not None:
+        checks.finite_number("threshold", threshold, at_least=0)
+        return denoise.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
+    return release.denoised, "shrunken factors"
+
+
+def _forecast(
+    release: Release,
+    series: pd.Series[float],
+    T0: int,
+    moments: Denoised,
+    method: str,
+    level: float,
+    default: bool,
+) -> PrivateResult | UnprovenResult:
+    """Predict the periods from T0 on from those before, and say how sure that is; ``series`` may end early."""
+    T = len(series)
+    reference = np.zeros(T) if release.reference is None else release.reference[:T]
+    y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
+    D = moments.moments[:T, :T]
+
+    weights = forecast_weights(D, T0)
+    path = weights @ y + reference[T0:]
+    ahead = one_period_ahead(D[:T0, :T0], y) + reference[:T0]
+
+    rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
+    notes = []
+    if moments.directions == 0:
+        notes.append(NO_SIGNAL)
+    if rmse >= rmse_last_value:
+        notes.append(NO_BETTER.format(rmse, rmse_last_value))
+    if not default:
+        notes.append("intervals of this estimator leave out the noise of the release; the default's include it")
+
+    post = series.index[T0:]
+    fields: dict[str, Any] = {
+        "target": series,
+        "T0": T0,
+        "counterfactual": pd.Series(path, index=post, name="counterfactual"),
+        "fitted": pd.Series(ahead, index=series.index[:T0], name="fitted"),
+        "weights": pd.DataFrame(weights, index=post, columns=series.index[:T0]),
+        "algorithm": f"Gram release, {method}",
+        "parameters": {
+            "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
+            "phi": release.kernel.phi, "nu": release.kernel.nu, "directions": moments.directions,
+            "forward_rmse": rmse, "forward_rmse_last_value": rmse_last_value,
+        },
+        "uncertainty": ForecastUncertainty(release, D, y, simulate=default),
+        "level": level,
+        "baselines": _baselines(series, T0),
+        "notes": tuple(notes),
+        "backdate": partial(_backdated, release, series, T0, moments, method, level, default),
+    }  # fmt: skip
+    if release.guarantee is None:
+        return UnprovenResult(**fields, reason=release.no_guarantee)
+    return PrivateResult(**fields, guarantee=release.guarantee)
+
+
+def _backdated(
+    release: Release, series: pd.Series[float], T0: int, moments: Denoised, method: str, level: float, default: bool,
+    treatment_time: Any | None,
+) -> PrivateResult | UnprovenResult:  # fmt: skip
+    """Pretend that the intervention came earlier, and forecast the rest of the untreated periods."""
+    untreated = series.iloc[:T0]
+    if treatment_time is None:
+        earlier = max(2, T0 - max(1, min(len(series) - T0, T0 // 3)))
+    else:
+        earlier = periods_of.first_treated(untreated.index, treatment_time)
+    if not 2 <= earlier < T0:
+        raise ParameterError(
+            "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
+        )
+    placebo = f"{method}, PLACEBO at {untreated.index[earlier]}"
+    with one_thread():
+        return _forecast(release, untreated, earlier, moments, placebo, level, default)
+
+
+def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:
+    """Match the target to the release's periods and find the first treated one."""
+    T0 = periods_of.first_treated(release.times, treatment_time)
+    if isinstance(target, pd.Series):
+        given = pd.Series(to_floats(target, "target"), index=periods_of.as_index(target.index))
+        _require_same_kind(given.index, release.times)
+        unknown = given.index.difference(release.times, sort=False)
+        if not given.index.is_unique or len(unknown):
+            where = f"the period {unknown[0]} is not in the release" if len(unknown) else "a period occurs twice"
+            raise ReleaseError(
+                f"target does not fit the release: {where}; it runs from {release.times[0]} to {release.times[-1]}."
+            )
+        series = given.reindex(release.times)
+        if isinstance(target.index.name, str):
+            series.index = series.index.rename(target.index.name)
+    else:
+        values = to_floats(target, "target")
+        if values.shape != (release.T,):
+            raise ReleaseError(f"target has shape {values.shape}; the release has {release.T} periods.")
+        series = pd.Series(values, index=release.times)
+    if T0 < 2:
+        raise ReleaseError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
+    pre = series.iloc[:T0]
+    if not np.isfinite(pre).all():
+        bad = pre.index[~np.isfinite(pre.to_numpy())][0]
+        raise ReleaseError(f"target has no finite value in period {bad}, before the intervention.")
+    if np.isinf(series.to_numpy(dtype=np.float64)).any():
+        raise ReleaseError("target is infinite in a period after the intervention.")
+    return series.rename(release.outcome), T0
+
+
+def _require_same_kind(given: pd.Index[Any], times: pd.Index[Any]) -> None:
+    kinds = [pd.api.types.infer_dtype(index, skipna=True) for index in (given, times)]
+    numbers = {"integer", "floating", "mixed-integer-float"}
+    if kinds[0] != kinds[1] and not set(kinds) <= numbers:
+        raise ReleaseError(
+            f"the target's periods are of kind {kinds[0]} ({given[0]}), the release's of kind {kinds[1]} ({times[0]}); "
+            "convert them to the same kind."
+        )
+
+
+def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:
+    """Return forecasts that need no donors: the last value, and a straight line through the pre-period."""
+    positions = np.arange(len(series))
+    y = series.to_numpy(dtype=np.float64)[:T0]
+    slope, level = np.polyfit(positions[:T0], y, 1)
+    return pd.DataFrame(
+        {"last value": np.full(len(series) - T0, y[-1]), "line": level + slope * positions[T0:]},
+        index=series.index[T0:],
+    )

@@ -1,0 +1,229 @@
+"""What leaves the custodian: a noisy integer matrix and everything public about it. It knows no raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.blas import one_thread
+from dpsc.errors import ReleaseError
+from dpsc.gram.kernel import Kernel
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.exact import require_no_overflow
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array, Integers
+
+if TYPE_CHECKING:
+    from dpsc.answers.result import PrivateResult, UnprovenResult
+    from dpsc.gram.moments import Denoised
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A private release of donors, made by :class:`dpsc.GramRelease`.
+
+    Attributes
+    ----------
+    matrix : T × T integers
+        The noisy sum of q q', symmetric; it need not be positive definite.
+    n : int
+        The number of donors, public.
+    times : Index
+        The periods.
+    kernel, reference, grid_bits
+        How each row was whitened, centred and rounded: public.
+    diagonal_scale, off_diagonal_scale : float
+        The scales of the noise, in the matrix's units.
+    guarantee : Guarantee or None
+        None if the noise came from a seed; ``no_guarantee`` then says so.
+    sites : int
+        How many releases of disjoint donors were merged.
+    """
+
+    matrix: Integers
+    n: int
+    times: pd.Index[Any]
+    outcome: str
+    kernel: Kernel
+    reference: Array | None
+    grid_bits: int
+    diagonal_scale: float
+    off_diagonal_scale: float
+    guarantee: Guarantee | None
+    no_guarantee: str = ""
+    sites: int = 1
+    provenance: str = ""
+
+    def __repr__(self) -> str:
+        promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
+        return f"<Release: {self.n} donors × {self.T} periods, {promise}>"
+
+    @property
+    def T(self) -> int:
+        """The number of periods."""
+        return len(self.times)
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a diagonal entry, where every donor adds about 1/T."""
+        return self.diagonal_scale / 4.0**self.grid_bits
+
+    @property
+    def noisy_moments(self) -> Array:
+        """The noisy second-moment matrix of the whitened unit rows, in real numbers."""
+        return np.asarray(self.matrix / 4.0**self.grid_bits)
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, whole or not at all."""
+        from dpsc.gram import release_file
+
+        release_file.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a JSON file and check it."""
+        from dpsc.gram import release_file
+
+        return release_file.load(Path(path))
+
+    @classmethod
+    def merge(cls, releases: Iterable[Release]) -> Release:
+        """Add up releases of custodians whose donors are disjoint (membership public).
+
+        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
+        weakest of them. The variances of the noise add up.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.random.default_rng(0).normal(size=(200, 6))
+        >>> make = GramRelease(epsilon=1.0, delta=1e-6)
+        >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])]).n
+        200
+        """
+        releases = list(releases) if isinstance(releases, Iterable) else [releases]
+        if not releases or not all(isinstance(release, Release) for release in releases):
+            raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
+        for k, one in enumerate(releases):
+            if any(np.array_equal(one.matrix, other.matrix) for other in releases[:k]):
+                raise ReleaseError("the same release is given twice; sites must have different donors.")
+        first = releases[0]
+        for other in releases[1:]:
+            for name in ("kernel", "grid_bits", "outcome"):
+                if getattr(first, name) != getattr(other, name):
+                    raise ReleaseError(
+                        f"the releases differ in {name} ({getattr(first, name)} and {getattr(other, name)}); they add "
+                        "up only if they were made in the same way."
+                    )
+            if not first.times.equals(other.times):
+                raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
+            if not _same_path(first.reference, other.reference):
+                raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
+        require_no_overflow(sum(r.n for r in releases) * 4.0**first.grid_bits, "the sum over sites")
+        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+        return cls(
+            matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
+            n=sum(r.n for r in releases),
+            times=first.times,
+            outcome=first.outcome,
+            kernel=first.kernel,
+            reference=first.reference,
+            grid_bits=first.grid_bits,
+            diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
+            off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
+            guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),
+            no_guarantee=missing,
+            sites=sum(r.sites for r in releases),
+            provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
+        )
+
+    def estimate(
+        self,
+        target: Any,
+        treatment_time: Any,
+        *,
+        level: float = 0.95,
+        lambda_: float | None = None,
+        rank: int | None = None,
+        threshold: float | None = None,
+    ) -> PrivateResult | UnprovenResult:
+        """Return a counterfactual for a public target; it costs nothing more.
+
+        Parameters
+        ----------
+        target : Series or array
+            The treated unit over the release's periods (a Series is matched by period). Complete before the
+            intervention; what is missing after it has no gap.
+        treatment_time
+            The first treated period. Any date can be asked for.
+        level : float
+            The level of the intervals in the summary and the plots.
+        lambda_, rank, threshold : optional
+            Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
+            of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
+            singular values above ``threshold``.
+
+        Returns
+        -------
+        PrivateResult
+            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
+        """
+        from dpsc.gram.estimate import estimate
+
+        return estimate(self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold)
+
+    def estimate_many(
+        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+    ) -> dict[Any, PrivateResult | UnprovenResult]:
+        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column a target.
+
+        Options are those of :meth:`estimate`; the results come in a dictionary by name.
+        """
+        if not isinstance(targets, Mapping | pd.DataFrame):
+            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column a target.")
+        return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
+
+    @cached_property
+    def denoised(self) -> Denoised:
+        """The default estimate of the donors' second moments, computed once."""
+        from dpsc.gram.moments import denoise
+
+        with one_thread():
+            return denoise(self.noisy_moments, self.n, self.noise_scale, self.kernel)
+
+    @cached_property
+    def replicates(self) -> list[Array]:
+        """Second moments estimated from simulated releases around this one, for intervals."""
+        from dpsc.gram.moments import replicates
+
+        with one_thread():
+            return replicates(self.denoised, self.n, self.noise_scale, self.kernel)
+
+
+def _same_path(one: Array | None, other: Array | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other)
+
+
+def _weakest(guarantees: list[Guarantee]) -> Guarantee:
+    """Return a guarantee that holds for the donors of every site."""
+    if len({g.adjacency for g in guarantees}) > 1:
+        raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
+    losses = [g.loss for g in guarantees]
+    worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
+    delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
+    return Guarantee(
+        epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
+        delta=delta,
+        adjacency=guarantees[0].adjacency,
+        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
+        basis=", ".join(dict.fromkeys(g.basis for g in guarantees)) + " (per donor, of its own site)",
+        loss=worst,
+    )

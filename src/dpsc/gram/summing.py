@@ -1,0 +1,103 @@
+"""The one interface of the engines: donors come in blocks of rows, and the exact integer Gram matrix comes out.
+
+Noise is no concern of an engine. What it returns is private and stays with the custodian.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from dpsc.blas import one_thread
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.rows import IntegerRows
+from dpsc.types import Array, Integers, Write
+
+BLOCK_CELLS = 1_100_000  # large enough for threads to work apart, small enough to stay near the cache
+_AHEAD = 4  # blocks that wait while more are read, so that neither reading nor adding up stands still
+OnRows = Callable[[int], None]
+
+
+@runtime_checkable
+class Donors(Protocol):
+    """Where donors are, and how to add them up there."""
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        ...
+
+    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and how many."""
+        ...
+
+
+def rows_of_a_block(T: int, bits: int) -> int:
+    """Return how many rows a block may have: near the cache, and every partial sum below 2^53 and so exact."""
+    return max(1, min(BLOCK_CELLS // T, 1 << max(53 - 2 * bits, 0)))
+
+
+def block_sum(q: Array) -> Integers:
+    """Multiply a block of integer vectors in float64, where every partial sum is a whole number below 2^53."""
+    return np.asarray(np.matmul(q, q.T).astype(np.int64))
+
+
+def add_up(
+    blocks: Iterable[Write],
+    T: int,
+    kernel: Kernel,
+    reference: Array | None,
+    bits: int,
+    on_rows: OnRows = lambda rows: None,
+    threads: int | None = None,
+) -> tuple[Integers, int]:
+    """Add up blocks of rows, at most :func:`rows_of_a_block` each, on a few threads; memory stays at a few blocks.
+
+    A block is written on the thread that adds it up, into memory that is used again. The result is the same to the last
+    bit for any division into blocks, order of rows and number of threads.
+    """
+    workers = threads or len(os.sched_getaffinity(0))
+    own = threading.local()
+
+    def part(block: Write) -> tuple[Integers, int]:
+        if not hasattr(own, "to_integers"):
+            own.to_integers = IntegerRows(T, rows_of_a_block(T, bits), kernel, reference, bits)
+        q = own.to_integers(block)
+        return block_sum(q), q.shape[1]
+
+    total, n = np.zeros((T, T), dtype=np.int64), 0
+    if workers == 1:  # here, and not on a thread of its own: a worker of a cluster has one core
+        with one_thread():
+            for product, rows in map(part, blocks):
+                total += product
+                n += rows
+                on_rows(rows)
+        return total, n
+    with one_thread(), ThreadPoolExecutor(workers) as pool:
+        pending: deque[Future[tuple[Integers, int]]] = deque()
+        for block in blocks:
+            pending.append(pool.submit(part, block))
+            if len(pending) > 2 * workers + _AHEAD:
+                n += _collect(pending, total, on_rows)
+        while pending:
+            n += _collect(pending, total, on_rows)
+    return total, n
+
+
+def _collect(pending: deque[Future[tuple[Integers, int]]], total: Integers, on_rows: OnRows) -> int:
+    part, rows = pending.popleft().result()
+    total += part
+    on_rows(rows)
+    return rows

@@ -1,1 +1,0 @@
-"""Noise and nothing else. Nothing here knows of panels, targets or results."""

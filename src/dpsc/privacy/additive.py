@@ -1,0 +1,128 @@
+"""One step of a private algorithm: a vector, its sensitivity and a budget give noise of the right kind and size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from dpsc.privacy import discrete, laplace
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.exact import safely_above
+from dpsc.privacy.source import Source, seeded
+from dpsc.types import Array, Integers
+
+_DRAWS = 100_000
+Law = Literal["laplace", "gaussian", "joint laplace"]
+
+
+@dataclass(frozen=True)
+class StepBudget:
+    """What one step may spend, as an epsilon (pure), a rho (zCDP) or a mu (Gaussian mechanism)."""
+
+    kind: Literal["epsilon", "rho", "mu"]
+    amount: float
+
+    @property
+    def loss(self) -> Loss:
+        """The same as a privacy loss that adds up."""
+        if self.kind == "epsilon":
+            return Loss.from_pure(self.amount)
+        return Loss.from_rho(self.amount) if self.kind == "rho" else Loss.from_mu(self.amount)
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The law of noise that was added: public, so that its size can be told. Independent entries, or one joint draw."""
+
+    law: Law
+    scale: float
+    dimension: int
+    ambient: int = 0  # for a joint draw of which only ``dimension`` coordinates are seen: how many it has
+
+    def times(self, factor: float) -> NoiseLaw:
+        """Return the law after a change of unit."""
+        return replace(self, scale=self.scale * factor)
+
+    def half_width(self, level: float) -> float:
+        """Return what the size of one entry stays below with probability ``level``; all entries have the same law."""
+        return self.scale * _standard_half_width(self.law, self.dimension, max(self.ambient, self.dimension), level)
+
+    def half_width_of(self, combination: Array, level: float) -> float:
+        """Return the same for a linear combination of the entries."""
+        draws = _standard_draws(self.law, self.dimension, max(self.ambient, self.dimension))
+        return self.scale * float(np.quantile(np.abs(draws @ combination), level))
+
+
+def release_integers(
+    values: Integers,
+    sensitivity: tuple[float, float],
+    budget: StepBudget,
+    source: Source,
+    *,
+    largest: float,
+    on_progress: Callable[[int], None] = lambda drawn: None,
+) -> tuple[Integers, NoiseLaw]:
+    """Add discrete noise for the given l1 and l2 sensitivities of these very integers: exact arithmetic.
+
+    An epsilon buys Laplace noise calibrated in l1, a rho buys Gaussian noise calibrated in l2. ``largest`` is a public
+    bound on the size of the integers.
+    """
+    scale = discrete_scale(sensitivity, budget)
+    law: discrete.Kind = "laplace" if budget.kind == "epsilon" else "gaussian"
+    noisy = discrete.add(values, law, scale, source, largest=largest, on_progress=on_progress)
+    return noisy, NoiseLaw(law, scale, values.size)
+
+
+def discrete_scale(sensitivity: tuple[float, float], budget: StepBudget) -> float:
+    """Return the scale of discrete noise for the given l1 and l2 sensitivities."""
+    l1, l2 = sensitivity
+    if budget.kind == "epsilon":
+        return safely_above(l1 / budget.amount)
+    if budget.kind == "rho":
+        return safely_above(l2 / math.sqrt(2 * budget.amount))
+    raise ValueError("a Gaussian budget mu has no exact sampler; use rho")
+
+
+def release_floats(values: Array, l2: float, budget: StepBudget, source: Source) -> tuple[Array, NoiseLaw]:
+    """Add continuous noise for an l2 sensitivity over the reals: float arithmetic, low bits may leak.
+
+    An epsilon buys one joint high-dimensional Laplace draw, a mu buys independent Gaussian noise.
+    """
+    if budget.kind == "epsilon":
+        noise = NoiseLaw("joint laplace", l2 / budget.amount, values.size)
+        return values + laplace.sample(values.size, noise.scale, source), noise
+    if budget.kind == "mu":
+        noise = NoiseLaw("gaussian", l2 / budget.amount, values.size)
+        return values + noise.scale * source.normals(values.shape), noise
+    raise ValueError("a zCDP budget rho is for exact arithmetic; use mu")
+
+
+@lru_cache(maxsize=64)
+def _standard_half_width(law: Law, dimension: int, ambient: int, level: float) -> float:
+    return float(np.quantile(np.abs(_standard_draws(law, dimension, ambient)), level))
+
+
+@lru_cache(maxsize=4)
+def _standard_draws(law: Law, dimension: int, ambient: int) -> Array:
+    """Draw from a law with scale 1, with a fixed seed, to read quantiles off; this is not noise for privacy."""
+    source, runs = seeded(0), _DRAWS
+    shape = (runs, dimension)
+    if law == "gaussian":
+        return source.normals(shape)
+    if law == "laplace":
+        return source.gammas(1, shape) - source.gammas(1, shape)
+    # The seen coordinates are a share of a uniform direction, times the radius in all dimensions.
+    seen = source.normals(shape)
+    unseen = 2 * source.gammas((ambient - dimension) / 2, (runs,)) if ambient > dimension else 0.0
+    length = np.sqrt((seen**2).sum(axis=1) + unseen)
+    return np.asarray(seen * (source.gammas(ambient, (runs,)) / length)[:, np.newaxis])
+
+
+def zero_noise(dimension: int) -> NoiseLaw:
+    """Return the law of no noise, for a quantity that no donor can move."""
+    return NoiseLaw("gaussian", 0.0, dimension)

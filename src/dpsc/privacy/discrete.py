@@ -1,0 +1,80 @@
+"""Discrete Laplace and discrete Gaussian noise on 64-bit integers, from OpenDP's exact samplers.
+
+OpenDP draws from the operating system's entropy in exact rational arithmetic and saturates at the ends of int64, which
+is post-processing. Its library is imported when noise is drawn, not before.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from dpsc.checks import finite_number
+from dpsc.privacy.exact import as_integers, require_no_overflow
+from dpsc.privacy.source import Source
+from dpsc.types import Integers
+
+Kind = Literal["laplace", "gaussian"]
+_BLOCK = 2**15
+WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
+
+
+def add(
+    values: Integers,
+    kind: Kind,
+    scale: float,
+    source: Source,
+    *,
+    largest: float,
+    on_progress: Callable[[int], None] = lambda drawn: None,
+) -> Integers:
+    """Return ``values``, of size at most the public number ``largest``, plus independent discrete noise.
+
+    ``"laplace"``: P(k) proportional to exp(-|k| / scale). Integers with l1 sensitivity D under replace-one become
+    (D / scale, 0)-differentially private. ``"gaussian"``: P(k) proportional to exp(-k^2 / (2 scale^2)). Integers with
+    l2 sensitivity D become D^2 / (2 scale^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4). Both statements are
+    about the very numbers that come out. They would break for 32-bit integers (OpenDP's ``int``), which saturate early
+    enough to matter, and for a scale computed from the donors. ``on_progress`` is told how many were drawn, block by
+    block; a million take a while.
+    """
+    scale = finite_number("scale", scale, above=0)
+    require_room(scale, largest)
+    if not source.private:
+        return values + as_integers(np.rint(_continuous(kind, scale, source, values.shape)))
+    noisy = np.empty(values.shape, dtype=np.int64)
+    draw = measurement(kind, scale)
+    for start in range(0, values.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        noisy[part] = np.maximum(as_integers(draw(values[part].tolist())), -(2**63 - 1))
+        on_progress(len(noisy[part]))
+    return noisy
+
+
+def require_room(scale: float, largest: float) -> None:
+    """Refuse noise that, added to integers of this size, might not fit into 64 bits."""
+    require_no_overflow(WIDEST * scale + largest, "the noise")
+
+
+@lru_cache(maxsize=64)
+def measurement(kind: Kind, scale: float) -> Any:
+    """Return OpenDP's measurement on vectors of i64, whose ``map`` states the same privacy loss."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if kind == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
+
+
+def _continuous(kind: Kind, scale: float, source: Source, shape: tuple[int, ...]) -> Any:
+    """Draw for experiments: rounded continuous noise, which only a seeded source may use."""
+    if kind == "gaussian":
+        return scale * source.normals(shape)
+    return scale * (source.gammas(1, shape) - source.gammas(1, shape))

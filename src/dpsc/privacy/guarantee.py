@@ -1,0 +1,103 @@
+"""What a release promises, as a small value that can be read, stored and added up. It knows no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dpsc import checks
+from dpsc.errors import ParameterError
+from dpsc.privacy.accounting import Loss
+
+Arithmetic = Literal["exact", "float"]
+REPLACE_ONE = "replace one donor"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """An (epsilon, delta) differential-privacy guarantee and what it rests on.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    adjacency : str
+        Which databases count as neighbours. ``"replace one donor"``: one donor's row may be any other finite row;
+        the number of donors, their order, the periods, the target and all parameters are public.
+    arithmetic : {"exact", "float"}
+        ``"exact"``: integer arithmetic and exact samplers. ``"float"``: the proof is about real numbers; the low
+        bits of floating-point noise may leak more than it says, and noise beyond about 8 standard deviations
+        (36 Laplace scales) is never drawn.
+    basis : str
+        The theorem, or theorems, behind it.
+    loss : Loss
+        What is known beyond (epsilon, delta), so that several guarantees add up tightly. By default nothing more.
+
+    Examples
+    --------
+    >>> step = Guarantee(0.5, basis="a theorem")
+    >>> print(step + step)
+    (1, 0)-differential privacy, replace one donor, float arithmetic; a theorem
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    adjacency: str = REPLACE_ONE
+    arithmetic: Arithmetic = "float"
+    basis: str = ""
+    loss: Loss = field(default=Loss(), repr=False)
+
+    def __post_init__(self) -> None:
+        checks.epsilon("epsilon", self.epsilon)
+        checks.delta("delta", self.delta)
+        if self.arithmetic not in ("exact", "float"):
+            raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
+        if self.loss == Loss():
+            object.__setattr__(self, "loss", Loss.from_epsilon_delta(self.epsilon, self.delta))
+        elif not self.loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # 1e-8: what the search for it gives away
+            raise ParameterError(
+                f"the losses cost epsilon = {self.loss.epsilon(self.delta):g} at delta = {self.delta:g}; "
+                f"a guarantee of epsilon = {self.epsilon:g} would promise too much."
+            )
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the smallest epsilon that is proved at another delta (infinite if there is none).
+
+        Examples
+        --------
+        >>> round(Guarantee(1.0, 1e-6, loss=Loss.from_rho(0.02)).epsilon_at(1e-9), 2)
+        1.16
+        """
+        return self.loss.epsilon(checks.delta("delta", delta))
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        """Compose two releases from the same donors: deltas add up, and epsilon is the tightest we can prove there."""
+        if not isinstance(other, Guarantee):
+            return NotImplemented
+        if self.adjacency != other.adjacency:
+            raise ParameterError(
+                f"cannot compose guarantees for different neighbours: {self.adjacency!r} and {other.adjacency!r}."
+            )
+        delta = self.delta + other.delta
+        loss, added = self.loss + other.loss, self.epsilon + other.epsilon
+        if added < loss.epsilon(delta):  # a mixture of kinds for which plain addition is the tightest we know
+            loss = Loss.from_epsilon_delta(added, delta)
+        bases = [basis for basis in dict.fromkeys((self.basis, other.basis)) if basis]
+        return Guarantee(
+            epsilon=loss.epsilon(delta),
+            delta=delta,
+            adjacency=self.adjacency,
+            arithmetic="exact" if self.arithmetic == other.arithmetic == "exact" else "float",
+            basis=", ".join(bases),
+            loss=loss,
+        )
+
+    def __radd__(self, other: object) -> Guarantee:
+        """Let ``sum`` add guarantees up."""
+        return self if other == 0 else NotImplemented
+
+    def __str__(self) -> str:
+        basis = f"; {self.basis}" if self.basis else ""
+        return (
+            f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}, "
+            f"{self.arithmetic} arithmetic{basis}"
+        )

@@ -1,0 +1,1 @@
+"""Synthetic control by donor weights: the classic methods, and the paper's two private ones."""

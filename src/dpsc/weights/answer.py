@@ -1,0 +1,98 @@
+"""The last lines of every two-step algorithm: a released path, back in the outcome's units, as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.answers.result import SEEDED, IntervalPart, PrivateResult, UnprovenResult
+from dpsc.data.panel import Panel
+from dpsc.errors import ParameterError
+from dpsc.privacy.additive import NoiseLaw
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array
+
+PROJECTION_ONLY = (
+    "intervals show what the noise of the projection step does, NOT the uncertainty of the effect: how good the "
+    "released weights are is not in them"
+)
+
+
+BEYOND_BOUNDS = (
+    "the counterfactual is beyond the public bounds: the noise is larger than any outcome can be, and the answer of no "
+    "use. A Gram release needs far less noise"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionNoise:
+    """The error that the noise of the projection step causes, in the outcome's units; nothing is known of the model."""
+
+    noise: NoiseLaw
+    unit: Array
+
+    def half_widths(self, level: float, part: IntervalPart) -> Array:
+        """Return the half-width of each period's interval."""
+        return self._known(part) * self.noise.half_width(level) * self.unit
+
+    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
+        """Return the half-width of the interval of a linear combination of the periods."""
+        return self._known(part) * self.noise.half_width_of(self.unit * combination, level)
+
+    def _known(self, part: IntervalPart) -> int:
+        if part == "model":
+            raise ParameterError(
+                "two-step algorithms release nothing about how well weights predict; see a Gram release."
+            )
+        return 1
+
+
+def private(
+    panel: Panel,
+    algorithm: str,
+    weights: Array,
+    scaled_path: Array,
+    parameters: Mapping[str, Any],
+    noise: NoiseLaw,
+    guarantee: Guarantee | None,
+) -> PrivateResult | UnprovenResult:
+    """Return an answer with its guarantee, or without one (None) if its noise came from a seed."""
+    if guarantee is None:
+        return unproven(panel, algorithm, weights, scaled_path, parameters, noise, SEEDED)
+    return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), guarantee=guarantee)
+
+
+def unproven(
+    panel: Panel,
+    algorithm: str,
+    weights: Array,
+    scaled_path: Array,
+    parameters: Mapping[str, Any],
+    noise: NoiseLaw,
+    reason: str,
+) -> UnprovenResult:
+    """Return an answer without a guarantee, and the reason why it has none."""
+    return UnprovenResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), reason=reason)
+
+
+def _fields(
+    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any], noise: NoiseLaw
+) -> dict[str, Any]:
+    """Unscale the path; index the weights by position, because the donors' labels are not released."""
+    assert panel.bounds is not None
+    path = panel.bounds.unscale(scaled_path, panel.post)
+    beyond = (path < panel.bounds.lower[panel.post]) | (path > panel.bounds.upper[panel.post])
+    return {
+        "target": panel.target,
+        "T0": panel.T0,
+        "counterfactual": pd.Series(path, index=panel.times[panel.post], name="counterfactual"),
+        "weights": pd.Series(weights, index=pd.RangeIndex(panel.n, name="donor"), name="weight"),
+        "algorithm": algorithm,
+        "parameters": parameters,
+        "notes": (PROJECTION_ONLY, BEYOND_BOUNDS) if beyond.any() else (PROJECTION_ONLY,),
+        "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
+    }

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
+from dpsc.answers import report
+from dpsc.answers import words as wording
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.guarantee import Guarantee
+from tests.conftest import make_panel
+
+
+def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
+    rng = np.random.default_rng(0)
+    factors = np.cumsum(rng.normal(size=(2, 20)), axis=1)
+    donors = rng.uniform(-1, 1, (3000, 2)) @ factors + 0.1 * rng.normal(size=(3000, 20))
+    target = np.array([0.6, -0.4]) @ factors
+    target[15:] += effect
+    times = list(pd.period_range("2018Q1", periods=20, freq="Q"))
+    panel = Panel.from_arrays(donors, target, treatment_time=times[15], times=times, outcome=outcome)
+    return GramRelease(epsilon=1.0, delta=1e-6).release(panel).estimate(panel.target, times[15])
+
+
+def test_an_effect_is_told_from_none() -> None:
+    strong, none = (" ".join(wording.answer(gram_result(effect))) for effect in (5.0, 0.0))
+    assert "an increase that chance and privacy noise alone would hardly produce" in strong
+    assert "from 2021Q4 to 2022Q4" in strong
+    assert "no effect at all is among what the data allow" in none
+    assert "a decrease" in " ".join(wording.answer(gram_result(-5.0)))
+
+
+def test_answers_without_an_interval_for_the_effect_say_so() -> None:
+    panel = make_panel()
+    two_step = " ".join(wording.answer(OutputPerturbation(epsilon=1.0).fit(panel)))
+    assert "not an interval for the effect" in two_step
+    assert "NOT PRIVATE" in " ".join(wording.answer(SyntheticControl().fit(panel)))
+
+
+def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
+    result = gram_result()
+    unseen = result.target.copy()
+    unseen.iloc[15:] = np.nan
+    from dataclasses import replace
+
+    assert "no effect to report" in " ".join(wording.answer(replace(result, target=unseen)))
+    document = report.to_json(replace(result, target=unseen))
+    assert document["average_effect"] is None
+    json.dumps(document, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor", "guess"), [(1.0, "2.718", "73.1%"), (0.5, "1.649", "62.2%"), (2.0, "7.389", "88.1%")]
+)
+def test_epsilon_is_put_in_plain_words(epsilon: float, factor: str, guess: str) -> None:
+    text = " ".join(wording.meaning(Guarantee(epsilon, 1e-6, loss=Loss.from_epsilon_delta(epsilon, 1e-6))))
+    assert f"at most {factor}." in text
+    assert guess in text
+    assert "1e-06 (delta)" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.0, "0"), (12.0, "12"), (1234.5, "1,234"), (0.000123, "0.000123"), (1e-7, "1e-07"), (float("nan"), "–")],
+)
+def test_numbers_are_written_for_people(value: float, written: str) -> None:
+    assert wording.number(value) == written
+
+
+def test_the_page_is_whole_self_contained_and_escaped() -> None:
+    result = gram_result(5.0, outcome="<script>alert(1)</script> & cost")
+    contents = report.result_files(result, command="dpsc estimate <x>", units="€")
+    page = contents["report.html"].decode("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    for words in (
+        "What was protected",
+        "placebo in time",
+        "straight line",
+        "Average effect",
+        "Cite as",
+        "dpsc estimate &lt;x&gt;",
+    ):
+        assert words in page
+    addresses = re.findall(r"(?:src|href)\s*=\s*\"([^\"]{0,30})", page)
+    assert len(addresses) == 2
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
+    assert set(contents) == {
+        "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
+    }  # fmt: skip
+
+
+def test_a_non_private_page_says_so_and_makes_no_promise() -> None:
+    contents = report.result_files(SyntheticControl().fit(make_panel()), command="dpsc fit")
+    page = contents["report.html"].decode("utf-8")
+    assert "NOT PRIVATE" in page
+    assert "What was protected" not in page
+    document = json.loads(contents["result.json"])
+    assert document["private"] is False
+    assert document["guarantee"] is None
+
+
+def test_the_numbers_in_the_page_are_those_of_the_result() -> None:
+    result = gram_result(5.0)
+    page = report.result_files(result, command="")["report.html"].decode("utf-8")
+    assert f"Average effect: {wording.signed(result.att)}" in page
+    for value in result.counterfactual:
+        assert f">{wording.number(value)}<" in page
+    placebo = result.placebo_in_time()
+    assert wording.signed(placebo.att) in page

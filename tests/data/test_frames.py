@@ -1,0 +1,280 @@
+"""Reading frames: which numbers are numbers, and which frames are panels."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsc import PanelError
+from dpsc.data.bounds import Bounds
+from dpsc.data.frames import Matrix, fill_missing, read_long, read_wide, to_floats
+
+SENTINEL = "987654.321"
+
+
+def long(**columns: Any) -> pd.DataFrame:
+    frame = {"unit": list("aaabbb"), "time": [1, 2, 3] * 2, "x": np.arange(6.0)}
+    return pd.DataFrame(frame | columns)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1, 2, 3],
+        (1.0, 2.0, 3.0),
+        np.array([1, 2, 3], dtype=np.uint8),
+        np.array([1, 2, 3], dtype=np.float16),
+        [Decimal(1), Decimal(2), Decimal(3)],
+        [Fraction(1), 2, Decimal(3)],
+        pd.Series([1, 2, 3], dtype="Int64"),
+        pd.Series([1, 2, 3], dtype="Float64"),
+        pd.Series([1, 2, 3], dtype=object),
+        pd.Series([1, 2, 3], dtype="category"),
+        pd.Series(pd.arrays.SparseArray([1.0, 2.0, 3.0])),
+    ],
+)
+def test_every_kind_of_real_number_is_read(numbers: Any) -> None:
+    result = to_floats(numbers, "x")
+    assert result.dtype == np.float64
+    assert result.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [1, None, 3],
+        [1, pd.NA, 3],
+        [Decimal(1), Decimal("NaN"), Decimal(3)],
+        np.ma.masked_array([1, 2, 3], mask=[False, True, False]),
+        pd.Series([1, pd.NA, 3], dtype="Int64"),
+        pd.Series([1, pd.NA, 3], dtype="Float64"),
+        pd.Series([1, None, 3], dtype=object),
+        pd.Series([1, None, 3], dtype="category"),
+    ],
+)
+def test_every_kind_of_missing_cell_is_nan(numbers: Any) -> None:
+    np.testing.assert_array_equal(to_floats(numbers, "x"), [1.0, np.nan, 3.0])
+
+
+@pytest.mark.parametrize(
+    "booleans", [[True, False], pd.Series([True, False]), pd.Series([True, False], dtype="boolean")]
+)
+def test_booleans_are_one_and_zero(booleans: Any) -> None:
+    assert to_floats(booleans, "x").tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["int64[pyarrow]", "double[pyarrow]"])
+def test_arrow_numbers_are_read(dtype: str) -> None:
+    pytest.importorskip("pyarrow")
+    np.testing.assert_array_equal(to_floats(pd.Series([1, None, 3], dtype=dtype), "x"), [1.0, np.nan, 3.0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [SENTINEL],
+        [1.0, SENTINEL],
+        np.array([SENTINEL]),
+        np.array([SENTINEL.encode()]),
+        [SENTINEL.encode()],
+        pd.Series([SENTINEL]),
+        pd.Series([SENTINEL], dtype=object),
+        pd.Series([SENTINEL], dtype="string"),
+        pd.Series([SENTINEL], dtype="category"),
+        pd.Series([1.0, SENTINEL + "x"], dtype=object),
+        pd.DataFrame({"a": [1.0], "b": [SENTINEL]}),
+        [987654.321 + 1j],
+        pd.Series([987654.321 + 1j]),
+        pd.Series([987654.321 + 1j], dtype=object),
+        [[1.0, 987654.321], [1.0]],
+        [{"x": 987654.321}],
+        {"x": 987654.321},
+        pd.Series([[987654.321]]),
+        [Decimal("sNaN987654321")],
+        [10**400],
+        [dt.datetime(2000, 1, 1)],
+        np.array(["2000"], dtype="M8[D]"),
+        np.array([1], dtype="m8[D]"),
+        pd.Series(pd.date_range("2000", periods=1)),
+        pd.Series(pd.to_timedelta([1])),
+        pd.Series(pd.period_range("2000", periods=1, freq="Y")),
+        np.zeros(2, dtype=[("a", float)]),
+    ],
+)
+def test_what_is_not_a_number_is_refused_and_not_shown(values: Any) -> None:
+    with pytest.raises(PanelError, match="not numeric") as caught:
+        to_floats(values, "x")
+    assert "987654" not in repr(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_numbers_are_copied() -> None:
+    mine = np.array([1.0, 2.0])
+    to_floats(mine, "x")[0] = 7
+    assert mine[0] == 1
+
+
+def test_units_keep_their_order_of_appearance_and_absent_cells_are_nan() -> None:
+    matrix = read_long(long(unit=list("bbbaaa")).drop(index=4), "unit", "time", "x")
+    assert matrix.units.tolist() == ["b", "a"]
+    np.testing.assert_array_equal(matrix.values, [[0, 1, 2], [3, np.nan, 5]])
+
+
+def test_a_matrix_does_not_print_its_values() -> None:
+    assert "98765" not in repr(Matrix(np.array([[987654.321]]), pd.Index(["a"]), pd.Index([1])))
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        [1, 1, 1, 2, 2, 2],
+        [True] * 3 + [False] * 3,
+        ["a"] * 3 + [1] * 3,
+        [("a", 1)] * 3 + [("b", 1)] * 3,
+        pd.array([1, 1, 1, 2, 2, 2], dtype="Int64"),
+        pd.array(list("aaabbb"), dtype="string"),
+        pd.Categorical(list("aaabbb"), categories=["z", "b", "a"]),
+        np.repeat(pd.date_range("2000", periods=2), 3),
+    ],
+)
+def test_units_of_any_kind_are_labels(units: Any) -> None:
+    matrix = read_long(long(unit=units), "unit", "time", "x")
+    assert matrix.units.tolist() == list(pd.unique(pd.Series(units)))
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame(), "no column 'unit'"),
+        (long().iloc[:0], "no rows"),
+        (long().set_index(["unit", "time"]), "no column 'unit'"),
+        (long().rename(columns={"unit": "Unit"}), "Did you mean 'Unit'"),
+        (pd.concat([long(), long()[["x"]]], axis=1), "'x' names more than one column"),
+        (pd.concat([long(), long()[["unit"]]], axis=1), "'unit' names more than one column"),
+        (pd.concat([long(), long()[["time"]]], axis=1), "'time' names more than one column"),
+        (pd.concat({"unit": long(), "time": long(), "x": long()}, axis=1), "more than one column"),
+        (long(unit=["a", None, "a", "b", "b", "b"]), "column 'unit' is missing in row 1"),
+        (long(time=[1, 2, None, 1, 2, 3]), "column 'time' is missing in row 2"),
+        (long(unit=pd.Series([["a"]] * 6)), "column 'unit' holds lists"),
+        (long(time=[1, 2, 2, 1, 2, 3]), "unit at position 0 has more than one row for period 2"),
+        (long(x=list("abcdef")), "column 'x' is not numeric"),
+        ({"unit": [1]}, "expected a pandas DataFrame, not dict"),
+        (None, "expected a pandas DataFrame, not NoneType"),
+    ],
+)
+def test_a_long_frame_that_is_no_panel_is_refused(frame: Any, message: str) -> None:
+    with pytest.raises(PanelError, match=message):
+        read_long(frame, "unit", "time", "x")
+
+
+def test_columns_under_a_multiindex_are_named_by_tuples() -> None:
+    frame = pd.concat({"k": long()}, axis=1)
+    assert read_long(frame, ("k", "unit"), ("k", "time"), ("k", "x")).values.shape == (2, 3)
+
+
+@pytest.mark.parametrize("name", [["unit"], None, {}, slice(None)])
+def test_a_column_name_that_is_none_is_refused(name: Any) -> None:
+    with pytest.raises(PanelError, match="column"):
+        read_long(long(), name, "time", "x")
+
+
+def test_units_and_times_that_nearly_never_meet_are_refused_before_memory_runs_out() -> None:
+    rows = np.arange(200_000)
+    with pytest.raises(PanelError, match="right columns"):
+        read_long(pd.DataFrame({"unit": rows, "time": rows, "x": 0.0}), "unit", "time", "x")
+
+
+def wide(columns: Any = (1, 2, 3), index: Any = ("a", "b")) -> pd.DataFrame:
+    return pd.DataFrame(np.arange(6.0).reshape(2, 3), index=list(index), columns=columns)
+
+
+def test_units_of_a_wide_frame_are_its_index_or_a_column() -> None:
+    by_index = read_wide(wide(), None, None)
+    by_column = read_wide(wide().rename_axis("who").reset_index(), "who", None)
+    assert by_index.units.tolist() == by_column.units.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(by_index.values, by_column.values)
+
+
+def test_periods_select_columns_of_a_wide_frame() -> None:
+    matrix = read_wide(wide().assign(note="text"), None, [3, 1])
+    assert matrix.times.tolist() == [3, 1]
+    assert matrix.values.tolist() == [[2, 0], [5, 3]]
+
+
+def test_a_multiindex_of_units_is_a_set_of_tuples() -> None:
+    matrix = read_wide(wide().set_index(pd.MultiIndex.from_tuples([("a", 1), ("b", 1)])), None, None)
+    assert matrix.units.tolist() == [("a", 1), ("b", 1)]
+
+
+def test_ordered_categories_as_columns_keep_their_order() -> None:
+    columns = pd.CategoricalIndex(["lo", "mid", "hi"], categories=["lo", "mid", "hi"], ordered=True)
+    assert isinstance(read_wide(wide(columns), None, None).times, pd.CategoricalIndex)
+
+
+@pytest.mark.parametrize(
+    ("frame", "unit", "periods", "message"),
+    [
+        (None, None, None, "expected a pandas DataFrame"),
+        (pd.DataFrame(), None, None, "0 rows"),
+        (wide()[[]], None, None, "0 period columns"),
+        (wide(), None, [], "0 period columns"),
+        (wide(), "who", None, "no column 'who'"),
+        (wide(), ["who"], None, "column name"),
+        (wide(), None, [1, 9], "no column 9"),
+        (wide(), None, ["1", "2"], "no column '1'. Did you mean 1?"),
+        (wide(), None, [1, 2, 2], "same period label"),
+        (wide(), None, "123", "list of column names"),
+        (wide(), None, 3, "list of column names"),
+        (wide(), None, [[1], [2]], "column name"),
+        (wide([1, 2, 2]), None, None, "more than one column"),
+        (wide([1, 2, None]), None, None, "missing times"),
+        (wide(pd.MultiIndex.from_product([["x"], [1, 2, 3]])), None, None, "MultiIndex"),
+        (wide(index=["a", "a"]), None, None, "unit at position 1 occurs twice"),
+        (wide(index=["a", None]), None, None, "missing in row 1"),
+        (wide().assign(who=pd.Series([["a"], ["b"]], index=["a", "b"])), "who", [1, 2, 3], "cannot be labels"),
+        (wide().assign(note="text"), None, None, "column 'note' does not look like a period"),
+        (wide().assign(note2="text"), None, None, "column 'note2' is not numeric"),
+    ],
+)
+def test_a_wide_frame_that_is_no_panel_is_refused(frame: Any, unit: Any, periods: Any, message: str) -> None:
+    with pytest.raises(PanelError, match=message.replace("?", r"\?")):
+        read_wide(frame, unit, periods)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(st.just(np.nan), st.floats(-1e308, 1e308)), min_size=3, max_size=12))
+def test_interpolation_is_the_straight_line_of_numpy(row: list[float]) -> None:
+    values = np.array([row])
+    known = np.flatnonzero(~np.isnan(values[0]))
+    if not known.size:
+        return
+    expected = 4 * np.interp(np.arange(len(row)), known, values[0, known] / 4)
+    fill_missing(values, "interpolate", None, pd.RangeIndex(len(row)))
+    np.testing.assert_allclose(values[0], expected, rtol=1e-9, atol=1e-300 + 1e-9 * np.abs(expected).max())
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2), st.floats(-1e9, 1e9))
+def test_a_filled_row_depends_on_no_other_row(other: int, value: float) -> None:
+    before = np.array([[1.0, np.nan, 5.0], [np.nan, 2.0, np.nan], [7.0, 8.0, 9.0]])
+    after = before.copy()
+    after[other] = [value, np.nan, -value]
+    for matrix in (before, after):
+        fill_missing(matrix, "interpolate", None, pd.RangeIndex(3))
+    same = [row for row in range(3) if row != other]
+    np.testing.assert_array_equal(before[same], after[same])
+
+
+def test_midpoint_fills_with_each_periods_own_middle() -> None:
+    values = np.full((1, 3), np.nan)
+    assert fill_missing(values, "midpoint", Bounds.parse([(0, 2), (0, 4), (-6, 0)], 3), pd.RangeIndex(3)) == 3
+    assert values.tolist() == [[1.0, 2.0, -3.0]]

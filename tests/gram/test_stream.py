@@ -1,0 +1,234 @@
+"""The exact integers are the same from every kind of file, block size, order and engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsc import GramRelease, tabular
+from dpsc.data import formats
+from dpsc.data.arrow import Files
+from dpsc.data.blocks import Identities
+from dpsc.errors import TableError
+from dpsc.gram.algorithm import as_donors
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.stream import StreamedDonors
+from dpsc.tabular import Layout
+from dpsc.types import Array, Integers
+
+N, T = 237, 9
+WIDE, LONG = Layout("who", wide=True), Layout("who", "week", "cost")
+KERNEL = Kernel.named("high")
+
+
+@pytest.fixture(scope="module")
+def donors() -> Array:
+    return np.round(np.random.default_rng(0).normal(size=(N, T)).cumsum(axis=1), 6)
+
+
+def wide(donors: Array, start: int = 0) -> pd.DataFrame:
+    frame = pd.DataFrame(donors, columns=[f"w{t}" for t in range(1, donors.shape[1] + 1)])
+    frame.insert(0, "who", [f"p{i + start:05}" for i in range(len(donors))])
+    return frame
+
+
+def long(donors: Array) -> pd.DataFrame:
+    frame = wide(donors).melt(id_vars="who", var_name="week", value_name="cost")
+    return frame.sort_values(
+        ["who", "week"], key=lambda c: c if c.name == "who" else c.str[1:].astype(int), ignore_index=True
+    )
+
+
+def expected(donors: Array) -> Integers:
+    return as_donors(donors).add_up(KERNEL, None, 18, lambda rows: None)[0]
+
+
+def streamed(path: Path, layout: Layout, **options: Any) -> tuple[Integers, int]:
+    return StreamedDonors(Files(path, layout, **options)).add_up(KERNEL, None, 18, lambda rows: None)
+
+
+def save(frame: pd.DataFrame, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=50)
+    elif path.suffix == ".feather":
+        frame.to_feather(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Path, kind: str, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / f"donors.{kind}")
+    total, n = streamed(path, layout)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 100_000])
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.parquet")
+    blocks = Files(path, layout).blocks(size, Identities((), sorted_already=True))
+    written = [block(np.empty((T, size))) for block in blocks]
+    np.testing.assert_array_equal(np.hstack(written), donors.T)
+
+
+def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet's usual row group has a million rows; it need not fit into memory at once."""
+    monkeypatch.setattr(formats, "_LARGE_GROUP", 20 * T)
+    path = tmp_path / "donors.parquet"
+    pq.write_table(pa.Table.from_pandas(wide(donors)).select([5, 0, 3, 1, 2, 4, 6, 7, 8, 9]), path)
+    blocks = Files(path, WIDE).blocks(20, Identities((), sorted_already=True))
+    assert [block(np.empty((T, 20))).shape[1] for block in blocks] == [20] * 11 + [17]
+    total, n = streamed(path, WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_block_of_which_everybody_is_excluded_adds_nothing(donors: Array, tmp_path: Path) -> None:
+    path = save(wide(donors), tmp_path / "donors.parquet")  # in row groups of fifty
+    first = tuple(f"p{i:05}" for i in range(50))
+    total, n = streamed(path, WIDE, exclude=first)
+    assert n == N - 50
+    np.testing.assert_array_equal(total, expected(donors[50:]))
+
+
+def test_a_partitioned_folder_is_one_table_in_any_order(donors: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "donors"
+    frame = wide(donors[::-1]).assign(region=["north", "south", "west"] * (N // 3))
+    pq.write_to_dataset(pa.Table.from_pandas(frame), folder, partition_cols=["region"])
+    total, n = streamed(folder, WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+    for region, part in frame.groupby("region"):
+        (tmp_path / "csv" / f"region={region}").mkdir(parents=True)
+        save(part.drop(columns="region"), tmp_path / "csv" / f"region={region}" / "part.csv")
+    total, n = streamed(tmp_path / "csv", WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_donor_split_between_two_files_is_put_together(donors: Array, tmp_path: Path) -> None:
+    table = long(donors)
+    (tmp_path / "d").mkdir()
+    save(table.iloc[:1000], tmp_path / "d" / "part-1.parquet")  # 1000 is within a donor's nine rows
+    save(table.iloc[1000:], tmp_path / "d" / "part-2.parquet")
+    total, n = streamed(tmp_path / "d", LONG)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_release_from_files_is_the_release_of_their_donors(donors: Array, tmp_path: Path) -> None:
+    path = save(wide(donors), tmp_path / "donors.parquet")
+    make = GramRelease(epsilon=1.0, delta=1e-6, seed=4)
+    from_file, from_array = make.release(StreamedDonors(Files(path, WIDE))), make.release(donors)
+    np.testing.assert_array_equal(from_file.matrix, from_array.matrix)
+    assert from_file.times.tolist() == [f"w{t}" for t in range(1, T + 1)]
+    assert from_file.n == N
+
+
+def test_missing_cells_bounds_and_excluded_units_are_treated_as_in_memory(donors: Array, tmp_path: Path) -> None:
+    holes = donors.copy()
+    holes[5, 3] = holes[7, 0] = np.nan
+    for layout, frame in ((WIDE, wide(holes)), (LONG, long(holes).dropna())):
+        path = save(frame, tmp_path / f"{layout.wide}.parquet")
+        with pytest.raises(TableError, match="has no value in period w"):
+            streamed(path, layout)
+        options: dict[str, Any] = {"missing": "interpolate", "bounds": (-2, 2), "exclude": ("p00009",)}
+        read = tabular.donors(path, layout, bounds=(-2, 2), missing="interpolate", exclude=["p00009"])
+        total, n = streamed(path, layout, **options)
+        assert n == N - 1
+        np.testing.assert_array_equal(total, expected(read.to_numpy()))
+
+
+def test_a_person_with_two_rows_is_refused(donors: Array, tmp_path: Path) -> None:
+    frame = wide(donors)
+    frame.loc[200, "who"] = "p00003"
+    with pytest.raises(TableError, match="more than one row"):
+        streamed(save(frame, tmp_path / "twice.parquet"), WIDE)
+    table = long(donors)
+    table.loc[4, "week"] = "w1"
+    with pytest.raises(TableError, match="more than one row for a period"):
+        streamed(save(table, tmp_path / "long.parquet"), LONG)
+
+
+def test_a_long_table_that_is_not_sorted_is_refused_with_the_command_that_sorts_it(
+    donors: Array, tmp_path: Path
+) -> None:
+    path = save(long(donors).sample(frac=1, random_state=0), tmp_path / "mixed.parquet")
+    with pytest.raises(TableError, match="not sorted by 'who'") as refusal:
+        streamed(path, LONG)
+    command = str(refusal.value).split('python -c "')[1].rstrip('"')
+    import os
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-c", command], cwd=tmp_path, check=True, env=os.environ)
+    total, _ = streamed(tmp_path / "sorted.parquet", LONG)
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    save(wide(donors[:100]), folder / "good.parquet")
+    save(wide(donors[100:], 100), folder / "late.parquet")
+    data = bytearray((folder / "late.parquet").read_bytes())
+    data[200:900] = b"\x00" * 700  # within a page of data: the footer is whole
+    (folder / "late.parquet").write_bytes(data)
+    with pytest.raises(TableError, match=r"late\.parquet cannot be read"):
+        streamed(folder, WIDE)
+    (folder / "late.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(TableError, match=r"late\.parquet cannot be read"):
+        streamed(folder, WIDE)
+
+
+@pytest.mark.parametrize(
+    ("frame", "layout", "problem"),
+    [
+        (pd.DataFrame({"who": ["a"], "region": ["x"], "w1": [1.0]}), WIDE, "'region' does not look like a period"),
+        (pd.DataFrame({"who": ["a"], "w1": ["12 EUR"]}), WIDE, r"'w1' \(a period\) holds"),
+        (pd.DataFrame({"who": ["a"]}), WIDE, "no columns of periods"),
+        (pd.DataFrame({"whom": ["a"], "w1": [1.0]}), WIDE, "Did you mean 'whom'"),
+        (pd.DataFrame({"who": ["a", None], "w1": [1.0, 2.0]}), WIDE, "rows without a unit"),
+        (pd.DataFrame({"who": ["a"], "week": [None], "cost": [1.0]}), LONG, "rows without a period"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(frame: pd.DataFrame, layout: Layout, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=problem):
+        streamed(save(frame, tmp_path / "t.parquet"), layout)
+
+
+def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
+    for layout, frame in ((WIDE, wide(donors)), (LONG, long(donors))):
+        for kind in ("parquet", "csv"):
+            files = Files(save(frame, tmp_path / f"t.{kind}"), layout)
+            seen: list[int] = []
+            StreamedDonors(files).add_up(KERNEL, None, 18, seen.append)
+            assert sum(seen) == N
+            assert files.rows_expected() == pytest.approx(N, rel=0 if kind == "parquet" else 0.15)
+
+
+def test_units_taken_for_periods_are_not_published(donors: Array, tmp_path: Path) -> None:
+    frame = long(donors).rename(columns={"who": "week", "week": "who"}).sort_values("who")
+    with pytest.raises(TableError, match="are the two swapped"):
+        streamed(save(frame, tmp_path / "swapped.parquet"), LONG)
+
+
+def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
+    """Warnings are errors here: values whose sums overflow are worked on in silence, on threads too."""
+    huge = donors.copy()
+    huge[5], huge[6, ::2] = 1e308, 1e308
+    huge[6, 1::2] = np.nan
+    path = save(wide(huge), tmp_path / "huge.parquet")
+    total, n = streamed(path, WIDE, missing="interpolate")
+    assert n == N
+    assert total.trace() > 0

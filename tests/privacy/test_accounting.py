@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from dp_accounting import pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpsc import Guarantee, ParameterError
+from dpsc.privacy import accounting
+from dpsc.privacy.accounting import Loss
+
+PAIRS = [(0.1, 1e-9), (0.5, 1e-6), (1.0, 1e-6), (1.0, 1e-12), (4.0, 1e-6), (20.0, 1e-5)]
+
+
+def test_the_known_standard_deviations() -> None:
+    assert 1 / accounting.gaussian_mu(1.0, 1e-6) == pytest.approx(4.2247, abs=1e-4)
+    assert 1 / math.sqrt(2 * accounting.zcdp_rho(1.0, 1e-6)) == pytest.approx(4.53, abs=0.01)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_the_analytic_gaussian_agrees_with_dp_accounting(epsilon: float, delta: float) -> None:
+    sigma = 1 / accounting.gaussian_mu(epsilon, delta)
+    peer = pld.privacy_loss_mechanism.GaussianPrivacyLoss(sigma, sensitivity=1)
+    assert peer.get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-6)
+    assert peer.get_delta_for_epsilon(epsilon) >= delta * (1 - 1e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+def test_the_zcdp_conversion_agrees_with_opendp(epsilon: float, delta: float) -> None:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    rho = accounting.zcdp_rho(epsilon, delta)
+    sigma = 1 / math.sqrt(2 * rho)
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    measurement: Any = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, sigma))
+    assert measurement.map(1.0).epsilon(delta) == pytest.approx(epsilon, rel=2e-3)
+
+
+def test_zcdp_is_never_tighter_than_the_truth_about_the_gaussian() -> None:
+    for mu in (0.05, 0.3, 1.0, 3.0):
+        for epsilon in (0.1, 1.0, 5.0):
+            assert accounting.zcdp_delta(mu**2 / 2, epsilon) >= accounting.gaussian_delta(mu, epsilon)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-4, 30), st.floats(-14, -1))
+def test_budgets_and_costs_are_inverse_and_err_on_the_safe_side(epsilon: float, log_delta: float) -> None:
+    delta = 10**log_delta
+    mu, rho = accounting.gaussian_mu(epsilon, delta), accounting.zcdp_rho(epsilon, delta)
+    assert accounting.gaussian_delta(mu, epsilon) <= delta
+    assert accounting.zcdp_delta(rho, epsilon) <= delta
+    assert accounting.gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-5)
+    assert accounting.zcdp_epsilon(rho, delta) == pytest.approx(epsilon, rel=1e-5)
+
+
+@pytest.mark.parametrize("one", [Loss.from_rho(0.02), Loss.from_mu(0.2)])
+def test_composing_many_gaussian_releases_is_tighter_than_adding_epsilons(one: Loss) -> None:
+    k, delta = 16, 1e-6
+    single = Guarantee(one.epsilon(delta / k), delta / k, loss=one)
+    total = single
+    for _ in range(k - 1):
+        total = total + single
+    assert total.delta == pytest.approx(delta)
+    assert total.epsilon < 0.45 * k * single.epsilon
+
+
+def test_gaussian_composition_agrees_with_dp_accounting() -> None:
+    k, sigma, delta = 10, 8.0, 1e-6
+    loss = sum([Loss.from_mu(1 / sigma)] * (k - 1), Loss.from_mu(1 / sigma))
+    peer = pld.privacy_loss_distribution.from_gaussian_mechanism(sigma, value_discretization_interval=1e-4)
+    assert loss.epsilon(delta) == pytest.approx(peer.self_compose(k).get_epsilon_for_delta(delta), rel=1e-3)
+
+
+def test_many_small_pure_releases_are_cheaper_as_zcdp() -> None:
+    loss = sum([Loss.from_pure(0.05)] * 199, Loss.from_pure(0.05))
+    assert loss.epsilon(0.0) == pytest.approx(10)
+    assert loss.epsilon(1e-6) < 4
+
+
+def test_mixed_losses_are_never_cheaper_than_their_parts() -> None:
+    parts = [Loss.from_pure(0.5), Loss.from_rho(0.01), Loss.from_mu(0.1), Loss.from_epsilon_delta(0.3, 1e-7)]
+    total = sum(parts[1:], parts[0])
+    for part in parts:
+        assert total.epsilon(1e-6) >= part.epsilon(1e-6)
+    assert total.epsilon(1e-6) <= sum(part.epsilon(2.5e-7) for part in parts)
+
+
+@pytest.mark.parametrize("nonsense", [{"pure": -1.0}, {"pure": math.nan}, {"rest_delta": -1e-3}, {"rho": math.inf}])
+def test_senseless_losses_are_refused(nonsense: dict[str, float]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(nonsense))):
+        Loss(**nonsense)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-30), (1e-11, 1e-100), (1e-6, 1e-100), (1e-3, 1e-40)])
+def test_tiny_budgets_err_on_the_safe_side_too(epsilon: float, delta: float) -> None:
+    """Against the integral in 60 digits, where the closed form cancels."""
+    import mpmath
+
+    mpmath.mp.dps = 60
+    mu, e = mpmath.mpf(accounting.gaussian_mu(epsilon, delta)), mpmath.mpf(epsilon)
+    phi = mpmath.ncdf
+    true = phi(mu / 2 - e / mu) - mpmath.exp(e) * phi(-mu / 2 - e / mu)
+    assert true <= mpmath.mpf(delta)
+
+
+def test_noise_without_delta_buys_nothing() -> None:
+    assert Loss.from_rho(0.1).epsilon(0.0) == math.inf
+    assert Loss.from_epsilon_delta(1.0, 1e-6).epsilon(1e-7) == math.inf
+
+
+def test_a_guarantee_cannot_promise_less_than_its_losses_cost() -> None:
+    with pytest.raises(ParameterError, match="promise too much"):
+        Guarantee(1.0, 1e-6, loss=Loss.from_rho(1.0))
+
+
+def test_adding_guarantees_of_different_kinds_is_at_most_the_sum() -> None:
+    kinds = [
+        Guarantee(0.3),
+        Guarantee(0.5, 1e-7),
+        Guarantee(Loss.from_rho(0.001).epsilon(1e-9), 1e-9, loss=Loss.from_rho(0.001)),
+        Guarantee(Loss.from_mu(0.7).epsilon(1e-6), 1e-6, loss=Loss.from_mu(0.7)),
+    ]
+    for a in kinds:
+        for b in kinds:
+            total = a + b
+            assert total.epsilon <= (a.epsilon + b.epsilon) * (1 + 1e-9)
+            assert np.isclose(total.delta, a.delta + b.delta)
+
+
+def amount(largest: float) -> st.SearchStrategy[float]:
+    return st.just(0.0) | st.floats(largest * 1e-8, largest)
+
+
+@given(amount(1), amount(0.1), amount(0.1), amount(0.5), amount(1e-7), st.floats(0.01, 5))
+def test_epsilon_and_delta_read_the_same_curves(
+    pure: float, rho: float, mu_squared: float, rest: float, rest_delta: float, epsilon: float
+) -> None:
+    loss = Loss(pure, pure**2 / 2, rho, mu_squared, rest, rest_delta)
+    delta = loss.delta(epsilon)
+    if 1e-90 < delta < 0.9:
+        assert loss.epsilon(delta * (1 + 1e-6)) <= epsilon * (1 + 1e-7)
+    if loss.epsilon(1e-6) < epsilon * (1 - 1e-7):
+        assert delta <= 1e-6 * (1 + 1e-6)
+
+
+def test_a_single_loss_costs_its_own_budget_exactly() -> None:
+    for epsilon, delta in PAIRS:
+        assert Loss.from_rho(accounting.zcdp_rho(epsilon, delta)).delta(epsilon) <= delta
+        assert Loss.from_mu(accounting.gaussian_mu(epsilon, delta)).delta(epsilon) <= delta
+        assert Loss.from_pure(epsilon).delta(epsilon) == 0
+        assert Loss.from_pure(epsilon).delta(epsilon * 0.5) > 0
+        assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon) == delta
+        assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon * 0.99) == 1
