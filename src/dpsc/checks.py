@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 
 SMALLEST_EPSILON = 1e-10
 SMALLEST_DELTA = 1e-100
@@ -31,10 +31,10 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ParameterError(f"{name} must be {wanted}, not {shown(value)}.") from None
+        raise _refused(name, f"must be {wanted}, not {shown(value)}.") from None
     too_small = (above is not None and number <= above) or (at_least is not None and number < at_least)
     if isinstance(value, bool | str) or not math.isfinite(number) or too_small:
-        raise ParameterError(f"{name} must be {wanted}, not {shown(value)}.")
+        raise _refused(name, f"must be {wanted}, not {shown(value)}.")
     return number
 
 
@@ -42,7 +42,7 @@ def epsilon(name: str, value: Any) -> float:
     """Return a privacy budget: finite and above zero."""
     number = finite_number(name, value, above=0)
     if number < SMALLEST_EPSILON:
-        raise ParameterError(f"{name} must be at least {SMALLEST_EPSILON:g}, not {shown(value)}.")
+        raise _refused(name, f"must be at least {SMALLEST_EPSILON:g}, not {shown(value)}.")
     return number
 
 
@@ -50,9 +50,9 @@ def delta(name: str, value: Any) -> float:
     """Return a failure probability: at least zero and below one."""
     number = finite_number(name, value, at_least=0)
     if number >= 1:
-        raise ParameterError(f"{name} must be below 1, not {value!r}.")
+        raise _refused(name, f"must be below 1, not {value!r}.")
     if 0 < number < SMALLEST_DELTA:
-        raise ParameterError(f"{name} must be 0 or at least {SMALLEST_DELTA:g}, not {value!r}.")
+        raise _refused(name, f"must be 0 or at least {SMALLEST_DELTA:g}, not {value!r}.")
     return number
 
 
@@ -60,7 +60,7 @@ def share(name: str, value: Any) -> float:
     """Return a share strictly between zero and one."""
     number = finite_number(name, value, above=0)
     if number >= 1:
-        raise ParameterError(f"{name} must be below 1, not {value!r}.")
+        raise _refused(name, f"must be below 1, not {value!r}.")
     return number
 
 
@@ -71,8 +71,12 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     except (TypeError, ValueError, OverflowError):
         whole = False
     if not whole:
-        raise ParameterError(f"{name} must be a whole number of at least {at_least}, not {shown(value)}.")
+        raise _refused(name, f"must be a whole number of at least {at_least}, not {shown(value)}.")
     return int(value)
+
+
+def _refused(name: str, why: str) -> ParameterError:
+    return ParameterError(f"{{parameter}} {why}", parameter=Parameter(name))
 
 
 def shown(value: Any) -> str:
@@ -88,7 +92,7 @@ def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) ->
     failure = delta("delta", delta_value)
     share("split", split)
     if arithmetic not in ("exact", "float"):
-        raise ParameterError(f"arithmetic must be 'exact' or 'float', not {shown(arithmetic)}.")
+        raise _refused("arithmetic", f"must be 'exact' or 'float', not {shown(arithmetic)}.")
     if arithmetic == "float" and 0 < failure < SMALLEST_FLOAT_DELTA:
         raise ParameterError(
             f"delta = {failure:g} is too small for arithmetic='float', whose noise has bounded tails; use "

@@ -1,12 +1,77 @@
 """The errors dpsc raises on purpose.
 
 A message says what is wrong, where, and what to do. It may name columns, periods and the position
-of a donor in the input; it never contains a donor's value.
+of a donor in the input; it never contains a donor's value. Parameters in it are values of their own, because the
+library writes ``missing='interpolate'`` where the command writes ``--missing interpolate``.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a message speaks of.
+
+    Attributes
+    ----------
+    name : str
+        As Python writes it.
+    value : str, optional
+        As Python writes it. Empty for a parameter that holds what the message has named before: ``(time=)``.
+    typed : str, optional
+        The value as it is typed after the command's option, if that is written differently.
+
+    Examples
+    --------
+    >>> str(Parameter("missing", "'interpolate'")), str(Parameter("time", "")), str(Parameter("epsilon"))
+    ("missing='interpolate'", 'time=', 'epsilon')
+    """
+
+    name: str
+    value: str | None = None
+    typed: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value}"
 
 
 class DpscError(Exception):
-    """Base class of every error that dpsc raises on purpose."""
+    """Base class of every error that dpsc raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        ``{name}`` stands for the parameter given under that name.
+    **parameters : Parameter
+
+    Attributes
+    ----------
+    file : str or None
+        The file that the message is about, told in front of it.
+
+    Examples
+    --------
+    >>> print(DpscError("give {bounds}, chosen from public knowledge.", bounds=Parameter("bounds", "(lo, hi)")))
+    give bounds=(lo, hi), chosen from public knowledge.
+    """
+
+    def __init__(self, message: str, **parameters: Parameter) -> None:
+        super().__init__(message)
+        self.message, self.parameters = message, parameters
+        self.file: str | None = None
+
+    def told(self, write: Callable[[Parameter], str]) -> str:
+        """Return the message with its parameters written in the reader's way."""
+        text = self.message
+        for name, parameter in self.parameters.items():
+            text = text.replace(f"{{{name}}}", write(parameter))
+        return text if self.file is None else f"{self.file}: {text}"
+
+    def __str__(self) -> str:
+        return self.told(str)
 
 
 class PanelError(DpscError):

@@ -133,17 +133,17 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     path, book, out = tmp_path / "donors.parquet", tmp_path / "book.sqlite", tmp_path / "release.json"
     save(wide(np.tile(donors, (40, 1))), path)
     victim, sums = Victim(doomed), []
-    gram = DaskDonors.add_up
+    add_up = DaskDonors.add_up
 
     def interrupted(self: DaskDonors, kernel: Kernel, reference: Array | None, bits: int, on_rows: Any) -> Any:
         def on(rows: int) -> None:
             victim.kill_once(rows)
             on_rows(rows)
 
-        sums.append(gram(self, kernel, reference, bits, on))
+        sums.append(add_up(self, kernel, reference, bits, on))
         return sums[-1]
 
-    monkeypatch.setattr(DaskDonors, "gram", interrupted)
+    monkeypatch.setattr(DaskDonors, "add_up", interrupted)
     assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
     code, _, err = quick(
         "release", path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",

@@ -17,8 +17,8 @@ from dpsc import (
     PrivateResult,
     SyntheticControl,
     UnprovenResult,
-    sensitivity,
 )
+from dpsc.privacy import sensitivity
 from dpsc.privacy.additive import StepBudget
 from dpsc.privacy.solving import solver_error
 from dpsc.types import Array

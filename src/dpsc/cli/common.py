@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpsc.errors import DpscError, DpscWarning
+from dpsc.errors import DpscError, DpscWarning, Parameter
 
 Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
 Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
@@ -42,6 +42,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print machine-readable outpu
 IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta above 1 / donors.")]
 
 
+_OPTION_OF = {"donors": "--exclude", "T0": "--before", "h": "--after"}
+
+
+def as_option(parameter: Parameter) -> str:
+    """Write a parameter of the library as the option that sets it."""
+    option = _OPTION_OF.get(parameter.name, f"--{parameter.name.strip('_').replace('_', '-')}")
+    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
+    return f"{option} {value}" if value else option
+
+
 @contextmanager
 def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
@@ -60,7 +70,7 @@ def errors(command: str) -> Iterator[None]:
             warnings.showwarning = show  # type: ignore[assignment]
             yield
     except DpscError as problem:
-        message = in_options(str(problem))
+        message = in_options(problem.told(as_option))
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         message = f"{where}{problem.strerror or problem}."
