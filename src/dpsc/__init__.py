@@ -12,6 +12,7 @@ from dpsc.version import __version__
 
 if TYPE_CHECKING:
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+    from dpsc.data.donors import Donors
     from dpsc.data.panel import Panel
     from dpsc.errors import (
         BudgetError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dpsc.gram.algorithm import GramRelease
     from dpsc.gram.planning import Plan, plan
     from dpsc.gram.release import Release
+    from dpsc.gram.sources import scan
     from dpsc.ledger import Ledger
     from dpsc.privacy.guarantee import Guarantee
     from dpsc.weights.classic import SyntheticControl
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError",
+    "Donors",
     "DpscError",
     "DpscWarning",
     "GramRelease",
@@ -55,6 +58,7 @@ __all__ = [
     "UnprovenResult",
     "__version__",
     "plan",
+    "scan",
 ]
 
 _HOME = {
@@ -68,6 +72,7 @@ _HOME = {
     "NonPrivateResult": "answers.result",
     "ObjectivePerturbation": "weights.objective",
     "OutputPerturbation": "weights.output",
+    "Donors": "data.donors",
     "Panel": "data.panel",
     "PanelError": "errors",
     "ParameterError": "errors",
@@ -79,6 +84,7 @@ _HOME = {
     "UnprovenError": "errors",
     "UnprovenResult": "answers.result",
     "plan": "gram.planning",
+    "scan": "gram.sources",
 }
 
 
