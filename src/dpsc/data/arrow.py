@@ -189,12 +189,11 @@ class Files:
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
         batches = list(self._rows(self.in_time_order, tables.ROWS_AT_ONCE))
-        units = [unit for rows in batches for unit in self._units(rows).to_pylist()]
-        tables.require_rows(len(units), self.path)
-        codes, labels = pd.factorize(np.array(units, dtype=object))
+        codes, labels = cells.factorize([self._units(rows) for rows in batches])
+        tables.require_rows(len(codes), self.path)
         with in_file(self.path):
             if self.layout.wide:
-                if len(labels) < len(units):
+                if len(labels) < len(codes):
                     row = formats.row_name(int(np.argmax(pd.Index(codes).duplicated())), self.path)
                     raise more_than_one_row(self.layout, f"{row} names a unit that another row has")
                 blocks = [
@@ -203,7 +202,7 @@ class Files:
                 values = np.ascontiguousarray(np.hstack(blocks).T)
             else:
                 values = self._pivoted(batches, codes, len(labels))
-        return Matrix(values, pd.Index(labels, dtype=object, tupleize_cols=False).infer_objects(), self.times)
+        return Matrix(values, labels, self.times)
 
     def _pivoted(self, batches: list[Rows], codes: Any, count: int) -> Array:
         names = self.columns

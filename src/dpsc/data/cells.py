@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -77,6 +78,16 @@ def units_of(rows: Rows, name: str) -> Any:
         row = rows.row_name(int(np.argmax(missing.to_numpy(zero_copy_only=False))))
         raise TableError(f"{row} has no unit in column {name!r} ({{unit}}).", unit=UNIT)
     return units
+
+
+def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
+    """Return which unit each row is of, and the units in the order of first appearance."""
+    if not parts:
+        return np.empty(0, dtype=np.intp), pd.Index([])
+    whole = pa.chunked_array(parts)
+    text = _is_text(whole.type)  # in which offsets of 32 bits would not be enough for many rows
+    coded = (whole.cast(pa.large_string()) if text else whole).combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
 
 
 def starts_of(units: Any) -> Positions:
