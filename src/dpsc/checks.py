@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from dpsc.errors import Parameter, ParameterError
@@ -84,6 +86,18 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
     return f"a {type(value).__name__}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that suggests the known name nearest to a wrong one, or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("epsilom", ["delta", "epsilon"])
+    " Did you mean 'epsilon'?"
+    """
+    near = get_close_matches(name, list(known), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
