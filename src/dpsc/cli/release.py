@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.ledger import DatasetOption, LedgerOption, booking, opened
+from dpsc.cli.booking import Account, DatasetOption, LedgerOption
+from dpsc.cli.limits import require_reasonable, require_small_delta
 
 
 def release(
@@ -40,13 +40,13 @@ def release(
 ) -> None:
     """Turn private donors into one small private release."""
     with common.errors("release"):
-        from dpsc import GramRelease, tabular
+        from dpsc import tabular
         from dpsc.cli import screens
-        from dpsc.cli.analysis import require_reasonable, require_small_delta
-        from dpsc.gram.sources import donors_in, rows_expected
+        from dpsc.gram import sources
+        from dpsc.gram.algorithm import GramRelease
 
         require_reasonable(epsilon, i_know)
-        opened(ledger, dataset)
+        account = Account(ledger, dataset)
         common.keep_apart(out, donors, reference)
         layout = tabular.Layout(unit, time, outcome, wide, time_format)
         path = None if reference is None else tabular.series(reference, None, None, time_format)
@@ -55,25 +55,22 @@ def release(
         )  # fmt: skip
         with common.output_file(out, force) as output:
             with common.working(f"opening {donors}"):
-                where = donors_in(
+                where = sources.donors_in(
                     donors, layout, engine=engine, scheduler=scheduler, workers=workers, bounds=bounds,  # type: ignore[arg-type]
                     missing=missing, exclude=tuple(exclude or ()),  # type: ignore[arg-type]
                 )  # fmt: skip
                 tabular.require_periods(path, where.times, reference)
-                expected = rows_expected(where)
-            with screens.progress("donors", expected) as advance, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a large delta, which is refused below
+                expected = sources.rows_expected(where)
+            with screens.progress("donors", expected) as advance:
                 exactly = algorithm.custodian_sum(where, on_rows=advance)
             require_small_delta(delta, exactly.n, i_know)
             about = {"outcome": exactly.outcome, "periods": len(exactly.times)} | ({} if exclude else {"n": exactly.n})
-            with booking(ledger, dataset, algorithm, output=out, description=about):  # before noise is drawn
+            with account.booking(algorithm, output=out, description=about):  # before noise is drawn
                 made = algorithm.release(exactly, provenance=provenance)
                 made.save(output.place)
                 output.finish()
         if json:
-            import json as encoder
-
-            typer.echo(encoder.dumps({"file": str(out), **screens.release_json(made)}, ensure_ascii=False))
+            common.print_json({"file": str(out), **screens.release_json(made)})
             return
         screens.show_release(made, out)
-        screens.console().print(f"\nWritten to {out}. It may be handed on; the donors stay with you.", soft_wrap=True)
+        screens.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
