@@ -79,7 +79,7 @@ def test_numbers_dates_and_names_are_understood_as_people_write_them(tmp_path: P
         ("bounds: [1, 2, 3]", "bounds must be two numbers, [lo, hi]."),
         ("bounds: [1, many]", "bounds must be two numbers, [lo, hi]."),
         ("bounds: [1, .inf]", "bounds must be two numbers, [lo, hi]."),
-        ("missing: 3", "missing 3 is not one of error, interpolate, midpoint."),
+        ("missing: 3", "missing '3' is not one of error, interpolate, midpoint."),
         ("smoothness: very", "smoothness 'very' is not one of high, mild, none."),
         ("lambd: 3", "'lambd' is not something an analysis can say. Did you mean 'lambda'?"),
         ("3: 3", "'3' is not something an analysis can say."),

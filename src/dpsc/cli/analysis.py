@@ -165,6 +165,6 @@ def _refusal(problem: ValidationError) -> ParameterError:
         return ParameterError(f"the analysis does not say {name!r}.")
     if kind == "literal_error":
         allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
-        return ParameterError(f"{{field}} {checks.shown(error['input'])} is not one of {allowed}.", field=field)
+        return ParameterError(f"{{field}} {str(error['input'])[:40]!r} is not one of {allowed}.", field=field)
     wanted = {"float": "a number", "finite": "a finite number", "bool": "true or false"}.get(kind.split("_")[0], "text")
     return ParameterError(f"{{field}} must be {wanted}.", field=field)

@@ -11,8 +11,12 @@ from dpsc.cli import common
 
 
 def audit(
-    mechanism: Annotated[list[str] | None, typer.Option(help="What to attack; may be repeated. All if none.")] = None,
-    runs: Annotated[int | None, typer.Option(min=1000, help="Runs in bulk on each neighbour.")] = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option(help="A mechanism to attack; may be repeated. All by default.")
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1000, help="Runs on each of two neighbouring data sets; 40,000 by default.")
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -20,13 +24,15 @@ def audit(
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for figure and JSON.")] = Path("audit-output"),
-    thorough: Annotated[bool, typer.Option("--thorough", help="A million runs, four budgets; takes long.")] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="A million runs at four budgets; takes a long time.")
+    ] = False,
     show_broken: Annotated[
         bool, typer.Option("--show-broken", help="Also attack mechanisms known to be broken, which must be caught.")
     ] = False,
     json: common.Json = False,
 ) -> None:
-    """Attack every mechanism, and print the loss shown next to the one claimed."""
+    """Attack every mechanism, and print the privacy loss demonstrated next to the one claimed."""
     with common.errors("audit"):
         from dpsc.cli import auditing
 

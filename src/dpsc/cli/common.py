@@ -37,15 +37,19 @@ Bounds = Annotated[
 ]
 Missing = Annotated[str, typer.Option(help="Missing donor cells: error, interpolate or midpoint (of the bounds).")]
 Smoothness = Annotated[
-    str | None, typer.Option(help="How persistent such series are: high (default), mild or none; public knowledge.")
+    str | None,
+    typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),
 ]
 Reference = Annotated[
-    Path | None, typer.Option(help="A table with a public path to subtract: a column of periods, a column of numbers.")
+    Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
 ]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print machine-readable output alone on stdout.")]
-IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta above 1 / donors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
+IKnow = Annotated[
+    bool,
+    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta not below one over the number of donors."),
+]
 
 
 _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
@@ -64,7 +68,7 @@ def errors(command: str) -> Iterator[None]:
     from dpsc.tabular import in_options
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-        if issubclass(category, DpscWarning):  # others are about arithmetic within, and not for users
+        if issubclass(category, DpscWarning):  # others are about the arithmetic inside, not for users
             typer.echo(f"dpsc {command}: {in_options(str(message))}", err=True)
 
     def stop(*_: Any) -> None:
@@ -88,8 +92,8 @@ def errors(command: str) -> Iterator[None]:
         if os.environ.get("DPSC_TRACEBACK"):
             raise
         typer.echo(
-            f"dpsc {command}: something went wrong that should not ({type(problem).__name__}). Its message and "
-            "traceback are not shown, as they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
+            f"dpsc {command}: an unexpected error ({type(problem).__name__}). Its message and traceback are not shown, "
+            "because they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
             err=True,
         )
         raise typer.Exit(1) from None
@@ -157,7 +161,7 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
             yield output
             output.finish()
         finally:
-            with suppress(OSError):  # if nothing came of it
+            with suppress(OSError):  # if nothing was put into it
                 path.rmdir()
 
 
@@ -178,7 +182,7 @@ def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]
 def _temporary_beside(path: Path) -> Iterator[Path]:
     folder = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
     new = [parent for parent in path.parents if not parent.exists()]
-    try:  # from here on, so that an interruption finds nothing left whenever it comes
+    try:  # from here on, so that an interruption at any moment leaves nothing
         try:
             folder.mkdir(parents=True, mode=0o700)
         except OSError as problem:
@@ -188,7 +192,7 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        for parent in new:  # made for nothing, if they are still empty
+        for parent in new:  # if nothing was put into them
             with suppress(OSError):
                 parent.rmdir()
 

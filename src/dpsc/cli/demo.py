@@ -1,4 +1,4 @@
-"""``dpsc demo``: the whole story on a real panel of people, through the real commands."""
+"""``dpsc demo``: every step on a real panel of people, through the real commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for everything it makes.")] = Path("demo-output"),
     force: common.Force = False,
 ) -> None:
-    """Tell the whole story on a real panel of 545 people: plan, release, estimate, report."""
+    """Show everything on a real panel of 545 people: plan, release, estimate, report."""
     with common.errors("demo"), common.output_folder(out, force) as output:
         _tell(ctx, output.place, out)
 

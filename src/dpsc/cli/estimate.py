@@ -21,7 +21,7 @@ def estimate(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
-    units: Annotated[str | None, typer.Option(help="The outcome's units, for the report.")] = None,
+    units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
     level: common.Level = 0.95,
     force: common.Force = False,
     json: common.Json = False,

@@ -42,7 +42,7 @@ def fit(
     lambda_: Annotated[
         float | None, typer.Option("--lambda", help="The paper's ridge penalty, on data in [-1, 1].")
     ] = None,
-    units: Annotated[str | None, typer.Option(help="The outcome's units, for the report.")] = None,
+    units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
     level: Annotated[float | None, typer.Option(help="The level of the intervals; 0.95 by default.")] = None,
     spec: Annotated[Path | None, typer.Option(help="Read the analysis from a YAML or JSON file.")] = None,
     write_spec: Annotated[Path | None, typer.Option(help="Write the analysis to a YAML or JSON file and stop.")] = None,
@@ -52,7 +52,7 @@ def fit(
     force: common.Force = False,
     json: common.Json = False,
 ) -> None:
-    """Fit and answer in one step, for whoever holds the donors and may see the answer."""
+    """Go from a panel to an answer in one step, for someone who holds the donors."""
     with common.errors("fit"):
         from dpsc.cli import fitting
 

@@ -30,8 +30,12 @@ def release(
     provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
     scheduler: Annotated[str | None, typer.Option(help="An existing Dask scheduler's address.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Of a local Dask cluster; all cores by default.")] = None,
-    grid_bits: Annotated[int, typer.Option(help="Resolution of the integers; less above 60 million donors.")] = 18,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers of a local Dask cluster; all cores by default.")
+    ] = None,
+    grid_bits: Annotated[
+        int, typer.Option(help="Resolution of the integers in bits; use fewer above 60 million donors.")
+    ] = 18,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     i_know: common.IKnow = False,
