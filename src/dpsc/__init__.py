@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpsc.version import __version__
 
 if TYPE_CHECKING:
+    from dpsc import datasets
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
     from dpsc.data.donors import Donors
     from dpsc.data.panel import Panel
@@ -57,6 +58,7 @@ __all__ = [
     "UnprovenError",
     "UnprovenResult",
     "__version__",
+    "datasets",
     "plan",
     "scan",
 ]
@@ -83,6 +85,7 @@ _HOME = {
     "SyntheticControl": "weights.classic",
     "UnprovenError": "errors",
     "UnprovenResult": "answers.result",
+    "datasets": "datasets",
     "plan": "gram.planning",
     "scan": "gram.sources",
 }
@@ -92,7 +95,8 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module the first time it is used."""
     if name not in _HOME:
         raise AttributeError(f"module 'dpsc' has no attribute {name!r}")
-    value = getattr(import_module(f"dpsc.{_HOME[name]}"), name)
+    home = import_module(f"dpsc.{_HOME[name]}")
+    value = home if name == _HOME[name] else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -59,7 +59,7 @@ def test_a_broken_claim_exits_with_one_and_says_which(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mechanism", "discrete-laplce"], "Did you mean discrete-laplace?"),
+        (["--mechanism", "discrete-laplce"], "Did you mean 'discrete-laplace'?"),
         (["--mechanism", "gram", "--runs", "3"], "--runs"),
         (["--mechanism", "gram-zcdp", "-o", "/proc/nowhere"], "/proc/nowhere"),
     ],

@@ -40,6 +40,8 @@ def test_the_demo_tells_the_story_and_names_files_that_are_there(tmp_path: Path)
     assert (release.guarantee.epsilon, release.guarantee.delta, release.n) == (1.0, 1e-6, 515)
     result = json.loads((out / "analyst" / "answer" / "result.json").read_text("utf-8"))
     assert result["average_effect"] == pytest.approx(math.log(1.5), abs=0.35)
+    page = (out / "analyst" / "answer" / "report.html").read_text("utf-8")
+    assert "dpsc estimate analyst/donors.dpsc.json analyst/target.csv --treatment-time 1985" in page
     low, high = result["average_effect_interval"]
     assert low < math.log(1.5) < high
     assert not list(tmp_path.glob(".*"))

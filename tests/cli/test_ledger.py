@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from dpsc import DpscError, GramRelease, Ledger
 from dpsc.cli import app
-from dpsc.cli.ledger import booking
+from dpsc.cli.booking import Account
 
 pytestmark = pytest.mark.end_to_end
 
@@ -152,15 +152,15 @@ def test_a_password_is_not_in_what_a_command_prints() -> None:
 
 def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     algorithm, out = GramRelease(epsilon=0.2, delta=1e-6), tmp_path / "a.json"
-    with booking(book, "sales", algorithm, output=out, description={"n": 60}):
+    with Account(book, "sales").booking(algorithm, output=out, description={"n": 60}):
         algorithm.release([[1.0, 2.0], [2.0, 1.0]] * 30).save(out)
     assert Ledger(book).entries()[-1].state == "confirmed"
-    with booking(None, None, algorithm, output=out):
+    with Account(None, None).booking(algorithm, output=out, description={}):
         pass
     assert len(Ledger(book).entries()) == 3
     for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
-        with pytest.raises(DpscError, match=words), booking(place, name, algorithm, output=out):
-            raise AssertionError
+        with pytest.raises(DpscError, match=words):
+            Account(place, name)
 
 
 def test_the_example_in_the_docs_is_what_the_command_prints(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--figure", "lamda"], "Did you mean lambda?"),
+        (["--figure", "lamda"], "Did you mean 'lambda'?"),
         (["--recipe", "mine"], "published, printed, ours"),
         (["--runs", "1"], "--runs"),
         (["--out", "/proc/nowhere", "--figure", "data"], "/proc/nowhere"),

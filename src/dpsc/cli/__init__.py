@@ -1,12 +1,13 @@
-"""The ``dpsc`` command: one file a command, thin; each imports what it needs when it runs."""
+"""The ``dpsc`` command: one thin file per command, which imports what it needs when it runs."""
 
 from __future__ import annotations
 
 import io
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from dpsc.cli import ledger
 from dpsc.cli.audit import audit
@@ -18,8 +19,18 @@ from dpsc.cli.plan import plan
 from dpsc.cli.release import release
 from dpsc.cli.reproduce import reproduce
 
+
+class Commands(TyperGroup):
+    """All commands; their context keeps the arguments as typed, which reports quote."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Start a command line."""
+        return super().make_context(info_name, args, parent, obj=tuple(args), **extra)
+
+
 app = typer.Typer(
     name="dpsc",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

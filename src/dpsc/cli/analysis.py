@@ -1,14 +1,16 @@
-"""One analysis from a file to an answer: everything that determines it, all of it public."""
+"""One analysis: everything that determines an answer, all of it public. Says what is wrong with it in our own words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import datetime
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from dpsc import checks
 from dpsc.data import dates, tables
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
@@ -17,16 +19,12 @@ from dpsc.data.frames import label_of
 from dpsc.data.panel import Panel
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
-from dpsc.gram.release import Release
 from dpsc.weights.classic import SyntheticControl
 from dpsc.weights.objective import ObjectivePerturbation
 from dpsc.weights.output import OutputPerturbation
 
-Method = Literal["gram", "output", "objective", "nonprivate"]
-METHODS: tuple[Method, ...] = ("gram", "output", "objective", "nonprivate")
-LARGEST_EPSILON = 20.0
-_NEEDS_BOUNDS = ("output", "objective")
-_CHOICES = {"missing": ("error", "interpolate", "midpoint"), "smoothness": ("high", "mild", "none")}
+Algorithm = SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease
+
 _ONLY_FOR = {
     "epsilon": ("gram", "output", "objective"), "delta": ("gram", "output", "objective"),
     "smoothness": ("gram",), "reference": ("gram",), "split": ("output", "objective"),
@@ -34,40 +32,75 @@ _ONLY_FOR = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class Analysis:
+def _as_number(value: object) -> object:
+    """Understand 1e-6, which YAML reads as text."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return float(value)
+    return value
+
+
+def _as_text(value: object) -> object:
+    """Understand names that are numbers, and periods that YAML reads as dates."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _as_path(value: object) -> object:
+    text = _as_text(value)
+    return Path(text) if isinstance(text, str) else text
+
+
+def _as_pair(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+Number = Annotated[float, BeforeValidator(_as_number)]
+Text = Annotated[str, BeforeValidator(_as_text)]
+File = Annotated[Path, BeforeValidator(_as_path)]
+Pair = Annotated[tuple[Number, Number], BeforeValidator(_as_pair)]
+
+
+class Analysis(BaseModel):
     """What ``dpsc fit`` does; the fields are its options."""
 
-    data: str
-    unit: str
-    treated_unit: str
-    treatment_time: str
-    method: Method = "gram"
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
+
+    data: File
+    unit: Text
+    treated_unit: Text
+    treatment_time: Text
+    method: Literal["gram", "output", "objective", "nonprivate"] = "gram"
     wide: bool = False
-    time: str | None = None
-    outcome: str | None = None
-    time_format: str | None = None
-    units: str | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    bounds: tuple[float, float] | None = None
+    time: Text | None = None
+    outcome: Text | None = None
+    time_format: Text | None = None
+    measured_in: Text | None = Field(default=None, alias="units")
+    epsilon: Number | None = None
+    delta: Number | None = None
+    bounds: Pair | None = None
     missing: Literal["error", "interpolate", "midpoint"] = "error"
     smoothness: Literal["high", "mild", "none"] | None = None
-    reference: str | None = None
-    split: float | None = None
-    lambda_: float | None = None
-    level: float = 0.95
+    reference: File | None = None
+    split: Number | None = None
+    lambda_: Number | None = Field(default=None, alias="lambda")
+    level: Number = 0.95
 
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ParameterError(f"--method {self.method!r} is not one of {', '.join(METHODS)}.")
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in (None, *allowed):
-                raise ParameterError(f"--{name} {getattr(self, name)!r} is not one of {', '.join(allowed)}.")
+    @classmethod
+    def checked(cls, said: Mapping[Any, object]) -> Analysis:
+        """Return the analysis that options or a spec file describe, or say what is wrong with it."""
+        try:
+            return cls.model_validate(said)
+        except ValidationError as problem:
+            raise _refusal(problem) from None
+
+    @model_validator(mode="after")
+    def _options_that_belong_together(self) -> Analysis:
         for name, methods in _ONLY_FOR.items():
             if getattr(self, "lambda_" if name == "lambda" else name) is not None and self.method not in methods:
                 raise ParameterError(f"--{name} belongs to --method {' or '.join(methods)}, not to {self.method}.")
-        if self.method in _NEEDS_BOUNDS and self.bounds is None:
+        if self.method in ("output", "objective") and self.bounds is None:
             raise ParameterError(
                 f"--method {self.method} needs --bounds LO HI, public bounds of the outcome: its noise is calibrated "
                 "to them. Take them from what is known of such outcomes, never from the data; --method gram needs none."
@@ -76,6 +109,7 @@ class Analysis:
             raise ParameterError(f"--method {self.method} needs --epsilon, the privacy budget; start with --epsilon 1.")
         if self.method == "gram" and self.delta is None:
             raise ParameterError("--method gram needs --delta, well below one over the number of donors: --delta 1e-6.")
+        return self
 
     @property
     def layout(self) -> Layout:
@@ -84,11 +118,10 @@ class Analysis:
 
     def panel(self) -> Panel:
         """Read the data."""
-        files = Files(Path(self.data), self.layout, held=True)
-        with in_file(files.path):
+        files = Files(self.data, self.layout, held=True)
+        with in_file(self.data):
             matrix = files.matrix()
-            algorithm = self.algorithm()
-            panel = Panel.of(
+            return Panel.of(
                 matrix,
                 treated_unit=label_of(matrix.units, self.treated_unit, Parameter("treated_unit", "")),
                 treatment_time=dates.typed_period(self.treatment_time, files.times, self.time_format),
@@ -96,12 +129,8 @@ class Analysis:
                 missing=self.missing,
                 outcome=files.outcome,
             )
-        if isinstance(algorithm, GramRelease):  # found out here, before anything is booked
-            with in_file(self.reference or self.data):
-                algorithm.reference_for(panel.times)
-        return panel
 
-    def algorithm(self) -> SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease:
+    def algorithm(self) -> Algorithm:
         """Return the algorithm with its parameters, which knows what it will promise before it sees data."""
         given = {"split": self.split, "lambda_": self.lambda_, "delta": self.delta}
         options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -112,41 +141,26 @@ class Analysis:
             return OutputPerturbation(**options)
         if self.method == "objective":
             return ObjectivePerturbation(**options)
-        path = None if self.reference is None else Path(self.reference)
+        path = self.reference
         reference = None if path is None else tables.series(path, None, None, self.time_format)
         return GramRelease(**options, smoothness=self.smoothness or "high", reference=reference)
 
-    def run(
-        self, panel: Panel, *, on_progress: Callable[[int], None] = lambda drawn: None
-    ) -> tuple[NonPrivateResult | PrivateResult | UnprovenResult, Release | None]:
-        """Fit; from a Gram release return also the release, which answers further questions for free."""
-        algorithm = self.algorithm()
-        if isinstance(algorithm, SyntheticControl):
-            return algorithm.fit(panel), None
-        if isinstance(algorithm, GramRelease):
-            release = algorithm.release(panel)
-            return release.estimate(panel.target, panel.treatment_time, level=self.level), release
-        return replace(algorithm.fit(panel, on_progress=on_progress), level=self.level), None
 
-
-def require_small_delta(delta: float | None, n: int, i_know: bool) -> None:
-    """Refuse a delta that a mechanism which publishes one donor at random would satisfy, unless the caller insists."""
-    if delta is not None and delta >= 1 / n and not i_know:
-        raise ParameterError(
-            f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "
-            "one donor at random would satisfy it. Use --delta 1e-6 or less; to go on all the same add --i-know."
+def _refusal(problem: ValidationError) -> ParameterError:
+    """Return what is wrong in our own words: the first mistake, or else the first name that is missing."""
+    error = min(problem.errors(include_url=False), key=lambda e: e["type"] == "missing" and len(e["loc"]) == 1)
+    kind, name, field = error["type"], str(error["loc"][0]), Parameter(str(error["loc"][0]))
+    if kind in ("extra_forbidden", "invalid_key"):
+        known = [field.alias or name for name, field in Analysis.model_fields.items()]
+        return ParameterError(
+            f"{name[:40]!r} is not something an analysis can say.{checks.did_you_mean(name[:40], known)}"
         )
-
-
-def require_reasonable(epsilon: float | None, i_know: bool) -> None:
-    """Refuse a budget that protects little, unless the caller insists."""
-    if epsilon is not None and not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError(f"--epsilon must be a number above 0, not {epsilon!r}.")
-    if epsilon is not None and epsilon > 1e6:
-        raise ParameterError("--epsilon above a million is no budget at all; use --method nonprivate.")
-    if epsilon is not None and epsilon > LARGEST_EPSILON and not i_know:
-        raise ParameterError(
-            f"--epsilon {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "
-            f"about a donor change by a factor of e^{epsilon:g}. Budgets around 1 are usual. To go on all the same add "
-            "--i-know."
-        )
+    if name == "bounds":
+        return ParameterError("{field} must be two numbers, [lo, hi].", field=field)
+    if kind == "missing":
+        return ParameterError(f"the analysis does not say {name!r}.")
+    if kind == "literal_error":
+        allowed = error["ctx"]["expected"].replace("'", "").replace(" or ", ", ")
+        return ParameterError(f"{{field}} {str(error['input'])[:40]!r} is not one of {allowed}.", field=field)
+    wanted = {"float": "a number", "finite": "a finite number", "bool": "true or false"}.get(kind.split("_")[0], "text")
+    return ParameterError(f"{{field}} must be {wanted}.", field=field)

@@ -14,10 +14,10 @@ from dpsc.cli import common, screens
 from dpsc.gram.release import Release
 
 
-def write(result: Result, folder: Path, *, units: str | None, release: Release | None = None) -> None:
+def write(result: Result, folder: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
     """Write every file of an answer; the release, where there is one, answers further questions for free."""
     with common.working("drawing"):
-        for name, content in report.result_files(result, command=common.this_command(), units=units).items():
+        for name, content in report.result_files(result, command=command, units=units).items():
             files.write(folder / name, content)
     if release is not None:
         release.save(folder / "release.dpsc.json")
@@ -33,9 +33,9 @@ def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) 
         screens.console().print(f"\nOpen {out / 'report.html'}", soft_wrap=True)
 
 
-def hand_over(result: Result, out: Path | None, *, units: str | None, force: bool, as_json: bool) -> None:
+def hand_over(result: Result, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:
     """Write and show an answer that has already been found."""
     if out is not None:
         with common.output_folder(out, force) as output:
-            write(result, output.place, units=units)
+            write(result, output.place, command=command, units=units)
     show(result, out, units=units, as_json=as_json)

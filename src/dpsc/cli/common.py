@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shlex
@@ -9,19 +10,24 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from dpsc.errors import DpscError, DpscWarning, Parameter
+from dpsc import checks
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError
+
+Choice = TypeVar("Choice", bound=str)
 
 Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
 Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
 Outcome = Annotated[str | None, typer.Option(help="The column of numbers (long tables).", rich_help_panel="Columns")]
-Wide = Annotated[bool, typer.Option("--wide", help="One row a unit, one column a period.", rich_help_panel="Columns")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="One row per unit, one column per period.", rich_help_panel="Columns")
+]
 TimeFormat = Annotated[
     str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
 ]
@@ -31,18 +37,22 @@ Bounds = Annotated[
 ]
 Missing = Annotated[str, typer.Option(help="Missing donor cells: error, interpolate or midpoint (of the bounds).")]
 Smoothness = Annotated[
-    str | None, typer.Option(help="How persistent such series are: high (default), mild or none; public knowledge.")
+    str | None,
+    typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),
 ]
 Reference = Annotated[
-    Path | None, typer.Option(help="A table with a public path to subtract: a column of periods, a column of numbers.")
+    Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
 ]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print machine-readable output alone on stdout.")]
-IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta above 1 / donors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
+IKnow = Annotated[
+    bool,
+    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta not below one over the number of donors."),
+]
 
 
-_OPTION_OF = {"donors": "--exclude", "T0": "--before", "h": "--after"}
+_OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
 
 
 def as_option(parameter: Parameter) -> str:
@@ -81,8 +91,8 @@ def errors(command: str) -> Iterator[None]:
         if os.environ.get("DPSC_TRACEBACK"):
             raise
         typer.echo(
-            f"dpsc {command}: something went wrong that should not ({type(problem).__name__}). Its message and "
-            "traceback are not shown, as they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
+            f"dpsc {command}: an unexpected error ({type(problem).__name__}). Its message and traceback are not shown, "
+            "because they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
             err=True,
         )
         raise typer.Exit(1) from None
@@ -90,6 +100,16 @@ def errors(command: str) -> Iterator[None]:
         return
     typer.echo(f"dpsc {command}: {message}", err=True)
     raise typer.Exit(2)
+
+
+def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[Choice]:
+    """Check names and return them in the order of ``known``; all of those if none was given."""
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"--{option} {name} is not one of {', '.join(known)}.{checks.did_you_mean(name, known)}"
+            )
+    return [name for name in known if name in given or not given]
 
 
 def keep_apart(out: Path | None, *inputs: Path | None) -> None:
@@ -140,7 +160,7 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
             yield output
             output.finish()
         finally:
-            with suppress(OSError):  # if nothing came of it
+            with suppress(OSError):  # if nothing was put into it
                 path.rmdir()
 
 
@@ -161,7 +181,7 @@ def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]
 def _temporary_beside(path: Path) -> Iterator[Path]:
     folder = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
     new = [parent for parent in path.parents if not parent.exists()]
-    try:  # from here on, so that an interruption finds nothing left whenever it comes
+    try:  # from here on, so that an interruption at any moment leaves nothing
         try:
             folder.mkdir(parents=True, mode=0o700)
         except OSError as problem:
@@ -171,7 +191,7 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        for parent in new:  # made for nothing, if they are still empty
+        for parent in new:  # if nothing was put into them
             with suppress(OSError):
                 parent.rmdir()
 
@@ -193,6 +213,11 @@ def working(description: str) -> Iterator[None]:
         yield
 
 
-def this_command() -> str:
-    """Return the command line as it could be typed again."""
-    return shlex.join(["dpsc", *sys.argv[1:]])
+def print_json(value: object) -> None:
+    """Print a value for a program to read, on one line."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def typed(ctx: typer.Context) -> str:
+    """Return the command line as it can be typed again; the group of commands keeps the arguments in the context."""
+    return shlex.join(["dpsc", *ctx.obj])

@@ -11,6 +11,7 @@ from dpsc.cli import common
 
 
 def estimate(
+    ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
     target: Annotated[Path, typer.Argument(help="The target: a table with a column of periods and one of numbers.")],
     treatment_time: Annotated[str, typer.Option(help="The first treated period.")],
@@ -20,7 +21,7 @@ def estimate(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
-    units: Annotated[str | None, typer.Option(help="The outcome's units, for the report.")] = None,
+    units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
     level: common.Level = 0.95,
     force: common.Force = False,
     json: common.Json = False,
@@ -36,4 +37,4 @@ def estimate(
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):
             result = loaded.estimate(series, dates.typed_period(treatment_time, loaded.times, time_format), level=level)
-        answers.hand_over(result, out, units=units, force=force, as_json=json)
+        answers.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

@@ -21,8 +21,6 @@ def inspect(
 
         loaded = Release.load(release)
         if json:
-            import json as encoder
-
-            typer.echo(encoder.dumps({"file": str(release), **screens.release_json(loaded)}, ensure_ascii=False))
+            common.print_json({"file": str(release), **screens.release_json(loaded)})
         else:
             screens.show_release(loaded, release)

@@ -24,16 +24,18 @@ def plan(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
-    error: Annotated[float | None, typer.Option(help="Also tell the epsilon at which the error falls to this.")] = None,
+    error: Annotated[float | None, typer.Option(help="Also say which epsilon brings the error down to this.")] = None,
     smoothness: common.Smoothness = None,
-    rank: Annotated[int, typer.Option(help="How many things the donors have in common, assumed.")] = 3,
-    signal_to_noise: Annotated[float, typer.Option(help="What they share over what each has alone, assumed.")] = 5.0,
-    runs: Annotated[int, typer.Option(min=1, help="Simulated panels.")] = 100,
+    rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
+    signal_to_noise: Annotated[
+        float, typer.Option(help="Assumed: size of what donors share over size of what is each one's own.")
+    ] = 5.0,
+    runs: Annotated[int, typer.Option(min=1, help="How many panels to simulate.")] = 100,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
     force: common.Force = False,
     json: common.Json = False,
 ) -> None:
-    """Tell what error to expect from a release, from public numbers alone."""
+    """Say what error to expect from a release, from public numbers alone."""
     with common.errors("plan"):
         from dpsc import files
         from dpsc.answers import plot

@@ -145,6 +145,7 @@ class GramRelease:
         exactly = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
         self._require_own(exactly)
         total, n, T = exactly.total, exactly.n, len(exactly.times)
+        warn_of_large_delta(self.delta, n)
         largest = n * 4.0**self.grid_bits
         diagonal, above = self._scales()
         source = randomness.choose(self.seed)
@@ -202,7 +203,7 @@ class GramRelease:
             raise ParameterError("this sum was made with another smoothness, reference or grid_bits than the release.")
 
     def _check_sizes(self, n: int, T: int) -> None:
-        """Refuse or warn from public numbers, before noise is drawn."""
+        """Refuse, from public numbers, what cannot be added up."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
         largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one
@@ -214,7 +215,6 @@ class GramRelease:
                 given=Parameter("grid_bits", str(self.grid_bits)),
                 fitting=Parameter("grid_bits", str(max(fitting, default=0))),
             )
-        warn_of_large_delta(self.delta, n)
 
     def reference_for(self, times: pd.Index[Any]) -> Array | None:
         """Return the reference path over the donors' periods, or refuse one that lacks a period."""

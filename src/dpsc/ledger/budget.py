@@ -16,6 +16,7 @@ from typing import Any
 
 from dpsc.privacy.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.searching import largest
 
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
 _PRECISION = 1e-6
@@ -173,21 +174,10 @@ def _largest_by_curves(budget: Budget, booked: Loss, delta: float, kind: _Kind) 
     def affordable(amount: float) -> bool:
         return _added_up([booked, kind.loss(amount, delta)]).delta(budget.epsilon) <= budget.delta
 
-    return kind.epsilon(_largest(affordable, max(budget.epsilon, 1e-9)), delta)
-
-
-def _largest(holds: Callable[[float], bool], upper: float) -> float:
-    """Return an amount where a decreasing condition holds, close to the last one; 0 if there is none worth having."""
-    smallest = upper * 1e-9
-    if not holds(smallest):
-        return 0.0
-    lower = smallest
-    while holds(upper):
-        lower, upper = upper, 2 * upper
-    while upper - lower > _PRECISION * upper:
-        middle = math.sqrt(lower * upper)
-        lower, upper = (middle, upper) if holds(middle) else (lower, middle)
-    return lower
+    start = max(budget.epsilon, 1e-9)
+    least = start * 1e-9  # less than this is not worth having
+    amount = largest(affordable, start, precision=_PRECISION, known=least) if affordable(least) else 0.0
+    return kind.epsilon(amount, delta)
 
 
 def _rounded_down(value: float) -> float:

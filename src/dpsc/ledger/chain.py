@@ -1,7 +1,7 @@
 """The hash chain: every row carries the hash of the one before, so that an edited or missing one shows.
 
-One chain for the whole ledger, and not one a data set: it also covers which data sets there are, with their budgets,
-and there is one head to note elsewhere. Bookings are rare, so that waiting for each other costs nothing.
+One chain for the whole ledger, not one per data set: it also covers which data sets there are, with their budgets,
+and there is one head to note elsewhere. Bookings are rare, so waiting for each other costs nothing.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ what the formula allows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from dpsc import checks
+from dpsc.privacy.searching import largest, smallest
 
 _SLACK = 1e-9  # the relative precision of the searches below, always given away on the safe side
 
@@ -161,7 +161,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """Return an epsilon such that rho-zCDP implies (epsilon, delta), for delta in (0, 1)."""
     loose = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # Bun and Steinke 2016, Proposition 1.3
-    return _smallest(lambda epsilon: zcdp_delta(rho, epsilon) <= delta, loose * (1 + _SLACK))
+    return smallest(lambda epsilon: zcdp_delta(rho, epsilon) <= delta, loose * (1 + _SLACK), precision=_SLACK)
 
 
 @lru_cache(maxsize=1024)
@@ -173,7 +173,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     >>> round((2 * zcdp_rho(1.0, 1e-6)) ** -0.5, 2)  # the standard deviation for sensitivity 1
     4.53
     """
-    return _largest(lambda rho: zcdp_delta(rho, epsilon) <= delta, start=epsilon**2 / 2)
+    return largest(lambda rho: zcdp_delta(rho, epsilon) <= delta, start=epsilon**2 / 2, precision=_SLACK)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -192,7 +192,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon of a Gaussian mechanism at delta in (0, 1)."""
     loose = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta))
-    return _smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, loose * (1 + _SLACK))
+    return smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, loose * (1 + _SLACK), precision=_SLACK)
 
 
 @lru_cache(maxsize=1024)
@@ -204,29 +204,4 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_mu(1.0, 1e-6), 4)
     4.2247
     """
-    return _largest(lambda mu: gaussian_delta(mu, epsilon) <= delta, start=epsilon)
-
-
-def _smallest(holds: Callable[[float], bool], upper: float) -> float:
-    """Return a point where an increasing condition holds, within the slack of the first such point below ``upper``."""
-    if holds(0.0):
-        return 0.0
-    lower = 0.0
-    while upper - lower > _SLACK * upper:
-        middle = (lower + upper) / 2
-        lower, upper = (lower, middle) if holds(middle) else (middle, upper)
-    return upper
-
-
-def _largest(holds: Callable[[float], bool], start: float) -> float:
-    """Return a positive point where a decreasing condition holds, within the slack of the last such point."""
-    upper = start
-    while holds(upper):
-        upper *= 2
-    lower = upper / 2
-    while not holds(lower):
-        lower, upper = lower / 2, lower
-    while upper - lower > _SLACK * upper:
-        middle = (lower + upper) / 2
-        lower, upper = (middle, upper) if holds(middle) else (lower, middle)
-    return lower
+    return largest(lambda mu: gaussian_delta(mu, epsilon) <= delta, start=epsilon, precision=_SLACK)

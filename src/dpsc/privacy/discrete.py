@@ -6,7 +6,6 @@ is post-processing. Its library is imported when noise is drawn, not before.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
@@ -62,9 +61,7 @@ def require_room(scale: float, largest: float) -> None:
 @lru_cache(maxsize=64)
 def measurement(kind: Kind, scale: float) -> Any:
     """Return OpenDP's measurement on vectors of i64, whose ``map`` states the same privacy loss."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import opendp.prelude as dp
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))

@@ -1,0 +1,100 @@
+"""What ``dpsc audit`` does: attack, write a figure and JSON, print the table."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.table import Table
+
+from dpsc import files
+from dpsc.answers.plot import as_bytes
+from dpsc.audit.broken import BROKEN
+from dpsc.audit.case import Finding
+from dpsc.audit.picture import draw
+from dpsc.audit.run import Audit, audit
+from dpsc.audit.shipped import NAMES, cases
+from dpsc.cli import screens
+from dpsc.cli.common import choose
+
+QUICK, THOROUGH = 40_000, 1_000_000
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+
+
+def run(
+    mechanisms: Sequence[str],
+    runs: int | None,
+    seed: int | None,
+    out: Path,
+    *,
+    thorough: bool,
+    show_broken: bool,
+    as_json: bool,
+) -> bool:
+    """Run, write a figure and JSON, print the table; return whether claims held and what is broken was caught."""
+    chosen = choose("mechanism", mechanisms, NAMES)
+    runs = (THOROUGH if thorough else QUICK) if runs is None else runs
+    out.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    attacked = cases(chosen, EPSILONS if thorough else (1.0,))
+    known = [make() for make in BROKEN.values()] if show_broken else []
+    with screens.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
+        result = audit(attacked, runs=runs, seed=seed, on_attack=lambda name: advance())
+        caught = audit(known, runs=runs, seed=seed, on_attack=lambda name: advance())
+    files.write(out / "audit.json", result.to_json())
+    files.write(out / "audit.png", as_bytes(draw(result.groups), "png"))
+    missed = [group[0] for group in caught.groups if not any(f.verdict == "BROKEN" for f in group)]
+    if as_json:
+        typer.echo(result.to_json(), nl=False)
+    else:
+        _report(result, caught, missed, out, time.monotonic() - started)
+    return not result.broken and not missed
+
+
+def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, seconds: float) -> None:
+    console = screens.console()
+    console.print(table("Claimed and demonstrated privacy loss", result.strongest()))
+    if caught.groups:
+        console.print(table("Known to be broken: NOT PRIVATE, and must be caught", caught.strongest()))
+    calls = f"{result.runs:,} runs in bulk, {result.calls:,} real calls on each neighbour, {seconds:.0f} s"
+    console.print(f"{calls}. A false alarm anywhere: probability at most {result.false_alarm:g}.")
+    if result.seed is not None:
+        console.print("Seeded: this attacked noise from a seed, a stand-in for the real noise that is never private.")
+    for finding in result.broken:
+        console.print(f"[bold red]BROKEN[/] {finding.title}, {finding.attack}: {finding.how}", soft_wrap=True)
+    for finding in missed:
+        console.print(f"[bold red]NOT CAUGHT[/] {finding.title}", soft_wrap=True)
+    console.print(f"  {out / 'audit.png'} and {out / 'audit.json'} (every attack)", soft_wrap=True)
+
+
+def table(title: str, findings: Sequence[Finding]) -> Table:
+    """Return one row per mechanism: claim, demonstrated lower bound, share of the claim, verdict."""
+    marks = {"holds": "[green]holds[/]", "BROKEN": "[bold red]BROKEN[/]", "not claimed": "[yellow]not claimed[/]"}
+    shown = Table(title=title, title_justify="left", pad_edge=False, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown.add_column("mechanism", overflow="fold")
+    shown.add_column("claim", no_wrap=True)
+    shown.add_column("shown", justify="right", no_wrap=True)
+    shown.add_column("share", justify="right", no_wrap=True)
+    shown.add_column("verdict", no_wrap=True)
+    for f in findings:
+        name = f.title.removeprefix("NOT PRIVATE: ")
+        shown.add_row(name, str(f.claim), number(f), share(f), marks[f.verdict])
+    return shown
+
+
+def number(finding: Finding) -> str:
+    """Show the loss demonstrated; of a claim exceeded by less than 0.1%, show by how much."""
+    if finding.verdict == "BROKEN" and finding.share - 1 < 1e-3:
+        return f"+{finding.shown - finding.claim.epsilon:.1g}"
+    return "∞" if math.isinf(finding.shown) else f"{finding.shown:.4g}"
+
+
+def share(finding: Finding) -> str:
+    """Show the share of the claim."""
+    if finding.verdict == "BROKEN" and finding.share - 1 < 1e-3:
+        return ">100%"
+    return "∞" if math.isinf(finding.share) else f"{finding.share:.0%}"

@@ -1,0 +1,167 @@
+"""What ``dpsc ledger`` does: enter data sets, show balances and bookings, check and export the book."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dpsc import files
+from dpsc.errors import ParameterError
+from dpsc.ledger import Entry, Ledger
+from dpsc.ledger.export import as_csv, as_json, balance_to_json, entry_to_json
+from dpsc.ledger.history import Balance
+
+BAR = 32
+
+
+def init(place: str, name: str, epsilon: float, delta: float, about: Sequence[str], who: str | None) -> None:
+    """Enter a data set with its budget."""
+    book = Ledger(place, create=True)
+    known = book.add_dataset(name, epsilon=epsilon, delta=delta, description=_facts(about), who=who)
+    typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {known.delta:g} for all releases together.")
+    typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
+
+
+def show(place: str, name: str | None, delta: float | None, to_json: bool) -> None:
+    """Print balances."""
+    book = Ledger(place)
+    names = [name] if name is not None else [each.name for each in book.datasets()]
+    head = book.head
+    balances = [book.balance(each) for each in names]
+    left = {each: book.remaining(each, delta=delta) for each in names} if delta is not None else {}
+    if to_json:
+        shown = [balance_to_json(b) | _at(delta, left.get(b.dataset.name)) for b in balances]
+        _print_json({"ledger": book.place, "head": {"length": head.length, "hash": head.hash}, "datasets": shown})
+        return
+    console = Console(highlight=False)
+    for balance in balances:
+        _show_balance(console, balance, delta, left.get(balance.dataset.name))
+    if not balances:
+        console.print("No data set yet; enter one with dpsc ledger init.")
+    if any(balance.states for balance in balances):
+        console.print("[dim]Losses compose to less than their sum, so spent and left may exceed the budget.[/]\n")
+    console.print(f"{book.place}: {head.length} entries. Note the head elsewhere:", soft_wrap=True)
+    console.print(f"  {head.hash}", soft_wrap=True)
+
+
+def entries(place: str, name: str | None, to_json: bool) -> None:
+    """Print bookings."""
+    found = Ledger(place).entries(name)
+    if to_json:
+        _print_json([entry_to_json(entry) for entry in found])
+    elif found:
+        _show_entries(Console(highlight=False), found, one_dataset=name is not None)
+    else:
+        typer.echo("Nothing is booked.")
+
+
+def verify(place: str, noted: str | None, to_json: bool) -> bool:
+    """Print what is wrong with the chain, and return whether nothing is."""
+    book = Ledger(place)
+    problems = book.verify(noted)
+    now = book.head
+    if to_json:
+        _print_json({"head": {"length": now.length, "hash": now.hash}, "problems": problems})
+    elif problems:
+        typer.echo(f"{book.place}: NOT as it was written.", err=True)
+        for problem in problems:
+            typer.echo(f"  - {problem}", err=True)
+    else:
+        found = " The noted head is in the chain." if noted is not None else ""
+        typer.echo(f"{book.place}: {now.length} entries, the chain is whole.{found} Head:")
+        typer.echo(f"  {now.hash}")
+    return not problems
+
+
+def export(place: str, name: str | None, out: Path | None, format_: str | None) -> None:
+    """Write the book to a file or to the screen."""
+    kind = format_ or ((out.suffix.lower().lstrip(".") or "csv") if out is not None else "csv")
+    if kind not in ("csv", "json"):
+        raise ParameterError(f"the format must be csv or json, not {kind}; say which with --format.")
+    book = Ledger(place)
+    if name is not None:
+        book.dataset(name)
+    content = (as_csv if kind == "csv" else as_json)(book, name)
+    if out is None:
+        typer.echo(content, nl=False)
+    else:
+        files.write(out, content, mode=0o600)
+        typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
+
+
+def _facts(given: Sequence[str]) -> dict[str, Any]:
+    """Read KEY=VALUE; a value that is JSON (a number, a list) is taken as such, anything else as text."""
+    facts: dict[str, Any] = {}
+    for fact in given:
+        key, equals, value = fact.partition("=")
+        if not equals or not key.strip():
+            raise ParameterError(f"--about {fact} is not of the form KEY=VALUE.")
+        try:
+            facts[key.strip()] = json.loads(value)
+        except ValueError:
+            facts[key.strip()] = value
+    return facts
+
+
+def _at(delta: float | None, left: float | None) -> dict[str, Any]:
+    return {} if delta is None else {"remaining_at": {"delta": delta, "epsilon": left}}
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _show_balance(console: Console, balance: Balance, delta: float | None, left: float | None) -> None:
+    known, share = balance.dataset, balance.share
+    at = known.delta if delta is None else delta
+    size = balance.remaining if left is None else left
+    colour = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
+    full = min(BAR, round(BAR * share)) if share in (0, 1) else min(BAR - 1, max(1, round(BAR * share)))
+    dark, light = ("█", "░") if "utf" in console.encoding.lower() else ("#", ".")
+    kind = "pure" if at == 0 else "Gram"
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(balance.states.items())) or "none"
+    console.print(f"[bold]{escape(known.name)}[/]  ({escape(known.adjacency)})")
+    console.print(f"  budget   epsilon {known.epsilon:g} at delta {known.delta:g}, for all releases together")
+    console.print(f"  spent    [{colour}]{dark * full}[/]{light * (BAR - full)} {100 * share:.0f}%")
+    console.print(f"           epsilon {balance.spent:.4g} at delta {known.delta:g}")
+    console.print(
+        f"  left     a {kind} release of up to epsilon {size:g} at delta {at:g}"
+        if size > 0
+        else f"  left     [red]nothing[/] for a {kind} release at delta {at:g}"
+    )
+    console.print(f"  entries  {counts}" + (" (all count as spent)" if balance.states else ""))
+    for label, spent in balance.partitions.items():
+        console.print(f"           partition {escape(label)}: epsilon {spent:.4g}")
+    console.print()
+
+
+def _show_entries(console: Console, found: Sequence[Entry], *, one_dataset: bool) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, show_edge=False)
+    parts = any(entry.partition for entry in found)
+    columns = ["no.", "time (UTC)", "data set", "part", "who", "algorithm", "eps, delta", "state"]
+    shown = [c for c in columns if not (c == "data set" and one_dataset) and not (c == "part" and not parts)]
+    for column in shown:
+        fixed = column in ("no.", "time (UTC)", "eps, delta", "state")
+        table.add_column(column, justify="right" if column == "no." else "left", no_wrap=fixed, overflow="fold")
+    colours = {"booked": "yellow", "confirmed": "green", "failed": "red"}
+    for entry in found:
+        cells = {
+            "no.": str(entry.number),
+            "time (UTC)": entry.time[:16].replace("T", " "),
+            "data set": escape(entry.dataset),
+            "part": escape(entry.partition or ""),
+            "who": escape(entry.who),
+            "algorithm": escape(entry.algorithm),
+            "eps, delta": f"{entry.promise['epsilon']:g}, {entry.promise['delta']:g}",
+            "state": f"[{colours[entry.state]}]{entry.state}[/]",
+        }
+        table.add_row(*(cells[column] for column in shown))
+    console.print(table)

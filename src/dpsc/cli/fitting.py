@@ -1,0 +1,89 @@
+"""What ``dpsc fit`` does: one analysis, one algorithm; its guarantee is booked, then the same object runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from dpsc.answers.words import Result
+from dpsc.cli import answers, common, screens
+from dpsc.cli import spec as spec_file
+from dpsc.cli.analysis import Algorithm, Analysis
+from dpsc.cli.booking import Account
+from dpsc.cli.limits import require_small_delta
+from dpsc.data import formats
+from dpsc.data.formats import in_file
+from dpsc.data.panel import Panel
+from dpsc.errors import Parameter, ParameterError
+from dpsc.gram.algorithm import GramRelease
+from dpsc.gram.release import Release
+from dpsc.weights.classic import SyntheticControl
+from dpsc.weights.output import OutputPerturbation
+
+
+def analysis_of(given: Mapping[str, object], spec: Path | None) -> Analysis:
+    """Return the analysis that the options describe, or a spec file with the options put over it."""
+    if spec is None:
+        for name, field in Analysis.model_fields.items():
+            if field.is_required() and name not in given:
+                raise ParameterError("{field} is needed (or a --spec file that says it).", field=Parameter(name))
+        return Analysis.checked(given)
+    reviewed = spec_file.load(spec).model_dump(by_alias=True)
+    for name, value in given.items():
+        if value != reviewed[name]:
+            typer.echo(f"dpsc fit: {common.as_option(Parameter(name))} overrides {spec}.", err=True)
+    return Analysis.checked(reviewed | dict(given))
+
+
+def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
+    """Write the analysis to a file and run nothing."""
+    if not analysis.data.exists():
+        raise formats.refusal(analysis.data, "there is no such file.")
+    with common.output_file(path, force, "--write-spec") as output:
+        spec_file.save(analysis, output.place, relative_to=path)
+    typer.echo(f"Written to {path}; nothing was run. Review it, then: dpsc fit --spec {path} -o DIR")
+
+
+def run(
+    analysis: Analysis, account: Account, out: Path | None, *, command: str, i_know: bool, force: bool, as_json: bool
+) -> None:
+    """Read the panel, book the guarantee, fit, and hand over the answer."""
+    algorithm, units = analysis.algorithm(), analysis.measured_in
+    with nullcontext() if out is None else common.output_folder(out, force) as output:
+        panel = _read(analysis, algorithm, i_know)
+        about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
+        place = None if out is None else out / "result.json"
+        with account.booking(algorithm, output=place, description=about):  # before noise is drawn
+            result, release = _fit(algorithm, panel, analysis.level)
+            if output is not None:
+                answers.write(result, output.place, command=command, units=units, release=release)
+                output.finish()
+    answers.show(result, out, units=units, as_json=as_json)
+
+
+def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
+    with common.working(f"reading {analysis.data}"):
+        panel = analysis.panel()
+    if isinstance(algorithm, GramRelease):  # found out here, before anything is booked
+        with in_file(analysis.reference or analysis.data):
+            algorithm.reference_for(panel.times)
+    require_small_delta(analysis.delta, panel.n, i_know)
+    return panel
+
+
+def _fit(algorithm: Algorithm, panel: Panel, level: float) -> tuple[Result, Release | None]:
+    """Return the answer and, from a Gram release, the release, which answers further questions for free."""
+    if isinstance(algorithm, SyntheticControl):
+        with common.working("fitting"):
+            return algorithm.fit(panel), None
+    if isinstance(algorithm, GramRelease):
+        with common.working("releasing"):
+            release = algorithm.release(panel)
+            return release.estimate(panel.target, panel.treatment_time, level=level), release
+    draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
+    with screens.progress("drawing noise", draws) as advance:
+        return replace(algorithm.fit(panel, on_progress=advance), level=level), None

@@ -1,0 +1,34 @@
+"""Budgets that protect nobody: refused, unless the user insists with --i-know."""
+
+from __future__ import annotations
+
+import math
+
+from dpsc.errors import ParameterError
+
+LARGEST_EPSILON = 20.0
+
+
+def require_reasonable(epsilon: float | None, i_know: bool) -> None:
+    """Refuse an epsilon that protects little."""
+    if epsilon is None:
+        return
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ParameterError(f"--epsilon must be a number above 0, not {epsilon!r}.")
+    if epsilon > 1e6:
+        raise ParameterError("--epsilon above a million is no budget at all; use --method nonprivate.")
+    if epsilon > LARGEST_EPSILON and not i_know:
+        raise ParameterError(
+            f"--epsilon {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "
+            f"about a donor change by a factor of e^{epsilon:g}. Budgets around 1 are usual. To go on anyway, add "
+            "--i-know."
+        )
+
+
+def require_small_delta(delta: float | None, n: int, i_know: bool) -> None:
+    """Refuse a delta that is not below 1 / n: publishing one donor at random would satisfy it."""
+    if delta is not None and delta >= 1 / n and not i_know:
+        raise ParameterError(
+            f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "
+            "one donor at random would satisfy it. Use --delta 1e-6 or less. To go on anyway, add --i-know."
+        )

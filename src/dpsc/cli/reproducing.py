@@ -1,0 +1,59 @@
+"""What ``dpsc reproduce`` does: run the experiments, and show which claims of the paper hold."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from dpsc.cli import screens
+from dpsc.cli.common import choose
+from dpsc.errors import DpscError
+from dpsc.paper.claims import Judgement
+from dpsc.paper.points import RECIPES, Recipe
+from dpsc.paper.reproduce import points_of, reproduce
+from dpsc.paper.tables import SPECS
+
+
+def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:
+    """Run, and print what came of each claim and where the figures are."""
+    chosen_figures = choose("figure", figures, list(SPECS))
+    chosen_recipes = choose("recipe", recipes, list(RECIPES))
+    started = time.monotonic()
+    points = len(points_of(chosen_figures, chosen_recipes))
+    try:
+        with screens.progress(f"{runs} runs per point", points) as advance:
+            findings = reproduce(
+                out, chosen_figures, chosen_recipes, runs=runs, seed=seed, resume=resume, on_progress=advance
+            )
+    except KeyboardInterrupt:
+        again = f"dpsc reproduce --runs {runs} --seed {seed} --out {out} --resume"
+        raise DpscError(
+            f"interrupted; finished points are kept. Go on with the same figures and recipes: {again}"
+        ) from None
+
+    console = screens.console()
+    if findings:
+        console.print(_verdicts(findings, chosen_recipes))
+    console.print(f"{points} points of {runs} runs in {time.monotonic() - started:.0f} s. Open:")
+    console.print(f"  {out / 'report.html'}", soft_wrap=True)
+    console.print(f"  {out / 'claims.csv'} and {', '.join(chosen_figures)} as .png, .svg, .csv", soft_wrap=True)
+
+
+def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Table:
+    """Return what came of each claim, one row per claim."""
+    marks = {"holds": "[green]holds[/]", "does not hold": "[red]does not[/]", "undecided": "[dim]undecided[/]"}
+    counts = {r: Counter(f.verdict for f in findings if f.recipe == r) for r in recipes}
+    heads = {"published": "published\n[bold red]NOT PRIVATE[/]", "printed": "printed", "ours": "ours"}
+    table = Table(title="What the paper's experiment section says", title_justify="left", show_footer=True)
+    table.add_column("claim", footer="claims that hold")
+    for recipe in recipes:
+        total = sum(counts[recipe].values())
+        table.add_column(heads[recipe], footer=f"{counts[recipe]['holds']} of {total}", no_wrap=True)
+    for claim in dict.fromkeys(finding.claim for finding in findings):
+        verdicts = {f.recipe: f.verdict for f in findings if f.claim == claim}
+        table.add_row(claim.sentence, *(marks[verdicts[recipe]] for recipe in recipes))
+    return table

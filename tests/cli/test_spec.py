@@ -1,0 +1,98 @@
+"""Spec files: what 0.1.0 wrote still loads, what people write is understood, and mistakes are told in our own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpsc.cli import spec
+from dpsc.cli.analysis import Analysis
+from dpsc.errors import TableError
+
+WRITTEN_BY_0_1_0 = """
+dpsc-analysis: 1
+method: output
+data: panel.csv
+unit: who
+treated_unit: clinic
+treatment_time: '2021-03-01'
+time: month
+outcome: cost
+units: dollars
+epsilon: 2.0
+delta: 1.0e-06
+bounds:
+- -10.0
+- 60.0
+split: 0.5
+lambda: 3.0
+"""
+NEEDED = "dpsc-analysis: 1\ndata: x.csv\nunit: who\ntreated_unit: a\ntreatment_time: 3\nmethod: nonprivate\n"
+
+
+def load(folder: Path, text: str, name: str = "a.yaml") -> Analysis:
+    (folder / name).write_text(text, "utf-8")
+    return spec.load(folder / name)
+
+
+def test_a_spec_of_0_1_0_loads_and_is_written_the_same(tmp_path: Path) -> None:
+    analysis = load(tmp_path, WRITTEN_BY_0_1_0)
+    assert analysis.data == tmp_path / "panel.csv"
+    assert (analysis.measured_in, analysis.lambda_, analysis.bounds) == ("dollars", 3.0, (-10.0, 60.0))
+    spec.save(analysis, tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_text("utf-8") == WRITTEN_BY_0_1_0.lstrip()
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+def test_what_is_written_is_read_back(tmp_path: Path, name: str) -> None:
+    analysis = Analysis(
+        data=tmp_path / "x.csv", unit="who", treated_unit="a", treatment_time="3", epsilon=1, delta=1e-6,
+        reference=tmp_path / "r.csv", units="€", wide=True, smoothness="none",
+    )  # fmt: skip
+    spec.save(analysis, tmp_path / name)
+    assert spec.load(tmp_path / name) == analysis
+
+
+def test_numbers_dates_and_names_are_understood_as_people_write_them(tmp_path: Path) -> None:
+    text = NEEDED.replace("nonprivate", "gram").replace("treatment_time: 3", "treatment_time: 2020-01-31")
+    analysis = load(tmp_path, text.replace(": a\n", ": 7\n") + "epsilon: 1\ndelta: 1e-6\ntime: ~\nbounds: [0, 1e3]\n")
+    assert (analysis.treatment_time, analysis.treated_unit, analysis.time) == ("2020-01-31", "7", None)
+    assert (analysis.epsilon, analysis.delta, analysis.bounds) == (1.0, 1e-6, (0.0, 1000.0))
+    assert isinstance(analysis.epsilon, float)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("epsilon: yes", "epsilon must be a number."),
+        ("epsilon: .nan", "epsilon must be a finite number."),
+        (f"epsilon: 1{'0' * 400}", "epsilon must be a number."),
+        ("level: ~", "level must be a number."),
+        ("lambda: [1]", "lambda must be a number."),
+        ("wide: ~", "wide must be true or false."),
+        ("wide: 'yes'", "wide must be true or false."),
+        ("units: {a: 1}", "units must be text."),
+        ("time: false", "time must be text."),
+        ("reference: [1]", "reference must be text."),
+        ("bounds: [1]", "bounds must be two numbers, [lo, hi]."),
+        ("bounds: [1, 2, 3]", "bounds must be two numbers, [lo, hi]."),
+        ("bounds: [1, many]", "bounds must be two numbers, [lo, hi]."),
+        ("bounds: [1, .inf]", "bounds must be two numbers, [lo, hi]."),
+        ("missing: 3", "missing '3' is not one of error, interpolate, midpoint."),
+        ("smoothness: very", "smoothness 'very' is not one of high, mild, none."),
+        ("lambd: 3", "'lambd' is not something an analysis can say. Did you mean 'lambda'?"),
+        ("3: 3", "'3' is not something an analysis can say."),
+        ("? [a]\n: 3", "a name in the spec is not text."),
+        ("unit: again", "the spec says 'unit' twice."),
+    ],
+)
+def test_a_mistake_is_told_with_the_file_the_field_and_what_is_expected(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(TableError) as refusal:
+        load(tmp_path, NEEDED + line)
+    assert str(refusal.value) == f"{tmp_path / 'a.yaml'}: {said}"
+
+
+def test_a_name_twice_is_refused_in_json_too(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="says 'data' twice"):
+        load(tmp_path, '{"dpsc-analysis": 1, "data": "a", "data": "b"}', "a.json")
