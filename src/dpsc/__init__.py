@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dpsc.version import __version__
 
 if TYPE_CHECKING:
+    from dpsc.answers.report import report
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
     from dpsc.data.panel import Panel
     from dpsc.errors import (
@@ -55,6 +56,7 @@ __all__ = [
     "UnprovenResult",
     "__version__",
     "plan",
+    "report",
 ]
 
 _HOME = {
@@ -79,6 +81,7 @@ _HOME = {
     "UnprovenError": "errors",
     "UnprovenResult": "answers.result",
     "plan": "gram.planning",
+    "report": "answers.report",
 }
 
 
