@@ -116,7 +116,7 @@ def parquet(n: int) -> Path:
 
 def files(n: int) -> object:
     from dpsc.data.arrow import Files
-    from dpsc.tabular import Layout
+    from dpsc.data.columns import Layout
 
     return Files(parquet(n), Layout("who", wide=True))
 
@@ -124,7 +124,7 @@ def files(n: int) -> object:
 def in_memory(name: str, n: int, T: int) -> Callable[[], object]:
     """Return one of GRAMS on n × T normal numbers."""
     from dpsc.gram.kernel import Kernel
-    from dpsc.gram.memory import sum_of_rows
+    from dpsc.gram.sources import sum_of_rows
 
     donors = np.random.default_rng(0).normal(size=(n, T))
     if name == "bare X'X":
@@ -146,7 +146,7 @@ def evict(path: Path) -> None:
 
 def gram_task(name: str, n: int) -> Callable[[], object]:
     from dpsc.gram.kernel import Kernel
-    from dpsc.gram.stream import StreamedDonors
+    from dpsc.gram.sources import FileDonors
 
     if name in GRAMS:
         return in_memory(name, n, COLUMNS)
@@ -163,7 +163,7 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
                 return sum(file.read_row_group(i).num_rows for i in range(file.num_row_groups))
 
         return read
-    return lambda: StreamedDonors(source).add_up(kernel, None, 18, lambda rows: None)
+    return lambda: FileDonors(source).add_up(kernel, None, 18, lambda rows: None)
 
 
 def dask_task(name: str, n: int) -> Callable[[], object]:
@@ -171,7 +171,7 @@ def dask_task(name: str, n: int) -> Callable[[], object]:
 
     from dpsc.gram.dask import DaskDonors, Job, piece_sum, together
     from dpsc.gram.kernel import Kernel
-    from dpsc.gram.stream import StreamedDonors
+    from dpsc.gram.sources import FileDonors
 
     kernel, source = Kernel.named("high"), files(n)
     if name.endswith("without Dask"):
@@ -180,7 +180,7 @@ def dask_task(name: str, n: int) -> Callable[[], object]:
         pieces = [(job.plain(), piece) for piece in job.pieces(None)]
         return lambda: together(pool.starmap(piece_sum, pieces, chunksize=1))
     if name == "stream, 1 thread":
-        return lambda: StreamedDonors(source, threads=1).add_up(kernel, None, 18, lambda rows: None)
+        return lambda: FileDonors(source, threads=1).add_up(kernel, None, 18, lambda rows: None)
     cluster = LocalCluster(
         n_workers=int(name[5]), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     )

@@ -20,7 +20,7 @@ import numpy as np
 from dpsc import GramRelease, SyntheticControl
 from dpsc.data.panel import Panel
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.memory import sum_of_rows
+from dpsc.gram.sources import sum_of_rows
 
 OUT = Path(__file__).parent / "results"
 

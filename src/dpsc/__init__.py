@@ -13,6 +13,7 @@ from dpsc.version import __version__
 if TYPE_CHECKING:
     from dpsc.answers.report import report
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+    from dpsc.data.donors import Donors
     from dpsc.data.panel import Panel
     from dpsc.errors import (
         BudgetError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dpsc.gram.algorithm import GramRelease
     from dpsc.gram.planning import Plan, plan
     from dpsc.gram.release import Release
+    from dpsc.gram.sources import scan
     from dpsc.ledger import Ledger
     from dpsc.privacy.guarantee import Guarantee
     from dpsc.weights.classic import SyntheticControl
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError",
+    "Donors",
     "DpscError",
     "DpscWarning",
     "GramRelease",
@@ -57,6 +60,7 @@ __all__ = [
     "__version__",
     "plan",
     "report",
+    "scan",
 ]
 
 _HOME = {
@@ -70,6 +74,7 @@ _HOME = {
     "NonPrivateResult": "answers.result",
     "ObjectivePerturbation": "weights.objective",
     "OutputPerturbation": "weights.output",
+    "Donors": "data.donors",
     "Panel": "data.panel",
     "PanelError": "errors",
     "ParameterError": "errors",
@@ -82,6 +87,7 @@ _HOME = {
     "UnprovenResult": "answers.result",
     "plan": "gram.planning",
     "report": "answers.report",
+    "scan": "gram.sources",
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from dpsc.errors import Parameter, ParameterError
@@ -75,6 +77,12 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Refuse a word that is none of those allowed."""
+    if not isinstance(value, str) or value not in allowed:
+        raise _refused(name, f"{shown(value)} is not one of {', '.join(allowed)}.")
+
+
 def _refused(name: str, why: str) -> ParameterError:
     return ParameterError(f"{{parameter}} {why}", parameter=Parameter(name))
 
@@ -84,6 +92,19 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
     return f"a {type(value).__name__}"
+
+
+def did_you_mean(name: str, known: Iterable[Any]) -> str:
+    """Return a question that names the nearest known name, to be put behind a refusal; nothing if none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("costs", ["who", "month", "cost"])
+    " Did you mean 'cost'?"
+    """
+    names = {str(other): other for other in known}
+    near = get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:

@@ -68,7 +68,7 @@ class DpscError(Exception):
         text = self.message
         for name, parameter in self.parameters.items():
             text = text.replace(f"{{{name}}}", write(parameter))
-        return text if self.file is None else f"{self.file}: {text}"
+        return text if not self.file else f"{self.file}: {text}"
 
     def __str__(self) -> str:
         return self.told(str)
@@ -76,6 +76,23 @@ class DpscError(Exception):
 
 class PanelError(DpscError):
     """The data do not form a panel that dpsc can use."""
+
+
+class UnorderedError(PanelError):
+    """The periods are text whose alphabetical order is not their order in time.
+
+    Attributes
+    ----------
+    label : str
+        One of them.
+    """
+
+    def __init__(self, label: str) -> None:
+        super().__init__(
+            f"the period label {label!r} does not sort in time order as text; convert the times first, for example "
+            "with pd.to_datetime(..., format=...), pd.PeriodIndex(...) or an ordered pd.Categorical."
+        )
+        self.label = label
 
 
 class TableError(PanelError):

@@ -15,7 +15,7 @@ import pytest
 
 from dpsc import GramRelease, Panel, Release, SyntheticControl
 from dpsc.gram.algorithm import CustodianSum
-from dpsc.gram.memory import ArrayDonors
+from dpsc.gram.sources import FileDonors
 from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick
 
 pytestmark = pytest.mark.end_to_end
@@ -114,8 +114,8 @@ def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkey
     seen: list[np.ndarray] = []
     real = GramRelease.custodian_sum
 
-    def recording(self: GramRelease, donors: ArrayDonors, **options: Any) -> CustodianSum:
-        seen.append(donors.values)
+    def recording(self: GramRelease, donors: FileDonors, **options: Any) -> CustodianSum:
+        seen.append(donors.files.matrix().values)
         assert [str(time)[:10] for time in donors.times] == months()
         return real(self, donors, **options)
 

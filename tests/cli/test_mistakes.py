@@ -55,7 +55,9 @@ def test_bounds_that_the_target_exceeds(files: Path) -> None:
 
 def test_a_wrong_column_suggests_the_near_one(files: Path) -> None:
     columns = ("--unit", "who", "--time", "month", "--outcome", "costs")
-    refused(release(files, columns=columns), "donors.csv has no column 'costs' (--outcome)", "Did you mean 'cost'?")
+    refused(
+        release(files, columns=columns), "donors.csv: there is no column 'costs' (--outcome)", "Did you mean 'cost'?"
+    )
     refused(release(files, columns=("--unit", "zzz", *COLUMNS[2:])), "(--unit)", "'who', 'month', 'cost'")
 
 
@@ -65,31 +67,31 @@ def test_a_missing_option_for_a_long_table(files: Path) -> None:
 
 
 def test_a_file_that_is_not_there_empty_or_not_a_table(files: Path) -> None:
-    refused(release(files, source="donor.csv"), "there is no file", "Did you mean", "donors.csv?")
+    refused(release(files, source="donor.csv"), "there is no such file", "Did you mean 'donors.csv'?")
     (files / "empty.csv").write_text("")
-    refused(release(files, source="empty.csv"), "empty.csv is empty")
+    refused(release(files, source="empty.csv"), "empty.csv: the file is empty")
     (files / "header.csv").write_text("who,month,cost\n")
-    refused(release(files, source="header.csv"), "has a header and no rows")
+    refused(release(files, source="header.csv"), "no rows below the header")
     (files / "ragged.csv").write_text(f"who,month,cost\na,1,2\nb,1,2,{SECRET}\n")
-    refused(release(files, source="ragged.csv"), "ragged.csv cannot be read near line 3")
+    refused(release(files, source="ragged.csv"), "ragged.csv: it cannot be read near line 3")
     (files / "binary.csv").write_bytes(b"\xff\xfe\x00\x80who")
     refused(release(files, source="binary.csv"), "binary.csv")
     (files / "not.parquet").write_text("who,month,cost\n")
-    refused(release(files, source="not.parquet"), "not.parquet cannot be read", "Parquet")
+    refused(release(files, source="not.parquet"), "not.parquet: it cannot be read", "Parquet")
     (files / "not.csv.gz").write_text("who,month,cost\n")
-    refused(release(files, source="not.csv.gz"), "not.csv.gz cannot be read", "gzip")
+    refused(release(files, source="not.csv.gz"), "not.csv.gz: it cannot be read", "gzip")
     (files / "donors.xlsx").write_text("?")
     refused(release(files, source="donors.xlsx"), "cannot tell what kind of table", ".csv")
     (files / "folder").mkdir()
-    refused(release(files, source="folder"), "is a folder without files")
+    refused(release(files, source="folder"), "this is a folder without files")
     refused(["fit", "--spec", files / "folder"], "cannot be read")
-    refused(fit(files, *BUDGET, source="folder"), "folder is a folder; name a file")
+    refused(fit(files, *BUDGET, source="folder"), "this is a folder without files")
 
 
 def test_a_reference_that_lacks_a_period(files: Path) -> None:
     target = pd.read_csv(files / "target.csv")
     target.iloc[:-1].to_csv(files / "reference.csv", index=False)
-    said = ("reference.csv (--reference) has no number for the period 2021-06-01",)
+    said = ("reference.csv: --reference has no number for the period 2021-06-01",)
     refused(release(files, "--reference", files / "reference.csv"), *said)
     refused(fit(files, *BUDGET, "--reference", files / "reference.csv"), *said)
 
@@ -108,14 +110,14 @@ def test_an_engine_that_does_not_fit(files: Path) -> None:
     refused(release(files, "--scheduler", "nonsense"), "no Dask scheduler at nonsense")
     refused(release(files, "--engine", "stream", "--workers", 2), "--workers belongs to --engine dask")
     (files / "mixed.csv").write_text("who,month,cost\nb,2020-01-01,1\na,2020-01-01,1\nb,2020-02-01,2\na,2020-02-01,2\n")
-    refused(release(files, "--engine", "stream", source="mixed.csv"), "not sorted by 'who'", "sort_values('who')")
+    refused(release(files, "--engine", "stream", source="mixed.csv"), "do not follow each other", "--engine memory")
 
 
 def test_what_nobody_foresaw_is_not_quoted(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(f"cell {SECRET}")
 
-    monkeypatch.setattr("dpsc.gram.sources.donors_in", broken)
+    monkeypatch.setattr("dpsc.data.arrow.Files.blocks", broken)
     code, out, err = quick(*release(files))
     assert code == 1
     assert "ZeroDivisionError" in err
@@ -143,7 +145,7 @@ def change(files: Path, column: str, row: int, value: object) -> None:
 
 def test_text_in_the_outcome_is_located_and_not_repeated(files: Path) -> None:
     change(files, "cost", 5, f"{SECRET} EUR")
-    refused(release(files), "column 'cost' (--outcome) holds text in line 7", "numbers alone")
+    refused(release(files), "column 'cost' holds text in line 7", "numbers alone")
 
 
 def test_dates_that_do_not_parse(files: Path) -> None:
@@ -159,10 +161,10 @@ def test_dates_that_do_not_parse(files: Path) -> None:
 
 
 def test_a_period_or_a_unit_that_is_missing(files: Path) -> None:
-    change(files, "month", 9, None)
-    refused(release(files), "line 11 has no period in column 'month'")
     change(files, "who", 4, None)
-    refused(release(files), "line 6 has no unit in column 'who'")
+    refused(release(files), "line 6 has no unit in column 'who' (--unit)")
+    change(files, "month", 9, None)
+    refused(release(files), "line 11 has no period in column 'month' (--time)")
 
 
 def test_duplicate_rows(files: Path) -> None:
@@ -182,7 +184,15 @@ def test_missing_cells_name_the_options_that_fill_them(files: Path) -> None:
 
 
 def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:
-    refused(release(files, columns=("--wide", "--unit", "who")), "another row has; --wide means one row a unit")
+    refused(release(files, columns=("--wide", "--unit", "who")), "'month' does not look like a period", "--outcome")
+    pd.read_csv(files / "donors.csv")[["who", "cost"]].rename(columns={"cost": "2020"}).to_csv(
+        files / "w.csv", index=False
+    )
+    refused(
+        release(files, source="w.csv", columns=("--wide", "--unit", "who")),
+        "line 3 names a unit that another row has",
+        "--wide means one row per unit",
+    )
     wide = pd.read_csv(files / "donors.csv").pivot(index="who", columns="month", values="cost").reset_index()
     wide.assign(region="north").to_csv(files / "wide.csv", index=False)
     refused(
@@ -400,6 +410,6 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
 def test_a_mistake_looks_the_same_from_the_installed_command(files: Path) -> None:
     done = dpsc("release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "-o", "r.json", cwd=files)
     assert done.returncode == 2
-    assert done.stderr == "dpsc release: donors.csv has no column 'whom' (--unit). Did you mean 'who'?\n"
+    assert done.stderr == "dpsc release: donors.csv: there is no column 'whom' (--unit). Did you mean 'who'?\n"
     assert done.stdout == ""
     assert not (files / "r.json").exists()

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from dpsc import PanelError
 from dpsc.data.bounds import Bounds
-from dpsc.data.frames import Matrix, fill_missing, read_long, read_wide, to_floats
+from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
+from dpsc.data.missing import Completion
 
 SENTINEL = "987654.321"
 
@@ -258,7 +259,7 @@ def test_interpolation_is_the_straight_line_of_numpy(row: list[float]) -> None:
     if not known.size:
         return
     expected = 4 * np.interp(np.arange(len(row)), known, values[0, known] / 4)
-    fill_missing(values, "interpolate", None, pd.RangeIndex(len(row)))
+    Completion(pd.RangeIndex(len(row)), "interpolate", None).in_place(values)
     np.testing.assert_allclose(values[0], expected, rtol=1e-9, atol=1e-300 + 1e-9 * np.abs(expected).max())
 
 
@@ -269,12 +270,13 @@ def test_a_filled_row_depends_on_no_other_row(other: int, value: float) -> None:
     after = before.copy()
     after[other] = [value, np.nan, -value]
     for matrix in (before, after):
-        fill_missing(matrix, "interpolate", None, pd.RangeIndex(3))
+        Completion(pd.RangeIndex(3), "interpolate", None).in_place(matrix)
     same = [row for row in range(3) if row != other]
     np.testing.assert_array_equal(before[same], after[same])
 
 
 def test_midpoint_fills_with_each_periods_own_middle() -> None:
     values = np.full((1, 3), np.nan)
-    assert fill_missing(values, "midpoint", Bounds.parse([(0, 2), (0, 4), (-6, 0)], 3), pd.RangeIndex(3)) == 3
+    bounds = Bounds.parse([(0, 2), (0, 4), (-6, 0)], 3)
+    assert Completion(pd.RangeIndex(3), "midpoint", bounds).in_place(values) == 3
     assert values.tolist() == [[1.0, 2.0, -3.0]]

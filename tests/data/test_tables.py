@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import tabular
+from dpsc import GramRelease, scan
+from dpsc.data import dates, tables
 from dpsc.errors import TableError
-
-HERE = Path("table.csv")
 
 
 @pytest.mark.parametrize(
@@ -27,37 +28,40 @@ HERE = Path("table.csv")
     ],
 )
 def test_periods_become_what_they_look_like(given: list[object], expected: list[object]) -> None:
-    assert list(tabular.periods(pd.Series(given), "t", HERE, None)) == expected
+    assert list(dates.understood(given, "t", str, None)) == expected
 
 
 def test_one_slip_among_dates_is_named() -> None:
     with pytest.raises(TableError, match="'2020-02-31' in column 't'"):
-        tabular.periods(pd.Series(["2020-01-31", "2020-02-31", "2020-03-31"]), "t", HERE, None)
+        dates.understood(["2020-01-31", "2020-02-31", "2020-03-31"], "t", str, None)
     with pytest.raises(TableError, match="'total' in column 't'"):
-        tabular.periods(pd.Series(["2020-01-31", "2020-02-29", "total"]), "t", HERE, None)
+        dates.understood(["2020-01-31", "2020-02-29", "total"], "t", str, None)
 
 
 def test_a_series_needs_no_names_when_there_are_two_columns(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pd.DataFrame({"year": [3, 1, 2], "x": [0.3, 0.1, 0.2]}).to_csv(path, index=False)
-    series = tabular.series(path, None, None)
+    series = tables.series(path, None, None)
     assert series.name == "x"
     assert series.index.name == "year"
     assert series[1] == 0.1
     pd.DataFrame({"year": [1, 1], "x": [0.3, 0.1]}).to_csv(path, index=False)
     with pytest.raises(TableError, match="the period 1 occurs twice"):
-        tabular.series(path, None, None)
+        tables.series(path, None, None)
 
 
 def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     pd.DataFrame({"u": list("aabb"), "t": [2, 1, 1, 2], "x": [5.0, 1.0, -7.0, 2.0]}).to_csv(path, index=False)
-    layout = tabular.Layout("u", "t", "x")
-    table = tabular.donors(path, layout, bounds=(0, 4), missing="error")
-    assert list(map(int, table.columns)) == [1, 2]
-    assert table.to_numpy().tolist() == [[1.0, 4.0], [0.0, 2.0]]
-    assert tabular.donors(path, layout, bounds=None, missing="error", exclude=["a"]).to_numpy().tolist() == [
-        [-7.0, 2.0]
-    ]
-    with pytest.raises(TableError, match="'c' \\(--exclude\\) is not in the data"):
-        tabular.donors(path, layout, bounds=None, missing="error", exclude=["c"])
+    columns: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "x"}
+
+    def rows(**options: Any) -> list[list[float]]:
+        files = scan(path, **columns, **options).files  # type: ignore[attr-defined]
+        assert list(map(int, files.times)) == [1, 2]
+        blocks = files.blocks(10, files.identities())
+        return np.hstack([block(np.empty((2, 10))) for block in blocks]).T.tolist()  # type: ignore[no-any-return]
+
+    assert rows(bounds=(0, 4)) == [[1.0, 4.0], [0.0, 2.0]]
+    assert rows(exclude=["a"]) == [[-7.0, 2.0]]
+    with pytest.raises(TableError, match="not every unit of exclude is in the data"):
+        GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(scan(path, **columns, exclude=["c"]))

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsc import DpscError, GramRelease
+from dpsc.data.columns import Layout
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.sources import Engine, donors_in
-from dpsc.tabular import Layout
+from dpsc.gram.sources import Engine, scan, sum_of_rows
 
 WIDE, LONG = Layout("who", wide=True), Layout("who", "year", "x")
 SECRET = "77777"
@@ -37,7 +37,8 @@ Outcome = tuple[np.ndarray[Any, Any], int] | str
 def outcome(path: Path, layout: Layout, engine: Engine, scheduler: str, **options: Any) -> Outcome:
     """Return the integers and n, or the refusal."""
     try:
-        donors = donors_in(path, layout, engine=engine, scheduler=scheduler if engine == "dask" else None, **options)
+        columns = {name: getattr(layout, name) for name in ("unit", "time", "outcome", "wide", "time_format")}
+        donors = scan(path, **columns, engine=engine, scheduler=scheduler if engine == "dask" else None, **options)
         made = GramRelease(epsilon=1.0, delta=1e-9, smoothness="none").custodian_sum(donors)
     except DpscError as problem:
         return str(problem)
@@ -209,22 +210,20 @@ def test_damaged_pages_are_found_if_the_file_has_checksums(tmp_path: Path) -> No
     path.write_bytes(data)
     said = outcome(path, WIDE, "stream", "")
     assert isinstance(said, str)
-    assert "t.parquet cannot be read" in said
+    assert "t.parquet: it cannot be read" in said
 
 
 def test_a_scheduler_without_workers_is_named() -> None:
     from distributed import LocalCluster
 
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as nobody:
-        donors = donors_in(Path("t.parquet"), WIDE, engine="dask", scheduler=nobody.scheduler_address)
+        donors = scan("t.parquet", unit="who", wide=True, engine="dask", scheduler=nobody.scheduler_address)
         with pytest.raises(DpscError, match="has no workers"), donors._client():  # type: ignore[attr-defined]
             pass
 
 
 def test_the_kernel_that_shows_last_bits() -> None:
     """Constant rows at T = 16 lie on the edge of truncation: a last bit that differs shows in the integers."""
-    from dpsc.gram.memory import sum_of_rows
-
     levels = np.random.default_rng(0).uniform(0.1, 1, 300)
     rows = np.repeat(levels[:, np.newaxis], 16, axis=1)
     total = sum_of_rows(rows, Kernel.named("none"), None, 18)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from dpsc import DpscWarning, GramRelease, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.memory import sum_of_rows
+from dpsc.gram.sources import sum_of_rows
 from dpsc.privacy import accounting
 from dpsc.types import Array
 from tests.conftest import make_panel, scale_pvalue

@@ -14,11 +14,11 @@ import pytest
 
 from dpsc import Ledger, Release
 from dpsc.data.arrow import Files
+from dpsc.data.columns import Layout
 from dpsc.errors import DpscError, TableError
 from dpsc.gram import dask as engine
 from dpsc.gram.dask import DaskDonors
 from dpsc.gram.kernel import Kernel
-from dpsc.tabular import Layout
 from dpsc.types import Array
 from tests.cli.conftest import quick
 from tests.gram.test_stream import KERNEL, LONG, WIDE, expected, long, save, wide
@@ -71,7 +71,7 @@ def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluste
     data = bytearray((tmp_path / "late.parquet").read_bytes())
     data[200:900] = b"\x00" * 700
     (tmp_path / "late.parquet").write_bytes(data)
-    with pytest.raises(TableError, match=r"late\.parquet cannot be read"):
+    with pytest.raises(TableError, match=r"late\.parquet: it cannot be read"):
         DaskDonors(Files(tmp_path, WIDE), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
 
 
@@ -164,7 +164,7 @@ def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
     table = long(donors).assign(cost=lambda t: t["cost"] + 77777.125)
     table.loc[4, "week"] = "w1"  # a donor with two rows for a period
     path = save(table, tmp_path / "twice.parquet")
-    with pytest.raises(TableError, match="more than one row for a period") as refusal:
+    with pytest.raises(TableError, match="repeats a unit and period") as refusal:
         DaskDonors(Files(path, LONG), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
     printed = capfd.readouterr()
     assert "777" not in printed.out + printed.err + str(refusal.value)

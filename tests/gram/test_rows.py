@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from dpsc.data.writing import row_writer
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.memory import sum_of_rows
-from dpsc.gram.rows import IntegerRows, sum_of_squares, written
+from dpsc.gram.rows import IntegerRows, sum_of_squares
+from dpsc.gram.sources import sum_of_rows
 from dpsc.types import Array
 
 HIGH = Kernel.named("high")
@@ -16,7 +17,7 @@ HIGH = Kernel.named("high")
 
 def integers(rows: Array, kernel: Kernel = HIGH, reference: Array | None = None, bits: int = 18) -> Array:
     rows = np.asarray(rows, dtype=np.float64)
-    return IntegerRows(rows.shape[1], rows.shape[0], kernel, reference, bits)(written(rows))
+    return IntegerRows(rows.shape[1], rows.shape[0], kernel, reference, bits)(row_writer(rows))
 
 
 def squared_lengths(columns: Array) -> list[int]:

@@ -9,8 +9,8 @@ import numpy as np
 from dpsc import GramRelease, Release
 from dpsc.audit import exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
-from dpsc.gram import memory
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.sources import sum_of_rows
 from dpsc.privacy import discrete
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
@@ -40,7 +40,7 @@ def gram_release(epsilon: float, delta: float) -> Case:
 
     def bulk(side: int, effort: Effort) -> Array:
         release = visible(0).release(pair.pools[side])
-        total = memory.sum_of_rows(pair.pools[side], release.kernel, None, release.grid_bits)
+        total = sum_of_rows(pair.pools[side], release.kernel, None, release.grid_bits)
         source, columns = effort.source(), []
         for i, j in zip(*np.triu_indices(_T), strict=True):
             scale = release.diagonal_scale if i == j else release.off_diagonal_scale
@@ -134,7 +134,7 @@ def _flat(release: Release) -> Array:
 
 def _log_ratio(outputs: Array, pair: neighbours.Pair, release: Release) -> Array:
     centres = [
-        memory.sum_of_rows(pool, release.kernel, None, release.grid_bits)[np.triu_indices(_T)] / 4.0**release.grid_bits
+        sum_of_rows(pool, release.kernel, None, release.grid_bits)[np.triu_indices(_T)] / 4.0**release.grid_bits
         for pool in pair.pools
     ]
     rows, columns = np.triu_indices(_T)

@@ -10,10 +10,11 @@ import numpy as np
 
 from dpsc.audit import climb, neighbours
 from dpsc.audit.case import Case, ClaimedLoss, Exact
-from dpsc.gram import memory
+from dpsc.data.writing import row_writer
 from dpsc.gram.algorithm import GRID_BITS
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.rows import IntegerRows, written
+from dpsc.gram.rows import IntegerRows
+from dpsc.gram.sources import sum_of_rows
 from dpsc.privacy import sensitivity
 from dpsc.types import Array
 
@@ -92,7 +93,9 @@ def rows() -> Case:
                 data = neighbours.rows_of_every_kind(T, 3000, seed=T)
 
                 def to_integers(block: Array, kind: Smoothness = kind) -> Array:
-                    return IntegerRows(block.shape[1], len(block), Kernel.named(kind), None, GRID_BITS)(written(block))
+                    return IntegerRows(block.shape[1], len(block), Kernel.named(kind), None, GRID_BITS)(
+                        row_writer(block)
+                    )
 
                 best = max(best, climb.longest_row(to_integers, data, GRID_BITS))
         return best
@@ -101,7 +104,7 @@ def rows() -> Case:
         best = 0.0
         for kind in _KINDS:
             pair = neighbours.orthogonal_rows(5, Kernel.named(kind))
-            one, other = (memory.sum_of_rows(pool, Kernel.named(kind), None, GRID_BITS) for pool in pair.pools)
+            one, other = (sum_of_rows(pool, Kernel.named(kind), None, GRID_BITS) for pool in pair.pools)
             best = max(best, climb.gram_change(one - other) / 4.0**GRID_BITS)
         return best
 

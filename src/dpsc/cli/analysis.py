@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
-from dpsc import tabular
 from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
-from dpsc.data import periods as times
+from dpsc.data import dates, tables
+from dpsc.data.arrow import Files
+from dpsc.data.columns import Layout
+from dpsc.data.formats import in_file
+from dpsc.data.frames import label_of
 from dpsc.data.panel import Panel
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.release import Release
-from dpsc.tabular import Layout
 from dpsc.weights.classic import SyntheticControl
 from dpsc.weights.objective import ObjectivePerturbation
 from dpsc.weights.output import OutputPerturbation
@@ -84,29 +84,22 @@ class Analysis:
 
     def panel(self) -> Panel:
         """Read the data."""
-        path = Path(self.data)
-        table = tabular.panel_frame(path, self.layout)
-        labels = table.index if self.wide else pd.Index(table[self.unit].drop_duplicates().array, tupleize_cols=False)
-        with tabular.naming(path):
-            treated = labels[tabular.unit_position(labels, self.treated_unit, "--treated-unit")]
-            common: dict[str, Any] = {
-                "treated_unit": treated, "bounds": self.bounds, "missing": self.missing,
-                "treatment_time": tabular.moment(self.treatment_time, self._periods(table), self.time_format),
-            }  # fmt: skip
-            if self.wide:
-                panel = Panel.from_wide(table, outcome=self.outcome or "outcome", **common)
-            else:
-                panel = Panel.from_long(table, unit=self.unit, time=self.time, outcome=self.outcome, **common)
-        algorithm = self.algorithm()
+        files = Files(Path(self.data), self.layout, held=True)
+        with in_file(files.path):
+            matrix = files.matrix()
+            algorithm = self.algorithm()
+            panel = Panel.of(
+                matrix,
+                treated_unit=label_of(matrix.units, self.treated_unit, Parameter("treated_unit", "")),
+                treatment_time=dates.typed_period(self.treatment_time, files.times, self.time_format),
+                bounds=self.bounds,
+                missing=self.missing,
+                outcome=files.outcome,
+            )
         if isinstance(algorithm, GramRelease):  # found out here, before anything is booked
-            tabular.require_periods(algorithm.reference, panel.times, self.reference)
+            with in_file(self.reference or self.data):
+                algorithm.reference_for(panel.times)
         return panel
-
-    def _periods(self, table: pd.DataFrame) -> pd.Index[Any]:
-        """Return the periods in order."""
-        labels = table.columns if self.wide else table[self.time].drop_duplicates().array
-        index = times.as_index(labels)
-        return times.plain(index[times.in_order(index)])
 
     def algorithm(self) -> SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease:
         """Return the algorithm with its parameters, which knows what it will promise before it sees data."""
@@ -120,7 +113,7 @@ class Analysis:
         if self.method == "objective":
             return ObjectivePerturbation(**options)
         path = None if self.reference is None else Path(self.reference)
-        reference = None if path is None else tabular.series(path, None, None, self.time_format)
+        reference = None if path is None else tables.series(path, None, None, self.time_format)
         return GramRelease(**options, smoothness=self.smoothness or "high", reference=reference)
 
     def run(

@@ -55,11 +55,10 @@ def as_option(parameter: Parameter) -> str:
 @contextmanager
 def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
-    from dpsc.tabular import in_options
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DpscWarning):  # others are about arithmetic within, and not for users
-            typer.echo(f"dpsc {command}: {in_options(str(message))}", err=True)
+            typer.echo(f"dpsc {command}: {message!s}", err=True)
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -70,7 +69,7 @@ def errors(command: str) -> Iterator[None]:
             warnings.showwarning = show  # type: ignore[assignment]
             yield
     except DpscError as problem:
-        message = in_options(problem.told(as_option))
+        message = problem.told(as_option)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         message = f"{where}{problem.strerror or problem}."

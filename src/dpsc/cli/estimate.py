@@ -27,11 +27,13 @@ def estimate(
 ) -> None:
     """Answer what the target would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
-        from dpsc import Release, tabular
+        from dpsc import Release
         from dpsc.cli import answers
+        from dpsc.data import dates, tables
+        from dpsc.data.formats import in_file
 
         loaded = Release.load(release)
-        series = tabular.series(target, time, outcome, time_format)
-        with tabular.naming(target):
-            result = loaded.estimate(series, tabular.moment(treatment_time, loaded.times, time_format), level=level)
+        series = tables.series(target, time, outcome, time_format)
+        with in_file(target):
+            result = loaded.estimate(series, dates.typed_period(treatment_time, loaded.times, time_format), level=level)
         answers.hand_over(result, out, units=units, force=force, as_json=json)

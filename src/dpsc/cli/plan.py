@@ -35,12 +35,13 @@ def plan(
 ) -> None:
     """Tell what error to expect from a release, from public numbers alone."""
     with common.errors("plan"):
-        from dpsc import files, tabular
+        from dpsc import files
         from dpsc.answers import plot
         from dpsc.cli import screens
+        from dpsc.data import tables
         from dpsc.gram.planning import plan as expected
 
-        series = None if target is None else tabular.series(target, time, outcome, time_format)
+        series = None if target is None else tables.series(target, time, outcome, time_format)
         history = None if series is None else series.iloc[:before]
         with screens.progress("simulating panels", total=len(n) * runs) as advance:
             result = expected(

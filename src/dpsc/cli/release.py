@@ -40,27 +40,28 @@ def release(
 ) -> None:
     """Turn private donors into one small private release."""
     with common.errors("release"):
-        from dpsc import GramRelease, tabular
+        from dpsc import GramRelease, scan
         from dpsc.cli import screens
         from dpsc.cli.analysis import require_reasonable, require_small_delta
-        from dpsc.gram.sources import donors_in, rows_expected
+        from dpsc.data import tables
+        from dpsc.data.formats import in_file
 
         require_reasonable(epsilon, i_know)
         opened(ledger, dataset)
         common.keep_apart(out, donors, reference)
-        layout = tabular.Layout(unit, time, outcome, wide, time_format)
-        path = None if reference is None else tabular.series(reference, None, None, time_format)
+        path = None if reference is None else tables.series(reference, None, None, time_format)
         algorithm = GramRelease(
             epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, grid_bits=grid_bits  # type: ignore[arg-type]
         )  # fmt: skip
         with common.output_file(out, force) as output:
             with common.working(f"opening {donors}"):
-                where = donors_in(
-                    donors, layout, engine=engine, scheduler=scheduler, workers=workers, bounds=bounds,  # type: ignore[arg-type]
-                    missing=missing, exclude=tuple(exclude or ()),  # type: ignore[arg-type]
+                where = scan(
+                    donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, bounds=bounds,
+                    missing=missing, exclude=exclude or (), engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
                 )  # fmt: skip
-                tabular.require_periods(path, where.times, reference)
-                expected = rows_expected(where)
+                with in_file(reference or donors):
+                    algorithm.reference_for(where.times)
+                expected = where.rows_expected()
             with screens.progress("donors", expected) as advance, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of a large delta, which is refused below
                 exactly = algorithm.custodian_sum(where, on_rows=advance)

@@ -1,7 +1,7 @@
-"""Donors in files, read block by block with Arrow: CSV, Parquet, Feather, one file or a partitioned folder of them.
+"""Donors in files: their columns, periods and rows, in blocks or whole. CSV, Parquet, Feather, one file or a folder.
 
-Wide: one row a donor, one column a period. Long: one row per donor and period, sorted by donor, so that a donor's rows
-follow each other; a donor split between two blocks or files is put together again.
+Wide: one row per donor, one column per period. Long: one row per donor and period, the rows of a donor together
+(in any order if the table is held in memory); a donor split between two blocks or files is put together again.
 """
 
 from __future__ import annotations
@@ -16,128 +16,120 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
-from dpsc import tabular
+from dpsc.data import cells, columns, dates, formats, tables
 from dpsc.data import periods as periods_of
-from dpsc.data.blocks import CheckedBlock, Completion, Identities
-from dpsc.data.cells import known_units, long_rows, require_order, starts_of, written_columns
-from dpsc.data.formats import arrow_format, batches_of, files_in, format_name, naming_file, partitions_of
-from dpsc.data.frames import Missing
-from dpsc.errors import TableError
-from dpsc.gram.rows import written
-from dpsc.tabular import Layout
-from dpsc.types import Write
+from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row
+from dpsc.data.bounds import Bounds
+from dpsc.data.cells import Rows
+from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
+from dpsc.data.formats import in_file
+from dpsc.data.frames import Matrix, pivot
+from dpsc.data.missing import Completion, Missing
+from dpsc.data.writing import row_writer
+from dpsc.errors import TableError, UnorderedError
+from dpsc.types import Array, Write
 
 _SAMPLE = 2**20
 
 
 @dataclass(frozen=True)
 class Files:
-    """A table in one file or in a folder of files, and how it holds a panel."""
+    """A table in one file or in a folder of files, and how it holds donors.
+
+    Attributes
+    ----------
+    path : Path
+    layout : Layout
+    missing, bounds
+        What is done with missing cells and with values beyond public bounds: see :class:`Completion`.
+    exclude : tuple of str
+        Units to leave out, as they are written.
+    held : bool
+        Whether the table is read once and held in memory; a long one may then have its rows in any order.
+    """
 
     path: Path
     layout: Layout
     missing: Missing = "error"
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
+    held: bool = False
 
     @cached_property
     def dataset(self) -> Any:
         """The files as an Arrow data set; nothing is read but the schema."""
-        dataset = self._open(None)
-        if format_name(self.path) not in ("csv", "tsv"):
-            return dataset
-        tabular.require_header(dataset.schema.names, self.path)
-        return self._open(self._types(dataset))
-
-    def _open(self, schema: Any) -> Any:
-        partitioning = "hive" if self.path.is_dir() else None
-        kind = arrow_format(self.path)
-        try:
-            with naming_file(self.path):
-                dataset = ds.dataset(
-                    str(self.path), schema, kind, partitioning=partitioning, exclude_invalid_files=False
-                )
-                _ = dataset.schema.names  # which must be text
-        except TableError:
-            for file in files_in(self.path) if self.path.is_dir() else []:  # which one is it?
-                with naming_file(file):
-                    ds.dataset(str(file), format=kind)
-            raise
-        return dataset
-
-    def _types(self, dataset: Any) -> Any:
-        """Say what the columns of a CSV hold, which would be guessed from its first lines: numbers, except in two."""
-        text, folders = {self.layout.unit, self.layout.time}, partitions_of(dataset)
-        return pa.schema(
-            field if field.name in folders else (field.name, pa.string() if field.name in text else pa.float64())
-            for field in dataset.schema
-        )
+        return tables.open_table(self.path, [self.layout.unit, self.layout.time])
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns to read: the periods of a wide table, or unit, time and outcome of a long one."""
-        names = self.dataset.schema.names
-        partitions = partitions_of(self.dataset)
-        if inside := partitions & {self.layout.unit, self.layout.time, self.layout.outcome}:
-            raise TableError(
-                f"{self.path}: {min(map(str, inside))!r} is in the names of its folders; write it into the files, as a "
-                "column."
-            )
-        if not self.layout.wide:
-            chosen = [self.layout.unit, str(self.layout.time), str(self.layout.outcome)]
-            self._require(chosen[0], "--unit")
-            self._require(chosen[1], "--time")
-            self._require(chosen[2], "--outcome", number=True)
-            return chosen
-        self._require(self.layout.unit, "--unit")
-        saved = {name for name in self._saved_index() if name.startswith("__index_level_")}  # row numbers of a frame
-        chosen = [name for name in names if name != self.layout.unit and name not in partitions | saved]
-        for name in chosen:
-            if not any(character.isdigit() for character in name):
+        """The columns to read: the unit, and the periods of a wide table or the time and outcome of a long one."""
+        with in_file(self.path):
+            names, folders = self.dataset.schema.names, formats.partitions_of(self.dataset)
+            inside = folders & {self.layout.unit, self.layout.time, self.layout.outcome}
+            if inside:
                 raise TableError(
-                    f"{self.path}: the column {name!r} does not look like a period. --wide takes every column but "
-                    "--unit for one; drop the others, or give a long table with --time and --outcome."
+                    f"{min(map(str, inside))!r} is in the names of its folders; write it into the files, as a column."
                 )
-            self._require(name, "a period", number=True)
-        if not chosen:
-            raise TableError(f"{self.path} has no columns of periods besides {self.layout.unit!r} (--unit).")
-        return chosen
+            tables.require_column(self.dataset, self.layout.unit, UNIT)
+            if not self.layout.wide:
+                time, outcome = str(self.layout.time), str(self.layout.outcome)
+                tables.require_column(self.dataset, time, TIME)
+                tables.require_column(self.dataset, outcome, OUTCOME, number=True)
+                return [self.layout.unit, time, outcome]
+            not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
+            periods = [name for name in names if name not in not_periods]
+            if not periods:
+                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({{unit}}).", unit=UNIT)
+            columns.require_period_names(
+                periods,
+                "In a wide table every column but {unit} is one: drop the others, or give a long table (one row per "
+                "unit and period) with {time} and {outcome}.",
+                unit=UNIT, time=TIME, outcome=OUTCOME,
+            )  # fmt: skip
+            for name in periods:
+                tables.require_column(self.dataset, name, number=True)
+            return [self.layout.unit, *periods]
 
-    def _saved_index(self) -> list[str]:
-        """Return the columns that were the index of a pandas frame."""
+    def _saved_row_numbers(self) -> set[str]:
+        """Return the columns that were the nameless index of a pandas frame."""
         index = (self.dataset.schema.pandas_metadata or {}).get("index_columns", [])
-        return [name for name in index if isinstance(name, str)]
+        return {name for name in index if isinstance(name, str) and name.startswith("__index_level_")}
 
     @cached_property
-    def labels(self) -> list[Any]:
-        """The periods as they are written, in the order of the file; a long table's are read once, they are public."""
+    def _labels(self) -> dict[Any, str]:
+        """The periods as they are written, in the order of the files, and where each is first; they are public."""
         if self.layout.wide:
-            return list(self.columns)
-        _ = self.columns  # checked first
-        seen: dict[Any, None] = {}
-        for path, batch in self._batches([str(self.layout.time)], 2**20):
-            with naming_file(Path(path)):
-                seen.update(dict.fromkeys(pc.unique(batch.column(0)).to_pylist()))
-        if not seen:
-            raise TableError(f"{self.path} has no rows.")
-        if None in seen or "" in seen:
-            raise TableError(f"{self.path} has rows without a period in column {self.layout.time!r} (--time).")
-        return list(seen)
+            return dict.fromkeys(self.columns[1:], "the header")
+        found: dict[Any, str] = {}
+        for rows in self._rows([self.columns[1]], tables.ROWS_AT_ONCE):
+            times = rows.batch.column(0)
+            for label in pc.unique(times).to_pylist():
+                if label not in found:
+                    where = pc.is_null(times) if label is None else pc.equal(times, label)
+                    found[label] = rows.row_name(pc.index(where, True).as_py())
+        tables.require_rows(len(found), self.path)
+        return found
 
     @cached_property
-    def _ordered(self) -> tuple[pd.Index[Any], np.ndarray[Any, Any]]:
-        name = "its header" if self.layout.wide else str(self.layout.time)
-        parsed = tabular.periods(
-            pd.Series(self.labels, dtype=object).infer_objects(), name, self.path, self.layout.time_format
-        )
-        with tabular.naming(self.path):
+    def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
+        """The periods and the labels that are written for them, in the order of time."""
+        name = "the header" if self.layout.wide else str(self.layout.time)
+        written, where = list(self._labels), list(self._labels.values())
+        with in_file(self.path):
+            parsed = dates.understood(written, name, where.__getitem__, self.layout.time_format)
             index = periods_of.as_index(list(parsed), str(self.layout.time or "time"))
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
-            order = periods_of.in_order(index)
-            return periods_of.plain(index[order]), np.asarray(order)
+            try:
+                order = periods_of.in_order(index)
+            except UnorderedError as problem:
+                raise TableError(
+                    f"the period {problem.label!r} does not sort in time order as text; say how the dates are written, "
+                    "for example {it}.",
+                    it=dates.AS_WRITTEN,
+                ) from None
+            return periods_of.plain(index[order]), [written[i] for i in order]
 
     @property
     def times(self) -> pd.Index[Any]:
@@ -149,14 +141,43 @@ class Files:
         """What the numbers are called."""
         return self.layout.name
 
+    @property
+    def in_time_order(self) -> list[str]:
+        """The columns to read, those of a wide table's periods in the order of time."""
+        return [self.columns[0], *self._ordered[1]] if self.layout.wide else self.columns
+
+    @cached_property
+    def known_labels(self) -> Any:
+        """The periods as they are written, in the order of time, as an Arrow array of the column's own kind."""
+        kind = pa.string() if self.layout.wide else self.dataset.schema.field(str(self.layout.time)).type
+        return pa.array(self._ordered[1], kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    @cached_property
+    def completion(self) -> Completion:
+        """How missing cells and bounds are dealt with."""
+        public = None if self.bounds is None else Bounds.parse(self.bounds, len(self.times))
+        return Completion(self.times, self.missing, public)
+
+    @cached_property
+    def _table(self) -> list[Rows]:
+        return list(tables.rows_of(self.dataset, self.columns))
+
+    def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
+        """Yield rows with the named columns; of a table that is held, without reading again."""
+        if not self.held:
+            yield from tables.rows_of(self.dataset, names, size)
+            return
+        for path, first, batch in self._table:
+            yield Rows(path, first, batch.select(names))
+
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, for a progress bar: known for Parquet and Feather, a guess for CSV."""
         rows = self._table_rows()
-        return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.labels)))
+        return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.times)))
 
     def _table_rows(self) -> int | None:
-        if format_name(self.path) in ("parquet", "feather"):
-            return sum(self._rows_of(fragment) for fragment in self.fragments())
+        if formats.format_name(self.path) in ("parquet", "feather"):
+            return sum(int(fragment.count_rows()) for fragment in self.dataset.get_fragments())
         files = [Path(name) for name in self.dataset.files]
         if any(file.suffix == ".gz" for file in files):
             return None
@@ -165,90 +186,112 @@ class Files:
         lines = max(1, sample.count(b"\n"))
         return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
 
-    def _rows_of(self, fragment: Any) -> int:
-        with naming_file(Path(fragment.path)):
-            return int(fragment.count_rows())
+    def matrix(self) -> Matrix:
+        """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
+        batches = list(self._rows(self.in_time_order, tables.ROWS_AT_ONCE))
+        codes, labels = cells.factorize([self._units(rows) for rows in batches])
+        tables.require_rows(len(codes), self.path)
+        with in_file(self.path):
+            if self.layout.wide:
+                if len(labels) < len(codes):
+                    row = formats.row_name(int(np.argmax(pd.Index(codes).duplicated())), self.path)
+                    raise more_than_one_row(self.layout, f"{row} names a unit that another row has")
+                blocks = [
+                    cells.column_writer(rows)(np.empty((len(self.times), rows.batch.num_rows))) for rows in batches
+                ]
+                values = np.ascontiguousarray(np.hstack(blocks).T)
+            else:
+                values = self._pivoted(batches, codes, len(labels))
+        return Matrix(values, labels, self.times)
+
+    def _pivoted(self, batches: list[Rows], codes: Any, count: int) -> Array:
+        names = self.columns
+        when = np.concatenate([cells.positions_of(rows.batch.column(1), self.known_labels) for rows in batches])
+        values = np.concatenate([cells.floats(rows.batch.column(2), names[2], rows) for rows in batches])
+        matrix, repeated = pivot(codes, when, values, (count, len(self.times)))
+        if repeated is not None:
+            raise columns.repeated_cell(formats.row_name(repeated, self.path))
+        return matrix
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in the order of time."""
-        for path, units, write in self._wide_blocks(size) if self.layout.wide else self._long_blocks(size):
+        if self.held:
+            yield from self._held_blocks(size, identities)
+            return
+        read = self._wide_blocks if self.layout.wide else self._long_blocks
+        for path, units, write in read(size):
             yield CheckedBlock(path, units, write, identities, self.completion)
+
+    def _held_blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
+        matrix = self.matrix()
+        units = pa.array(matrix.units)
+        for i in range(0, len(units), size):
+            rows = row_writer(matrix.values[i : i + size])
+            yield CheckedBlock(str(self.path), units.slice(i, size), rows, identities, self.completion, i)
+
+    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+        count = 0
+        for rows in self._rows(self.in_time_order, size):
+            count += rows.batch.num_rows
+            yield rows.path, self._units(rows), cells.column_writer(rows)
+        tables.require_rows(count, self.path)
+
+    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+        """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
+        waiting: Rows | None = None
+        for rows in self._rows(self.columns, size * max(1, len(self.times))):
+            if waiting is not None:
+                parts = pa.Table.from_batches([waiting.batch, rows.batch]).combine_chunks().to_batches()
+                same = rows.first is not None and rows.first > 0 and waiting.first is not None
+                first = waiting.first if same else None
+                rows = Rows(rows.path, first, parts[0] if parts else rows.batch)
+            units = self._units(rows)
+            starts = cells.starts_of(units)
+            if len(starts) > 1:
+                end = int(starts[-1])
+                yield from runs(Rows(rows.path, rows.first, rows.batch.slice(0, end)), self.known_labels, size)
+                rows = Rows(rows.path, None if rows.first is None else rows.first + end, rows.batch.slice(end))
+            waiting = rows
+        if waiting is not None and waiting.batch.num_rows:
+            yield from runs(waiting, self.known_labels, size)
+
+    def _units(self, rows: Rows) -> Any:
+        with in_file(rows.path):
+            return cells.units_of(rows, self.layout.unit)
+
+    def identities(self) -> Identities:
+        """Return a list, still empty, of who has been seen."""
+        return Identities(self.layout, self.exclude)
+
+    def finish(self, identities: Identities, n: int) -> None:
+        """Check what can only be known when everybody has been seen."""
+        with in_file(self.path):
+            self.require_plausible(n)
+            identities.finish()
 
     def require_plausible(self, n: int) -> None:
         """Refuse units taken for periods, which would be published: more labels that are text than donors."""
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
         if not self.layout.wide and text and len(self.times) > n:
             raise TableError(
-                f"{self.path}: column {self.layout.time!r} (--time) has more different labels than column "
-                f"{self.layout.unit!r} (--unit) has units; are the two swapped?"
-            )
+                f"column {self.layout.time!r} ({{time}}) has more different labels than column "
+                f"{self.layout.unit!r} ({{unit}}) has units; are the two swapped?",
+                time=TIME, unit=UNIT,
+            )  # fmt: skip
 
-    def fragments(self) -> list[Any]:
-        """Return the files, each as a data set of its own."""
-        return list(self.dataset.get_fragments())
 
-    def _batches(self, columns: list[str], size: int) -> Iterator[tuple[str, Any]]:
-        for fragment in self.fragments():
-            with naming_file(Path(fragment.path)):
-                yield from (
-                    (fragment.path, batch) for batch in batches_of(fragment, self.dataset.schema, columns, size)
-                )
-
-    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
-        for path, batch in self._batches([self.layout.unit, *self.in_time_order()], size):
-            yield path, known_units(batch.column(0), path), written_columns(batch)
-
-    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
-        """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
-        index = self.times
-        labels = pa.array(self.labels_in_time_order(), self.label_type)
-        T, waiting, previous, last = len(index), None, None, ""
-        for path, batch in self._batches(self.columns, size * max(1, len(index))):
-            table = pa.Table.from_batches([batch])
-            waiting = table if waiting is None else pa.concat_tables([waiting, table], promote_options="permissive")
-            units = known_units(waiting.column(0).combine_chunks(), path)
-            starts = starts_of(units)
-            if len(starts) > 1:
-                end = int(starts[-1])
-                rows = long_rows(waiting.slice(0, end), starts[:-1], labels, T, path)
-                previous = require_order(units, starts[:-1], previous, path, self.layout.unit)
-                donors = units.take(pa.array(starts[:-1]))
-                for i in range(0, len(rows), size):
-                    yield path, donors.slice(i, size), written(rows[i : i + size])
-                waiting = waiting.slice(end)
-            last = path
-        if waiting is not None and waiting.num_rows:
-            units = known_units(waiting.column(0).combine_chunks(), last)
-            starts = starts_of(units)
-            require_order(units, starts, previous, last, self.layout.unit)
-            yield last, units.take(pa.array(starts)), written(long_rows(waiting, starts, labels, T, last))
-
-    @property
-    def completion(self) -> Completion:
-        """How missing cells and bounds are dealt with."""
-        return Completion(self.times, self.missing, self.bounds)
-
-    @property
-    def label_type(self) -> Any:
-        """The Arrow type of the periods as they are written."""
-        kind = pa.string() if self.layout.wide else self.dataset.schema.field(str(self.layout.time)).type
-        return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-    def labels_in_time_order(self) -> list[Any]:
-        """Return the periods as they are written, in the order of time."""
-        return [self.labels[i] for i in self._ordered[1]]
-
-    def in_time_order(self) -> list[str]:
-        """Return the columns of a wide table's periods in the order of time."""
-        return [self.columns[i] for i in self._ordered[1]]
-
-    def _require(self, name: str, option: str, number: bool = False) -> None:
-        schema = self.dataset.schema
-        kind = schema.field(tabular.position(schema.names, name, option, self.path)).type
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise TableError(f"{self.path}: column {name!r} ({option}) is not text in UTF-8.")
-        if number and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            raise TableError(
-                f"{self.path}: column {name!r} ({option}) holds {kind}, not numbers; it must hold numbers alone (no "
-                "units, no thousands separators). Leave a missing value empty."
-            )
+def runs(rows: Rows, known_labels: Any, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Yield donors from rows of a long table (unit, time, outcome) in which each donor's follow each other."""
+    unit, _, outcome = rows.batch.schema.names
+    with in_file(rows.path):
+        units = cells.units_of(rows, unit)
+        starts = cells.starts_of(units)
+        donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(units))))
+        when = cells.positions_of(rows.batch.column(1), known_labels)
+        values = cells.floats(rows.batch.column(2), outcome, rows)
+        matrix, repeated = pivot(donor, when, values, (len(starts), len(known_labels)))
+        if repeated is not None:
+            raise columns.repeated_cell(rows.row_name(repeated))
+    donors = units.take(pa.array(starts))
+    for i in range(0, len(matrix), size):
+        yield rows.path, donors.slice(i, size), row_writer(matrix[i : i + size])

@@ -2,94 +2,106 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.data.formats import format_name
+from dpsc.data import formats
+from dpsc.data.columns import UNIT
 from dpsc.errors import TableError
 from dpsc.types import Array, Write
 
-
-def written_columns(batch: Any) -> Write:
-    """Return how to write a batch of a wide table, whose first column is the unit."""
-
-    def write(memory: Array) -> Array:
-        columns = memory[:, : batch.num_rows]
-        for period, column in zip(columns, batch.columns[1:], strict=True):
-            period[:] = floats(column)
-        return columns
-
-    return write
+Positions = np.ndarray[Any, np.dtype[np.intp]]
 
 
-def long_rows(table: Any, starts: np.ndarray[Any, Any], labels: Any, T: int, path: str) -> Array:
-    """Return rows of one donor after another as a donors × T array, missing cells NaN."""
-    donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, table.num_rows)))
-    when = table.column(1).combine_chunks()
-    period = pc.index_in(when.cast(labels.type), value_set=labels).to_numpy(zero_copy_only=False)
-    values = floats(table.column(2).combine_chunks())
-    cells = donor * T + period.astype(np.int64)
-    if len(cells) > 1 and np.bincount(cells).max() > 1:
-        raise TableError(f"{path}: a donor has more than one row for a period; each (unit, time) may occur once.")
-    rows = np.full(len(starts) * T, np.nan)
-    rows[cells] = values
-    return rows.reshape(len(starts), T)
+class Rows(NamedTuple):
+    """Some rows of one file, and the position of the first of them in it (None if it is not known)."""
+
+    path: str
+    first: int | None
+    batch: Any
+
+    def row_name(self, position: int) -> str:
+        """Name one of the rows as an editor would."""
+        return "a row" if self.first is None else formats.row_name(self.first + position, self.path)
 
 
-def floats(column: Any) -> Array:
+def may_hold_numbers(kind: Any) -> bool:
+    """Tell whether a column of this kind may hold numbers, possibly written as text."""
+    return _is_text(kind) or any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    )
+
+
+def floats(column: Any, name: str, rows: Rows) -> Array:
     """Return a column of numbers in float64, missing ones NaN, rounded as Python rounds them."""
     if pa.types.is_decimal(column.type):  # which Arrow rounds in its own way
         return np.array(
             [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
         )
+    if _is_text(column.type):
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.is_in(column, value_set=pa.array(formats.MISSING, column.type)), None, column)
+        wrong = formats.not_a_number(column)
+        if wrong is not None:
+            raise formats.text_in(name, rows.path, None if rows.first is None else rows.first + wrong)
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)  # a safe one refuses long whole numbers, and quotes them
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def known_units(units: Any, path: str) -> Any:
-    """Return the column of units; refuse rows that belong to nobody."""
+def column_writer(rows: Rows) -> Write:
+    """Return how to write some rows of a wide table, whose first column is the unit."""
+
+    def write(memory: Array) -> Array:
+        columns = memory[:, : rows.batch.num_rows]
+        names = rows.batch.schema.names[1:]
+        for period, column, name in zip(columns, rows.batch.columns[1:], names, strict=True):
+            period[:] = floats(column, name, rows)
+        return columns
+
+    return write
+
+
+def units_of(rows: Rows, name: str) -> Any:
+    """Return the first column, the units; refuse rows that belong to nobody."""
+    units = rows.batch.column(0)
     if pa.types.is_dictionary(units.type):
         units = units.dictionary_decode()
-    nobody = units.null_count
-    if pa.types.is_floating(units.type):
-        nobody = nobody or pc.any(pc.is_nan(units)).as_py()
-    elif pa.types.is_string(units.type) or pa.types.is_large_string(units.type):
-        nobody = nobody or pc.any(pc.equal(units, "")).as_py()
-    if nobody:
-        raise TableError(f"{path} has rows without a unit (--unit).")
+    missing = pc.is_null(units, nan_is_null=True)
+    if _is_text(units.type):
+        missing = pc.or_(missing, pc.fill_null(pc.equal(units, ""), True))
+    if pc.any(missing).as_py():
+        row = rows.row_name(int(np.argmax(missing.to_numpy(zero_copy_only=False))))
+        raise TableError(f"{row} has no unit in column {name!r} ({{unit}}).", unit=UNIT)
     return units
 
 
-def starts_of(units: Any) -> np.ndarray[Any, Any]:
-    """Return where each donor's rows begin."""
+def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
+    """Return which unit each row is of, and the units in the order of first appearance."""
+    if not parts:
+        return np.empty(0, dtype=np.intp), pd.Index([])
+    whole = pa.chunked_array(parts)
+    text = _is_text(whole.type)  # in which offsets of 32 bits would not be enough for many rows
+    coded = (whole.cast(pa.large_string()) if text else whole).combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
+
+
+def starts_of(units: Any) -> Positions:
+    """Return where each run of rows of one unit begins."""
     if len(units) < 2:
         return np.arange(len(units))
     changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)
     return np.append(0, np.flatnonzero(changes) + 1)
 
 
-def require_order(units: Any, starts: np.ndarray[Any, Any], previous: Any, path: str, unit: str) -> Any:
-    """Refuse a table that is not sorted by donor: a donor might come back later. Return the last donor."""
-    firsts = units.take(pa.array(starts))
-    ordered = len(firsts) < 2 or pc.all(pc.less(firsts.slice(0, len(firsts) - 1), firsts.slice(1))).as_py()
-    if ordered and previous is not None:
-        ordered = pc.less(previous, firsts[0]).as_py()
-    if not ordered:
-        raise TableError(
-            f"{path} is not sorted by {unit!r} (--unit), so a donor's rows may be anywhere. Use --engine dask, or sort "
-            f"the table first; a single file that fits into memory with {_how_to_sort(Path(path), unit)}"
-        )
-    return firsts[len(firsts) - 1]
+def positions_of(labels: Any, known: Any) -> Positions:
+    """Return which of the known labels each label is."""
+    return np.asarray(pc.index_in(labels.cast(known.type), value_set=known).to_numpy(zero_copy_only=False), np.intp)
 
 
-def _how_to_sort(path: Path, unit: str) -> str:
-    code = (
-        f"import pandas as p; p.read_{'parquet' if format_name(path) == 'parquet' else 'csv'}('{path.name}')"
-        f".sort_values('{unit}').to_parquet('sorted.parquet')"
-    )
-    return f'python -c "{code}"'
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,59 +1,114 @@
-"""Finding a column, its numbers, or a unit, and saying which was meant if it is not there."""
+"""How a table holds a panel, and which of its columns hold what."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
+from dpsc.checks import did_you_mean
+from dpsc.errors import Parameter, TableError
 
-from dpsc.errors import TableError
-from dpsc.tabular.wording import is_number, row_name
-
-
-def column(table: pd.DataFrame, name: str, option: str, path: Path) -> pd.Series[Any]:
-    """Return a column, or refuse and suggest the near one."""
-    return table.iloc[:, position([str(label) for label in table.columns], name, option, path)]
+UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
+WIDE = Parameter("wide", "True", typed="")
 
 
-def position(names: list[str], name: str, option: str, path: Path) -> int:
-    """Return where the one column of that name is."""
+@dataclass(frozen=True)
+class Layout:
+    """How a table holds a panel: one row per unit and period, or one row per unit and one column per period."""
+
+    unit: str
+    time: str | None = None
+    outcome: str | None = None
+    wide: bool = False
+    time_format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.wide and self.time is not None:
+            raise TableError(
+                "{wide} means one column per period, so there is no {time} column; leave one of them out.",
+                wide=WIDE, time=Parameter("time"),
+            )  # fmt: skip
+        if not self.wide and (self.time is None or self.outcome is None):
+            name = "time" if self.time is None else "outcome"
+            raise TableError(
+                "a long table (one row per unit and period) needs {missing}; for a table with one row per unit and one "
+                "column per period say {wide}.",
+                missing=Parameter(name, "'COLUMN'"), wide=WIDE,
+            )  # fmt: skip
+        names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name is not None]
+        if len(set(names)) < len(names):
+            raise TableError(
+                "{unit}, {time} and {outcome} must name different columns.",
+                unit=Parameter("unit"), time=Parameter("time"), outcome=Parameter("outcome"),
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """What the numbers are called."""
+        return self.outcome or "outcome"
+
+
+def require_header(names: Sequence[str], *, text: bool) -> None:
+    """Refuse a first line that is not a header, without repeating it: it may be a donor's row."""
+    if any(map(is_decimal, names)):
+        raise TableError(
+            "there are numbers with decimals where names of columns should be; does it have a header line?"
+        )
+    repeated = next((name for name in names if names.count(name) > 1 and not is_number(name)), None)
+    if repeated:
+        raise TableError(f"there are two columns {repeated!r}; rename one.")
+    if not text:
+        return
+    if len(names) == 1 and ";" in names[0]:
+        raise TableError(
+            "the columns are separated by semicolons, as some spreadsheets write it; save it with commas (and "
+            "decimal points), or as a .tsv file with tabs."
+        )
+    if names[-1] == "":
+        raise TableError("the lines end in a separator, which makes an empty last column; remove it.")
+    if "" in names:
+        raise TableError("there is a column without a name (row numbers that were saved with it?); remove it.")
+
+
+def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
+    """Return where the one column of that name is, or refuse and suggest the near one."""
     if name not in names:
-        near = get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
-        if not near and any(map(is_number, names)):  # perhaps a row of data: do not repeat it
-            raise TableError(f"{path} has no column {name!r} ({option}); does it have a header line?")
-        hint = f"Did you mean {near[0]!r}?" if near else f"Its columns are {', '.join(map(repr, names[:12]))}."
-        raise TableError(f"{path} has no column {name!r} ({option}). {hint}")
+        hint = did_you_mean(name, names)
+        if not hint and any(map(is_number, names)):  # perhaps a row of data: do not repeat it
+            raise TableError(f"there is no column {name!r} ({{it}}); does it have a header line?", it=parameter)
+        hint = hint or f" The columns are {', '.join(map(repr, names[:12]))}."
+        raise TableError(f"there is no column {name!r} ({{it}}).{hint}", it=parameter)
     if names.count(name) > 1:
-        raise TableError(f"{path} has {names.count(name)} columns {name!r} ({option}); rename one.")
+        raise TableError(f"there are {names.count(name)} columns {name!r} ({{it}}); rename one.", it=parameter)
     return names.index(name)
 
 
-def numbers(values: pd.Series[Any], name: str, option: str, path: Path) -> pd.Series[float]:
-    """Return a column as numbers, or say in which row there is text; the text itself is not repeated."""
-    if pd.api.types.is_bool_dtype(values) or not (
-        pd.api.types.is_numeric_dtype(values)
-        or pd.api.types.is_object_dtype(values)
-        or pd.api.types.is_string_dtype(values)
-    ):
-        raise TableError(f"{path}: column {name!r} ({option}) holds {values.dtype}, not numbers.")
-    converted = pd.to_numeric(values, errors="coerce")
-    text = converted.isna() & values.notna()
-    if text.any():
-        row = int(np.argmax(text.to_numpy()))
-        raise TableError(
-            f"{path}: column {name!r} ({option}) holds text in {row_name(row, path)}; it must hold numbers alone (no "
-            "units, no thousands separators). Leave a missing value empty."
-        )
-    return converted.astype(np.float64)
+def require_period_names(names: Sequence[str], advice: str, **parameters: Parameter) -> None:
+    """Refuse a column of a wide table that does not look like a period, as every column but the unit's is one."""
+    for name in names:
+        if not any(character.isdigit() for character in name):
+            raise TableError(f"the column {name!r} does not look like a period. {advice}", **parameters)
 
 
-def unit_position(units: pd.Index[Any], label: Hashable, option: str) -> int:
-    """Find a unit by its label, whether the file holds it as a number or as text."""
-    matches = np.flatnonzero(units.astype(str) == str(label))
-    if len(matches) != 1:
-        raise TableError(f"the unit {label!r} ({option}) is not in the data; labels are matched as they are written.")
-    return int(matches[0])
+def repeated_cell(row: str) -> TableError:
+    """Return the refusal of a row whose unit and period another row has."""
+    return TableError(
+        f"{row} repeats a unit and period that another row has; each may occur once. Are {{unit}} and {{time}} the "
+        "right columns?",
+        unit=Parameter("unit"), time=Parameter("time"),
+    )  # fmt: skip
+
+
+def is_number(name: str) -> bool:
+    """Tell whether a name of a column, or a label, reads as a number."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_decimal(name: str) -> bool:
+    """Tell whether it reads as a number with decimals."""
+    return is_number(name) and bool(re.search(r"[.eE]", name))

@@ -1,8 +1,8 @@
-"""Kinds of files: which they are, how Arrow opens them, and reading one of them in batches."""
+"""Kinds of files: which they are, how Arrow opens them, reading one of them in batches, and why one cannot be read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,33 +10,54 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from dpsc import tabular
-from dpsc.errors import TableError
+from dpsc.checks import did_you_mean
+from dpsc.errors import DpscError, TableError
 
+KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
+MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
             ".arrow": "feather"}  # fmt: skip
+_SHOWN = {"csv": "CSV in UTF-8", "tsv": "TSV in UTF-8", "parquet": "Parquet", "feather": "Feather"}
 _BUFFER = 2**18  # bytes of a column read at once
 _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
+@contextmanager
+def in_file(path: Path | str) -> Iterator[None]:
+    """Put the file's name in front of what is said of its content."""
+    try:
+        yield
+    except DpscError as problem:
+        problem.file = problem.file or str(path)
+        raise
+
+
+def refusal(path: Path | str, message: str) -> TableError:
+    """Return a refusal of a file."""
+    problem = TableError(message)
+    problem.file = str(path)
+    return problem
+
+
 def format_name(path: Path) -> str:
     """Tell the kind of file from its name; in a folder all must be of one kind."""
+    if not path.exists():
+        here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
+        raise refusal(path, f"there is no such file.{did_you_mean(path.name, here)}")
     if path.is_dir():
         files = files_in(path)
         if not files:
-            raise TableError(f"{path} is a folder without files.")
+            raise refusal(path, "this is a folder without files.")
         kinds = {format_name(file): file for file in reversed(files)}
         if len(kinds) > 1:
             one, other = list(kinds.values())[:2]
-            raise TableError(
-                f"{path} holds files of different kinds, {one.name} and {other.name}; move the others away."
+            raise refusal(
+                path, f"the folder holds files of different kinds, {one.name} and {other.name}; move the others away."
             )
         return next(iter(kinds))
-    if not path.exists():
-        tabular.read(path)  # which says that it is not there, and what is near
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if ending not in _ENDINGS:
-        raise TableError(f"{path}: cannot tell what kind of table this is from its name; use {tabular.KINDS}.")
+        raise refusal(path, f"cannot tell what kind of table this is from its name; use {KINDS}.")
     return _ENDINGS[ending]
 
 
@@ -46,15 +67,30 @@ def files_in(folder: Path) -> list[Path]:
     return [f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts)]
 
 
+def is_text(path: Path) -> bool:
+    """Tell whether a file has lines."""
+    return _ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower()) in ("csv", "tsv")
+
+
+def row_name(position: int, path: Path | str) -> str:
+    """Name a row as an editor would: the header of a CSV is line 1."""
+    return f"line {position + 2}" if is_text(Path(path)) else f"row {position + 1}"
+
+
 def arrow_format(path: Path) -> Any:
     """Return what Arrow must know to open a file or folder."""
     name = format_name(path)
     if name in ("csv", "tsv"):
         from pyarrow import csv
 
-        parse = csv.ParseOptions(delimiter="\t" if name == "tsv" else ",")
-        return ds.CsvFileFormat(parse, convert_options=csv.ConvertOptions(null_values=list(tabular.MISSING)))
+        return ds.CsvFileFormat(_delimiter(path), convert_options=csv.ConvertOptions(null_values=list(MISSING)))
     return name
+
+
+def _delimiter(path: Path, **more: Any) -> Any:
+    from pyarrow import csv
+
+    return csv.ParseOptions(delimiter="\t" if format_name(path) == "tsv" else ",", **more)
 
 
 def partitions_of(dataset: Any) -> set[str]:
@@ -65,19 +101,24 @@ def partitions_of(dataset: Any) -> set[str]:
 
 def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
     """Read one file in batches of at most ``size`` rows; without ``threads`` on one core, as a worker should."""
-    if not isinstance(fragment, ds.ParquetFileFragment):
-        yield from fragment.scanner(
-            schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
-        ).to_batches()
-        return
-    # A row group at a time, or less if it is large: a scan would read ahead of what is used, and keep it all.
+    with readable(Path(fragment.path), schema, columns):
+        if isinstance(fragment, ds.ParquetFileFragment):
+            yield from _parquet_batches(fragment, schema, columns, size, threads)
+        else:
+            yield from fragment.scanner(
+                schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
+            ).to_batches()
+
+
+def _parquet_batches(fragment: Any, schema: Any, columns: list[str], size: int, threads: bool) -> Iterator[Any]:
+    """Read a row group at a time, or less if it is large: a scan would read ahead of what is used, and keep it all."""
     import pyarrow.parquet as pq
 
     kinds = pa.schema([schema.field(name) for name in columns])
     options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
     with pq.ParquetFile(fragment.path, **options) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
-            raise TableError(f"{fragment.path} has no column {min(missing)!r}, which other files of the folder have.")
+            raise TableError(f"there is no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:
             if group.num_rows * len(columns) <= _LARGE_GROUP:
                 tables: Iterable[Any] = [file.read_row_group(group.id, columns=columns, use_threads=threads)]
@@ -90,16 +131,85 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
 
 
 @contextmanager
-def naming_file(path: Path) -> Iterator[None]:
-    """Say which file cannot be read, without repeating what is in it."""
+def readable(path: Path, schema: Any = None, columns: Sequence[str] = ()) -> Iterator[None]:
+    """Say which file cannot be read, and in a CSV where, without repeating what is in it."""
     try:
-        yield
+        with in_file(path):
+            yield
     except (pa.ArrowException, OSError, UnicodeError, KeyError) as problem:
-        if isinstance(problem, FileNotFoundError | PermissionError):
-            raise TableError(f"{path}: {problem.strerror or 'cannot be opened'}.") from None
-        if tabular.is_text(path):
-            raise TableError(
-                f"{path} cannot be read; does every line have as many fields as the header, and do the columns of "
-                "numbers hold numbers alone (no units, no thousands separators)?"
-            ) from None
-        raise TableError(f"{path} cannot be read; is it whole, and of the kind that its name says?") from None
+        if isinstance(problem, PermissionError):
+            why = refusal(path, "you may not read it; check its permissions.")
+        elif isinstance(problem, FileNotFoundError):
+            why = refusal(path, "there is no such file.")
+        else:
+            why = _why_not(path, schema, columns)
+        raise why from None
+
+
+def _why_not(path: Path, schema: Any, columns: Sequence[str]) -> TableError:
+    if path.stat().st_size == 0:
+        return refusal(path, "the file is empty.")
+    where = ""
+    if is_text(path) and schema is not None:
+        found = _first_slip(path, schema, columns)
+        if isinstance(found, TableError):
+            return found
+        where = found
+    packed = " compressed with gzip" if path.suffix == ".gz" else ""
+    kind = _SHOWN[format_name(path)] + packed
+    return refusal(path, f"it cannot be read{where}; is it really {kind}, and whole?")
+
+
+def _first_slip(path: Path, schema: Any, columns: Sequence[str]) -> str | TableError:
+    """Read a CSV again, slowly, to find the line with too many fields or the cell that is no number."""
+    from pyarrow import csv
+
+    wrong: list[int] = []
+
+    def note(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip"
+
+    numbers = [name for name in columns if pa.types.is_floating(schema.field(name).type)]
+    try:
+        reader = csv.open_csv(
+            path,
+            read_options=csv.ReadOptions(use_threads=False),
+            parse_options=_delimiter(path, invalid_row_handler=note),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(schema.names, pa.string()),
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+            ),
+        )
+        first = 0
+        for batch in reader:
+            if wrong:
+                return f" near line {wrong[0]}"
+            for name in numbers:
+                cell = not_a_number(batch.column(name))
+                if cell is not None:
+                    return text_in(name, path, first + cell)
+            first += batch.num_rows
+    except (pa.ArrowException, OSError, UnicodeError, KeyError):
+        pass
+    return f" near line {wrong[0]}" if wrong else ""
+
+
+def not_a_number(column: Any) -> int | None:
+    """Return the position of the first cell of a column of text that is no number, if there is one."""
+    import pandas as pd
+
+    values = column.to_pandas()
+    text = (pd.to_numeric(values, errors="coerce").isna() & values.notna()).to_numpy()
+    return int(text.argmax()) if text.any() else None
+
+
+def text_in(name: str, path: Path | str, row: int | None) -> TableError:
+    """Return the refusal of a cell that is no number; the cell itself is not repeated."""
+    where = "" if row is None else f" in {row_name(row, path)}"
+    return refusal(
+        path,
+        f"column {name!r} holds text{where}; it must hold numbers alone (no units, no thousands separators). Leave a "
+        "missing value empty.",
+    )

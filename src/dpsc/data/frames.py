@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpsc.checks import did_you_mean
 from dpsc.data import periods as periods_of
-from dpsc.data.bounds import Bounds
-from dpsc.errors import PanelError
+from dpsc.data.columns import require_period_names
+from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
-
-Missing = Literal["error", "interpolate", "midpoint"]
 
 _MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built however few of its cells have a row
 
@@ -39,25 +37,32 @@ def read_long(df: pd.DataFrame, unit: Hashable, time: Hashable, outcome: Hashabl
     unit_codes, units = _labels(columns[0], f"column {unit!r}")
     time_codes, times = _labels(columns[1], f"column {time!r}")
     values = to_floats(columns[2], f"column {outcome!r}")
-    size = len(units) * len(times)
-    if size > max(_MOSTLY_EMPTY, 100 * len(df)):
+    matrix, repeated = pivot(unit_codes, time_codes, values, (len(units), len(times)))
+    if repeated is not None:
         raise PanelError(
-            f"{len(df)} rows name {len(units)} units and {len(times)} periods, so nearly every cell is missing; "
-            f"are {unit!r} and {time!r} the right columns?"
+            f"the unit at position {unit_codes[repeated]} has more than one row for period "
+            f"{times[time_codes[repeated]]}; each (unit, time) may occur once."
         )
-    cells = unit_codes * len(times) + time_codes
-    seen = np.bincount(cells, minlength=size)
-    if seen.max() > 1:
-        row, column = divmod(int(np.argmax(seen > 1)), len(times))
+    return Matrix(matrix, periods_of.plain(units), periods_of.as_index(times, str(time)))
+
+
+def pivot(
+    units: periods_of.Positions, times: periods_of.Positions, values: Array, shape: tuple[int, int]
+) -> tuple[Array, int | None]:
+    """Put values into a matrix by unit and period, absent cells NaN; return also the first row that repeats a cell."""
+    if shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
-            f"the unit at position {row} has more than one row for period {times[column]}; "
-            "each (unit, time) may occur once."
-        )
-    matrix = np.full(size, np.nan)
+            f"{len(values)} rows name {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are "
+            "{unit} and {time} the right columns?",
+            unit=Parameter("unit"), time=Parameter("time"),
+        )  # fmt: skip
+    cells = units * shape[1] + times
+    matrix = np.full(shape[0] * shape[1], np.nan)
     matrix[cells] = values
-    return Matrix(
-        matrix.reshape(len(units), len(times)), periods_of.plain(units), periods_of.as_index(times, str(time))
-    )
+    repeated = None
+    if len(cells) > 1 and np.bincount(cells).max() > 1:
+        repeated = int(np.argmax(pd.Index(cells).duplicated()))
+    return matrix.reshape(shape), repeated
 
 
 def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashable] | None) -> Matrix:
@@ -73,12 +78,11 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
         columns = pd.Index(list(periods), tupleize_cols=False)
     if isinstance(columns, pd.MultiIndex):
         raise PanelError("the columns are a MultiIndex; select one level, so that each column is a period.")
-    words = [name for name in columns if isinstance(name, str) and not any(c.isdigit() for c in name)]
-    if periods is None and words and not isinstance(columns, pd.CategoricalIndex):
-        raise PanelError(
-            f"the column {words[0]!r} does not look like a period. If the frame is long (one row per unit and period), "
-            "use Panel.from_long; if that column names the units, give unit= or make it the index; if it is a period, "
-            "name the periods with periods=[...]."
+    if periods is None and not isinstance(columns, pd.CategoricalIndex):
+        require_period_names(
+            [name for name in columns if isinstance(name, str)],
+            "If the frame is long (one row per unit and period), use from_long; if that column names the units, give "
+            "unit= or make it the index; if it is a period, name the periods with periods=[...].",
         )
     values = [to_floats(_column(df, name), f"column {name!r}") for name in columns]
     if not len(df) or not values:
@@ -88,7 +92,7 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
     codes, units = _labels(labels, "the index" if unit is None else f"column {unit!r}")
     if len(units) < len(codes):
         repeated = int(np.argmax(pd.Index(codes).duplicated()))
-        raise PanelError(f"the unit at position {repeated} occurs twice; one row a unit is expected.")
+        raise PanelError(f"the unit at position {repeated} occurs twice; one row per unit is expected.")
     return Matrix(np.column_stack(values), periods_of.plain(units), periods_of.as_index(columns))
 
 
@@ -129,54 +133,15 @@ def _real_numbers(values: Any) -> Array | None:
         return np.array(array, dtype=np.float64)
 
 
-def fill_missing(values: Array, missing: Missing, bounds: Bounds | None, times: pd.Index[Any]) -> int:
-    """Fill missing donor cells in place, each from its own row or from public numbers; return how many."""
-    if not isinstance(missing, str) or missing not in ("error", "interpolate", "midpoint"):
-        raise PanelError(f"missing must be 'error', 'interpolate' or 'midpoint', not {missing!r}.")
-    infinite = np.isinf(values)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
+def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable:
+    """Return the unit that somebody typed, whether the file holds it as a number or as text."""
+    matches = np.flatnonzero(units.astype(str) == typed)
+    if len(matches) != 1:
         raise PanelError(
-            f"the donor at position {row} has an infinite value in period {times[column]}; "
-            "correct it, or make it missing and choose missing='interpolate' or 'midpoint'."
+            f"the unit {typed!r} ({{it}}) is not in the data; labels are matched as they are written.", it=parameter
         )
-    holes = np.isnan(values)
-    count = int(holes.sum())
-    if not count:
-        return 0
-    if missing == "error":
-        row, column = np.argwhere(holes)[0]
-        raise PanelError(
-            f"the donor at position {row} has no value in period {times[column]}; "
-            "choose missing='interpolate' or missing='midpoint', or complete the data."
-        )
-    if missing == "midpoint" and bounds is None:
-        raise PanelError("missing='midpoint' fills with the middle of the bounds; give bounds=(lo, hi).")
-    if missing == "interpolate":
-        affected = np.flatnonzero(holes.any(axis=1))
-        values[affected] = _interpolate(values[affected])
-        holes = np.isnan(values)  # rows with no value at all
-    if bounds is None and holes.any():
-        raise PanelError(
-            f"the donor at position {int(np.argmax(holes.any(axis=1)))} has no value at all, so there is nothing to "
-            "interpolate; leave it out with donors=, or give bounds=(lo, hi) to fill it with their middle."
-        )
-    if bounds is not None:
-        np.copyto(values, bounds.midpoint, where=holes)
-    return count
-
-
-def _interpolate(values: Array) -> Array:
-    """Fill a row's holes on the straight line between its neighbours, ends held; a row of holes stays one."""
-    periods = values.shape[1]
-    here, known = np.arange(periods), ~np.isnan(values)
-    left = np.maximum.accumulate(np.where(known, here, -1), axis=1)
-    right = np.minimum.accumulate(np.where(known, here, periods)[:, ::-1], axis=1)[:, ::-1]
-    first = np.minimum(np.where(left < 0, right, left), periods - 1)
-    last = np.where(right == periods, left, right)
-    share = np.where(last > first, (here - first) / np.maximum(last - first, 1), 0.0)
-    filled: Array = np.take_along_axis(values, first, 1) * (1 - share) + np.take_along_axis(values, last, 1) * share
-    return filled
+    label: Hashable = units[matches[0]]
+    return label
 
 
 def _labels(values: pd.Series[Any] | pd.Index[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
@@ -197,11 +162,9 @@ def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     if not pd.api.types.is_hashable(name):
         raise PanelError(f"a column name is expected, not a {type(name).__name__}.")
     if name not in df.columns:
-        names = {str(column): column for column in df.columns}
-        near = get_close_matches(str(name), names, n=1)
-        hint = f"Did you mean {names[near[0]]!r}?" if near else f"The columns are {list(names.values())[:12]}."
-        hint = "It is in the index; call df.reset_index() first." if name in df.index.names else hint
-        raise PanelError(f"there is no column {name!r}. {hint}")
+        hint = did_you_mean(str(name), df.columns) or f" The columns are {list(df.columns)[:12]}."
+        hint = " It is in the index; call df.reset_index() first." if name in df.index.names else hint
+        raise PanelError(f"there is no column {name!r}.{hint}")
     column = df[name]
     if not isinstance(column, pd.Series):
         raise PanelError(f"{name!r} names more than one column.")

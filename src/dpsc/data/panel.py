@@ -1,4 +1,4 @@
-"""The one door for data: donors and a target, in order, with public bounds.
+"""Donors and a target, in order, with public bounds.
 
 A ``Panel`` belongs to the custodian. It holds raw donor rows, so it never prints them, and what it counts
 about them is behind a method whose name says who may look. It knows nothing of noise or privacy budgets.
@@ -16,11 +16,12 @@ import pandas as pd
 
 from dpsc.data import periods as periods_of
 from dpsc.data.bounds import Bounds, Scaling
-from dpsc.data.frames import Matrix, Missing, fill_missing, read_long, read_wide, to_floats
+from dpsc.data.donors import Donors, array_matrix
+from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
+from dpsc.data.missing import Missing
+from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array
-
-_BLOCK_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +71,7 @@ class Panel:
     Attributes
     ----------
     donors : array, n × T
-        Private. One row a donor, in the order of first appearance in the input (that order, like n, counts
+        Private. One row per donor, in the order of first appearance in the input (that order, like n, counts
         as public); missing cells filled, values clipped to the bounds if there are any.
     target : Series
         Public. The treated unit, indexed by time; may be missing after the intervention.
@@ -137,9 +138,10 @@ class Panel:
         Panel(2 donors × 3 periods, 2 before and 1 after treatment at 3, bounded)
         """
         matrix = read_long(df, unit, time, outcome)
-        return cls._assemble(
-            matrix, treated_unit, target, donors, treatment_time, bounds, scaling, missing, str(outcome)
-        )
+        return cls.of(
+            matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
+            bounds=bounds, scaling=scaling, missing=missing, outcome=str(outcome),
+        )  # fmt: skip
 
     @classmethod
     def from_wide(
@@ -169,7 +171,10 @@ class Panel:
         Panel(1 donors × 3 periods, 2 before and 1 after treatment at 2001, unbounded)
         """
         matrix = read_wide(df, unit, periods)
-        return cls._assemble(matrix, treated_unit, target, donors, treatment_time, bounds, scaling, missing, outcome)
+        return cls.of(
+            matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
+            bounds=bounds, scaling=scaling, missing=missing, outcome=outcome,
+        )  # fmt: skip
 
     @classmethod
     def from_arrays(
@@ -194,34 +199,27 @@ class Panel:
         >>> Panel.from_arrays(np.zeros((5, 10)), np.ones(10), treatment_time=7, bounds=(-1, 1))
         Panel(5 donors × 10 periods, 7 before and 3 after treatment at 7, bounded)
         """
-        values = to_floats(donors, "donors")
-        if values.ndim != 2:
-            raise PanelError(f"donors must be an n × T array, not {values.ndim}-dimensional.")
-        index = periods_of.as_index(range(values.shape[1]) if times is None else times)
-        if len(index) != values.shape[1]:
-            raise PanelError(f"donors have {values.shape[1]} columns but there are {len(index)} times.")
-        if not index.is_unique:
-            raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
-        matrix = Matrix(values, pd.RangeIndex(values.shape[0]), index)
-        return cls._assemble(
-            matrix, None, target, None, treatment_time, bounds, scaling, missing, outcome, by_column=True
-        )
+        return cls.of(
+            array_matrix(donors, times), treatment_time=treatment_time, target=target, bounds=bounds, scaling=scaling,
+            missing=missing, outcome=outcome, by_column=True,
+        )  # fmt: skip
 
     @classmethod
-    def _assemble(
+    def of(
         cls,
         matrix: Matrix,
-        treated_unit: Hashable | None,
-        target: Any | None,
-        donors: Sequence[Hashable] | None,
+        *,
         treatment_time: Any,
-        bounds: Any | None,
-        scaling: Scaling,
-        missing: Missing,
-        outcome: str,
+        treated_unit: Hashable | None = None,
+        target: Any | None = None,
+        donors: Sequence[Hashable] | None = None,
+        bounds: Any | None = None,
+        scaling: Scaling = "zero",
+        missing: Missing = "error",
+        outcome: str = "outcome",
         by_column: bool = False,
     ) -> Panel:
-        """Check and combine: order the periods, set the target apart, fill, clip.
+        """Check and combine: order the periods, set the target apart; the array of the matrix may be changed.
 
         With ``by_column`` the target and the bounds are in the order of the matrix' columns, else in time order.
         """
@@ -236,8 +234,6 @@ class Panel:
             raise PanelError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
         times = periods_of.plain(times)
         given: Any = order if by_column else slice(None)
-        public = None if bounds is None else Bounds.parse(bounds, len(times), scaling, given)
-
         if (treated_unit is None) == (target is None):
             raise PanelError("give either treated_unit (a unit of the frame) or target (a series), not both or none.")
         if target is None:
@@ -246,20 +242,11 @@ class Panel:
         else:
             series = _target_series(target, given, times).rename(str(outcome))
         rows = _donor_rows(matrix.units, treated_unit, donors)
-        _check_target(series, T0, public)
-
-        values = matrix.values  # a fresh array, ours to change; copied only where rows or columns move
-        if len(rows) < len(values) or (order != np.arange(len(order))).any():
-            values = values[np.ix_(rows, order)]
-        outside = 0
-        if public is not None:
-            outside = sum(int(((part < public.lower) | (part > public.upper)).sum()) for part in row_blocks(values))
-        filled = fill_missing(values, missing, public, times)
-        if public is not None:
-            values = public.clip(values, out=values)
-        values.flags.writeable = False
-        diagnostics = {"donors": len(rows), "clipped_cells": outside, "filled_cells": filled}
-        return cls(values, series, T0, public, matrix.units[rows], str(outcome), diagnostics)
+        pool = Donors.of(
+            matrix, rows=rows, bounds=bounds, scaling=scaling, missing=missing, outcome=outcome, by_column=by_column
+        )
+        _check_target(series, T0, pool.bounds)
+        return cls(pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.custodian_diagnostics())
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -328,13 +315,6 @@ class Panel:
         {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0}
         """
         return dict(self._diagnostics)
-
-
-def row_blocks(values: Array) -> Iterator[Array]:
-    """Yield an array in blocks of rows, so that what is computed of each needs little memory."""
-    size = max(1, _BLOCK_CELLS // max(1, values.shape[1]))
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
 
 
 def require_panel(panel: Any) -> None:

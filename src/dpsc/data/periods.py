@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.errors import PanelError
+from dpsc.errors import PanelError, UnorderedError
 
 Positions = np.ndarray[Any, np.dtype[np.intp]]
 
@@ -87,10 +87,7 @@ def in_order(index: pd.Index[Any]) -> Positions:
     labels = [str(label).strip() for label in index]
     unordered = _not_in_text_order(labels)
     if unordered is not None:
-        raise PanelError(
-            f"the period label {unordered!r} does not sort in time order as text; convert the times first, for "
-            "example with pd.to_datetime(..., format=...), pd.PeriodIndex(...) or an ordered pd.Categorical."
-        )
+        raise UnorderedError(unordered)
     keys: list[Any] = _numbers(labels) or [_natural_key(label) for label in labels]
     return np.asarray(sorted(range(len(labels)), key=keys.__getitem__), dtype=np.intp)
 

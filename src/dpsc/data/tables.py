@@ -1,112 +1,128 @@
-"""Reading a whole table from disk: CSV, TSV, Parquet and Feather, compressed or not."""
+"""Opening a table on disk, a file or a folder of files, and reading it. Everything goes through Arrow.
+
+Errors name the file, the column or the row and the next step. They never quote a cell; names of columns are public.
+"""
 
 from __future__ import annotations
 
-import re
-import zlib
+import csv
+import gzip
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
 
-from dpsc.errors import DpscError, TableError
-from dpsc.tabular.wording import is_decimal, is_number, is_text
+from dpsc.data import cells, columns, dates, formats
+from dpsc.data.cells import Rows
+from dpsc.data.columns import OUTCOME, TIME
+from dpsc.data.formats import in_file
+from dpsc.data.periods import as_index
+from dpsc.errors import Parameter, TableError
 
-MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
-KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
-
-
-def read(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a whole table; the columns ``text`` stay as they are written, so that 007 is not 7 and NA is a name."""
-    if not path.exists():
-        here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
-        near = get_close_matches(path.name, here, 1)
-        raise TableError(f"there is no file {path}." + (f" Did you mean {path.parent / near[0]}?" if near else ""))
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a file: {KINDS}.")
-    if path.stat().st_size == 0:
-        raise TableError(f"{path} is empty.")
-    with _unreadable(path):
-        table: pd.DataFrame = _reader(path, text)(path)
-    if any(name is not None for name in table.index.names):  # saved as the index of a frame
-        table = table.reset_index()
-    _check_header(table, path)
-    if not len(table):
-        raise TableError(f"{path} has a header and no rows.")
-    return table
+ROWS_AT_ONCE = 2**20
+HEADER = Parameter("periods")
 
 
-def _reader(path: Path, text: Sequence[str]) -> Any:
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".csv", ".txt", ".tsv")):
-        return partial(_read_csv, separator="\t" if name.endswith(".tsv") else ",", text=text)
-    if name.endswith((".parquet", ".pq")):
-        return pd.read_parquet
-    if name.endswith((".feather", ".arrow")):
-        return pd.read_feather
-    raise TableError(f"{path}: cannot tell what kind of table this is from its name; use {KINDS}.")
+def open_table(path: Path, text: Sequence[str | None]) -> Any:
+    """Return a table as an Arrow data set, its header checked; nothing is read but that.
+
+    The columns ``text`` of a CSV stay as they are written, so that 007 is not 7 and NA is a name; all others hold
+    numbers. Guessing from the first lines would be wrong sooner or later.
+    """
+    if formats.format_name(path) not in ("csv", "tsv"):
+        dataset = _open(path, None)
+        with in_file(path):
+            columns.require_header(dataset.schema.names, text=False)
+        return dataset
+    with in_file(path):
+        names = _header(path)
+        columns.require_header(names, text=True)
+    schema = pa.schema((name, pa.string() if name in text else pa.float64()) for name in names)
+    if path.is_dir():  # whose names may say something too
+        found = _open(path, None)
+        folders = formats.partitions_of(found)
+        schema = pa.schema([*schema, *(field for field in found.schema if field.name in folders)])
+    return _open(path, schema)
 
 
-def _read_csv(path: Path, *, separator: str, text: Sequence[str]) -> pd.DataFrame:
-    header = pd.read_csv(path, sep=separator, nrows=0).columns
-    missing = {name: list(MISSING) for name in header if name not in text}
-    return pd.read_csv(path, sep=separator, low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing,
-                       keep_default_na=False)  # fmt: skip
-
-
-@contextmanager
-def _unreadable(path: Path) -> Iterator[None]:
-    """Say that a file cannot be read without repeating what the parser quotes from it."""
+def _header(path: Path) -> list[str]:
+    """Return the names in the first line of a CSV, or of the first CSV of a folder."""
+    first = formats.files_in(path)[0] if path.is_dir() else path
+    opened: Any = gzip.open if first.suffix == ".gz" else open
     try:
-        yield
-    except DpscError:
+        with formats.readable(first), opened(first, "rt", encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(file, delimiter="\t" if formats.format_name(first) == "tsv" else ","), None)
+    except (EOFError, csv.Error):
+        names = None
+    if not names:
+        raise formats.refusal(first, "the file is empty." if first.stat().st_size == 0 else "there is no header line.")
+    return names
+
+
+def _open(path: Path, schema: Any) -> Any:
+    kind = formats.arrow_format(path)
+    try:
+        with formats.readable(path):
+            partitioning = "hive" if path.is_dir() else None
+            dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
+            _ = dataset.schema.names  # which must be text
+    except TableError:
+        for file in formats.files_in(path) if path.is_dir() else []:  # which one is it?
+            names = _header(file) if formats.is_text(file) else []
+            with formats.readable(file, pa.schema((name, pa.string()) for name in names)):
+                ds.dataset(str(file), format=kind)
         raise
-    except PermissionError:
-        raise TableError(f"{path} may not be read by you; check its permissions.") from None
-    except MemoryError:
-        raise TableError(f"{path} does not fit into memory.") from None
-    except (OSError, ValueError, EOFError, zlib.error, UnicodeError, pd.errors.ParserError) as problem:
-        line = re.search(r"line (\d+)", str(problem))
-        where = f" near line {line[1]}" if line else ""
-        raise TableError(f"{path} cannot be read{where}; is it really {_expected(path)}, and whole?") from None
+    return dataset
 
 
-def _check_header(table: pd.DataFrame, path: Path) -> None:
-    """Refuse a first line that is not a header, without repeating it: it may be a donor's row."""
-    names = [str(name) for name in table.columns]
-    repeated = [name for name in names if re.search(r"\.\d+$", name) and re.sub(r"\.\d+$", "", name) in names]
-    if repeated and not is_number(repeated[0]):
-        raise TableError(f"{path} has two columns {re.sub(r'.[0-9]+$', '', repeated[0])!r}; rename one.")
-    require_header(names, path)
-    if len(names) == 1 and ";" in names[0]:
-        raise TableError(
-            f"{path} is separated by semicolons, as some spreadsheets write it; save it with commas (and decimal "
-            "points), or as a .tsv file with tabs."
-        )
-    if not isinstance(table.index, pd.RangeIndex) and is_text(path):
-        raise TableError(f"{path}: its lines have more fields than its header has names.")
-    if names[-1].startswith("Unnamed:") and table.iloc[:, -1].isna().all():
-        raise TableError(f"{path}: its lines end in a separator, which makes an empty last column; remove it.")
-    if any(name.startswith("Unnamed:") for name in names):
-        raise TableError(f"{path} has a column without a name (row numbers that were saved with it?); remove it.")
+def rows_of(dataset: Any, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
+    """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
+    for fragment in dataset.get_fragments():
+        first = 0
+        for batch in formats.batches_of(fragment, dataset.schema, names, size):
+            yield Rows(fragment.path, first, batch)
+            first += batch.num_rows
 
 
-def require_header(names: Sequence[str], path: Path) -> None:
-    """Refuse names of columns that are numbers with decimals: they are a row of data."""
-    if any(is_decimal(name) for name in names):
-        raise TableError(
-            f"{path} has numbers with decimals where names of columns should be; does it have a header line?"
-        )
+def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
+    """Refuse a column that is not there, or that cannot hold what it should."""
+    kind = dataset.schema.field(columns.find(dataset.schema.names, name, parameter)).type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise TableError(f"column {name!r} is not text in UTF-8.")
+    if number and not cells.may_hold_numbers(kind):
+        raise TableError(f"column {name!r} holds {kind}, not numbers.")
 
 
-def _expected(path: Path) -> str:
-    name = path.name.lower()
-    packed = " compressed with gzip" if name.endswith(".gz") else ""
-    kind = next(
-        (kind for end, kind in (("parquet", "Parquet"), ("feather", "Feather"), ("tsv", "TSV")) if end in name), "CSV"
-    )
-    return f"{kind} in UTF-8{packed}" if kind in ("CSV", "TSV") else kind
+def series(path: Path, time: str | None, outcome: str | None, time_format: str | None = None) -> pd.Series[float]:
+    """Return a public path from a file with a column of periods and one of numbers."""
+    if path.is_dir():
+        raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    with in_file(path):
+        names = open_table(path, []).schema.names
+        if (time is None or outcome is None) and len(names) != 2:
+            raise TableError(
+                f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
+                time=TIME, outcome=OUTCOME,
+            )  # fmt: skip
+        time = names[0] if time is None else time
+        outcome = next(name for name in names if name != time) if outcome is None else outcome
+        dataset = open_table(path, [time])
+        require_column(dataset, time, TIME)
+        require_column(dataset, outcome, OUTCOME, number=True)
+        batches = list(rows_of(dataset, [time, outcome]))
+        labels = [label for rows in batches for label in rows.batch.column(0).to_pylist()]
+        require_rows(len(labels), path)
+        values = [value for rows in batches for value in cells.floats(rows.batch.column(1), outcome, rows)]
+        when = dates.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
+        if when.duplicated().any():
+            raise TableError(f"the period {when[when.duplicated()].iloc[0]} occurs twice in column {time!r}.")
+        return pd.Series(values, index=as_index(list(when), str(time)), name=outcome, dtype=float)
+
+
+def require_rows(count: int, path: Path) -> None:
+    """Refuse a table without rows."""
+    if not count:
+        raise formats.refusal(path, f"there are no rows{' below the header' if formats.is_text(path) else ''}.")

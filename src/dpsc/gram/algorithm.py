@@ -11,14 +11,15 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers.result import SEEDED
-from dpsc.data.frames import read_wide, to_floats
+from dpsc.data.dates import shown
+from dpsc.data.donors import Donors
+from dpsc.data.frames import to_floats
 from dpsc.data.panel import Panel
-from dpsc.data.periods import as_index, in_order
-from dpsc.errors import PanelError, ParameterError
+from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.memory import ArrayDonors
 from dpsc.gram.release import Release
-from dpsc.gram.summing import Donors, OnRows
+from dpsc.gram.sources import ArrayDonors, DonorSource, source_of
+from dpsc.gram.summing import OnRows
 from dpsc.privacy import accounting, discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
@@ -91,7 +92,7 @@ class GramRelease:
             )
         Kernel.named(self.smoothness)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
-            raise ParameterError(f"grid_bits must be between 4 and 26, not {self.grid_bits}.")
+            raise ParameterError(f"{{it}} must be between 4 and 26, not {self.grid_bits}.", it=Parameter("grid_bits"))
 
     @property
     def rho(self) -> float:
@@ -114,7 +115,7 @@ class GramRelease:
     @np.errstate(all="ignore")
     def release(
         self,
-        donors: Panel | pd.DataFrame | Donors | CustodianSum | Any,
+        donors: Panel | Donors | DonorSource | pd.DataFrame | CustodianSum | Any,
         *,
         provenance: str = "",
         outcome: str | None = None,
@@ -123,10 +124,10 @@ class GramRelease:
 
         Parameters
         ----------
-        donors : Panel, DataFrame, array, Donors or CustodianSum
-            A panel (its target is not used), a wide frame (one row a donor, one column a period), an n × T array,
-            donors in files (:mod:`dpsc.engines`), or what :meth:`custodian_sum` made of any of these. For a long frame
-            build a panel first.
+        donors : Donors, Panel, DataFrame, array or CustodianSum
+            :class:`dpsc.Donors` (from a long or wide frame), donors in files (:func:`dpsc.scan`), a panel (its target
+            is not used), a wide frame (one row per donor, one column per period), an n × T array, or what
+            :meth:`custodian_sum` made of any of these.
         provenance : str
             Free text for whoever reads the release. It is published as it is.
         outcome : str, optional
@@ -175,13 +176,12 @@ class GramRelease:
 
         This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
         """
-        in_files = isinstance(donors, Donors) and not isinstance(donors, pd.DataFrame)
-        where: Donors = donors if in_files else as_donors(donors)
+        where = source_of(donors)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
             self._check_sizes(len(where.values), len(where.times))
         elif len(where.times) > LARGEST_T:
             self._check_sizes(1, len(where.times))
-        kernel, reference = Kernel.named(self.smoothness), self._reference(where.times)
+        kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
         total, n = where.add_up(kernel, reference, self.grid_bits, on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
@@ -197,7 +197,7 @@ class GramRelease:
     def _require_own(self, exactly: CustodianSum) -> None:
         """Refuse a sum that was made in another way than this algorithm's parameters say."""
         mine = (Kernel.named(self.smoothness), self.grid_bits)
-        same_path = np.array_equal(_or_nothing(self._reference(exactly.times)), _or_nothing(exactly.reference))
+        same_path = np.array_equal(_or_nothing(self.reference_for(exactly.times)), _or_nothing(exactly.reference))
         if (exactly.kernel, exactly.grid_bits) != mine or not same_path:
             raise ParameterError("this sum was made with another smoothness, reference or grid_bits than the release.")
 
@@ -208,45 +208,33 @@ class GramRelease:
         largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one
         fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
         if self.grid_bits not in fitting:
-            then = f"grid_bits={fitting[-1]}, which is still fine" if fitting else "fewer donors or a larger budget"
+            then = "{fitting}, which is still fine" if fitting else "fewer donors or a larger budget"
             raise ParameterError(
-                f"the sum over {n:,} donors could exceed 64-bit integers with grid_bits={self.grid_bits}; use {then}."
+                f"the sum over {n:,} donors could exceed 64-bit integers with {{given}}; use {then}.",
+                given=Parameter("grid_bits", str(self.grid_bits)),
+                fitting=Parameter("grid_bits", str(max(fitting, default=0))),
             )
         warn_of_large_delta(self.delta, n)
 
-    def _reference(self, times: pd.Index[Any]) -> Array | None:
+    def reference_for(self, times: pd.Index[Any]) -> Array | None:
+        """Return the reference path over the donors' periods, or refuse one that lacks a period."""
         if self.reference is None:
             return None
+        given = self.reference
+        if isinstance(given, pd.Series):
+            same = given.index.dtype == times.dtype
+            given = given.reindex(times) if same else pd.Series(np.nan, index=times)
         try:
-            reference = self.reference.reindex(times) if isinstance(self.reference, pd.Series) else self.reference
-            values = to_floats(reference, "reference")
+            values = to_floats(given, "reference")
         except PanelError as problem:
-            raise ParameterError(str(problem)) from None
-        if values.shape != (len(times),) or not np.isfinite(values).all():
-            raise ParameterError(f"reference must give one finite number for each of the {len(times)} periods.")
+            raise ParameterError(problem.message) from None
+        it = Parameter("reference")
+        if values.shape != (len(times),):
+            raise ParameterError(f"{{it}} must give one number for each of the {len(times)} periods.", it=it)
+        if not np.isfinite(values).all():
+            hole = shown(times[~np.isfinite(values)][0])
+            raise ParameterError(f"{{it}} has no number for the period {hole}, which the donors have.", it=it)
         return values
-
-
-def as_donors(donors: Panel | pd.DataFrame | Any) -> ArrayDonors:
-    """Return the donors' values in time order, the periods and the outcome's name; an array of floats is not copied."""
-    if isinstance(donors, Panel):
-        return ArrayDonors(donors.donors, donors.times, donors.outcome)
-    if isinstance(donors, pd.DataFrame):
-        matrix = read_wide(donors, None, None)
-        order = in_order(matrix.times)
-        values, times = matrix.values[:, order], matrix.times[order]
-    else:
-        plain = isinstance(donors, np.ndarray) and donors.dtype == np.float64
-        values = donors if plain else to_floats(donors, "donors")
-        if values.ndim != 2 or 0 in values.shape:
-            raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
-        times = as_index(range(values.shape[1]))
-    if not all(np.isfinite(part).all() for part in np.array_split(values, 1 + values.size // 10**7)):
-        raise PanelError(
-            "the donors have missing or infinite cells; build a Panel, which says where, or which fills them with "
-            "missing='interpolate' or missing='midpoint'."
-        )
-    return ArrayDonors(values, times, "outcome")
 
 
 def _or_nothing(path: Array | None) -> Array:

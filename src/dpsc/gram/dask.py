@@ -20,21 +20,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpsc.data.arrow import Files
-from dpsc.data.blocks import CheckedBlock, Completion, Identities
-from dpsc.data.cells import floats, known_units, long_rows, starts_of, written_columns
-from dpsc.data.formats import batches_of, format_name, naming_file
-from dpsc.errors import DpscError, TableError
+from dpsc.data.arrow import Files, runs
+from dpsc.data.blocks import CheckedBlock, Identities
+from dpsc.data.cells import Rows, column_writer, floats, units_of
+from dpsc.data.columns import Layout
+from dpsc.data.formats import batches_of, format_name, in_file, readable
+from dpsc.data.missing import Completion
+from dpsc.data.writing import BLOCK_CELLS
+from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.rows import written
 from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
-from dpsc.tabular import naming
 from dpsc.types import Array, Integers, Write
 
 _SPLIT_EVERY = 8
 _KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, on their way between workers
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
-_PIECE_CELLS = 5 * 1_100_000  # small enough that workers end together
+_PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers end together
 
 
 @dataclass(frozen=True)
@@ -64,33 +65,35 @@ class DaskDonors:
         """What the numbers are called."""
         return self.files.outcome
 
+    def rows_expected(self) -> int | None:
+        """Return how many donors to expect, if that is known."""
+        return self.files.rows_expected()
+
     def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
         """Let the workers add up the rows."""
         job = Job(self.files, kernel, reference, bits)
-        with self._client() as client:
+        with self._client() as client, in_file(self.files.path):
             try:
                 whole = self._on(client, job, on_rows)
             except (Exception, CancelledError) as problem:
-                with naming(self.files.path):
-                    raise TableError(_said(problem)) from None
-        if whole.problem:
-            raise TableError(whole.problem)
-        self.files.require_plausible(whole.n)
+                raise _told(problem) from None
+        with in_file(self.files.path):
+            if whole.problem is not None:
+                raise whole.problem
+            self.files.require_plausible(whole.n)
         return whole.total, whole.n
 
     def _on(self, client: Any, job: Job, on_rows: OnRows) -> PartialSum:
         """Let a cluster add up the pieces, and what they came to by a tree."""
         futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
         if not futures:
-            return failed(f"{self.files.path} has no rows.")
+            return failed(TableError("there are no rows."))
         for future, rows in zip(futures, job.rows, strict=True):
             future.add_done_callback(lambda done, rows=rows: on_rows(rows) if done.status == "finished" else None)
         while len(futures) > 1:
             groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
             futures = [client.submit(together, group, pure=False) for group in groups]
-        last: PartialSum = client.submit(
-            complete, futures[0], self.files.path, self.files.layout.unit, pure=False
-        ).result()
+        last: PartialSum = client.submit(complete, futures[0], self.files.path, pure=False).result()
         return last
 
     @contextmanager
@@ -101,7 +104,9 @@ class DaskDonors:
             try:
                 client = Client(self.scheduler, timeout=5)
             except (OSError, ValueError):
-                raise DpscError(f"there is no Dask scheduler at {self.scheduler} (--scheduler).") from None
+                raise DpscError(
+                    f"there is no Dask scheduler at {self.scheduler} ({{it}}).", it=Parameter("scheduler", "")
+                ) from None
             with client:
                 if not client.scheduler_info()["workers"]:
                     raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
@@ -134,28 +139,26 @@ class PartialSum:
 
     total: Integers
     n: int
-    identities: Identities
-    problem: str = ""
+    identities: Identities | None
+    problem: DpscError | None = None
 
 
-def failed(problem: str) -> PartialSum:
+def failed(problem: DpscError) -> PartialSum:
     """Return what stands for a sum that could not be made."""
-    return PartialSum(np.zeros((0, 0), dtype=np.int64), 0, Identities((), sorted_already=True), problem)
+    return PartialSum(np.zeros((0, 0), dtype=np.int64), 0, None, problem)
 
 
 @dataclass(frozen=True, eq=False)
 class Instructions:
     """What a worker must know."""
 
-    unit: str
-    columns: list[str]  # of a wide table, in time order
+    layout: Layout
+    columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
     file_format: Any
-    labels: list[Any]  # the periods, in time order
-    label_type: Any
+    labels: Any  # the periods as they are written, in time order
     completion: Completion
     exclude: tuple[str, ...]
-    wide: bool
     kernel: Kernel
     reference: Array | None
     bits: int
@@ -172,15 +175,13 @@ class Job:
         """Return what a worker must know."""
         files = self.files
         return Instructions(
-            unit=files.layout.unit,
-            columns=files.in_time_order() if files.layout.wide else files.columns,
+            layout=files.layout,
+            columns=files.in_time_order,
             schema=files.dataset.schema,
             file_format=files.dataset.format,
-            labels=files.labels_in_time_order(),
-            label_type=files.label_type,
+            labels=files.known_labels,
             completion=files.completion,
             exclude=files.exclude,
-            wide=files.layout.wide,
             kernel=self.kernel,
             reference=self.reference,
             bits=self.bits,
@@ -205,11 +206,11 @@ class Job:
 def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
     """Yield pieces of about equal size: files, or for Parquet runs of row groups."""
     most = max(1, _PIECE_CELLS // max(1, len(files.columns)))
-    for fragment in files.fragments():
+    for fragment in files.dataset.get_fragments():
         if format_name(files.path) != "parquet":
             yield fragment.path, None, 0
             continue
-        with naming_file(files.path if files.path.is_file() else Path(fragment.path)):
+        with readable(Path(fragment.path)):
             groups = fragment.row_groups
         run: list[int] = []
         rows = 0
@@ -228,17 +229,17 @@ def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
     import dask.dataframe as dd
 
     frame = dd.from_map(partial(long_frame, instructions), pieces, meta=_no_rows(instructions.columns))
-    return list(frame.shuffle(on=instructions.unit).to_delayed())
+    return list(frame.shuffle(on=instructions.layout.unit).to_delayed())
 
 
-def _as_frame(batch: Any, path: str, columns: list[str]) -> pd.DataFrame:
-    unit, time, outcome = columns
-    units, periods = known_units(batch.column(0), path), batch.column(1)
+def _as_frame(rows: Rows) -> pd.DataFrame:
+    unit, time, outcome = rows.batch.schema.names
+    units, periods = units_of(rows, unit), rows.batch.column(1)
     return pd.DataFrame(
         {
             unit: units.cast(pa.string()).to_pandas().astype(object),
             time: periods.cast(pa.string()).to_pandas().astype(object),
-            outcome: floats(batch.column(2)),
+            outcome: floats(rows.batch.column(2), outcome, rows),
         }
     )
 
@@ -250,10 +251,12 @@ def _no_rows(columns: list[str]) -> pd.DataFrame:
 def long_frame(instructions: Instructions, piece: Any) -> pd.DataFrame:
     """Read a piece of a long table on a worker: units and periods as text, numbers as they are."""
     try:
-        batches = _batches(instructions, piece, instructions.columns, _PIECE_CELLS)
-        parts = [_as_frame(batch, path, instructions.columns) for path, batch in batches]
+        parts = []
+        for rows in _rows(instructions, piece, _PIECE_CELLS):
+            with in_file(rows.path):
+                parts.append(_as_frame(rows))
     except Exception as problem:
-        raise TableError(_said(problem)) from None  # without what it was working on, which Dask would log
+        raise _told(problem) from None  # without what it was working on, which Dask would log
     return pd.concat(parts, ignore_index=True) if parts else _no_rows(instructions.columns)
 
 
@@ -262,24 +265,24 @@ def piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
     try:
         return _piece_sum(instructions, piece)
     except Exception as problem:
-        return failed(_said(problem))
+        return failed(_told(problem))
 
 
-def _said(problem: BaseException | None) -> str:
+def _told(problem: BaseException | None) -> DpscError:
     """Return what may be told of a problem: our own words, or its kind; others quote what they were working on."""
     kind = type(problem).__name__
     while problem is not None:
         if isinstance(problem, DpscError):
-            return str(problem)
+            return problem
         problem = problem.__cause__
-    return f"a piece failed on a worker ({kind})."
+    return TableError(f"a piece failed on a worker ({kind}).")
 
 
 def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
     T = len(instructions.completion.times)
-    identities = Identities(instructions.exclude, sorted_already=not instructions.wide)
+    identities = Identities(instructions.layout, instructions.exclude)
     size = rows_of_a_block(T, instructions.bits)
-    read = _wide_piece if instructions.wide else _long_piece
+    read = _wide_piece if instructions.layout.wide else _long_piece
     blocks = (
         CheckedBlock(path, units, write, identities, instructions.completion)
         for path, units, write in read(instructions, piece, size)
@@ -288,58 +291,54 @@ def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
     return PartialSum(total, n, identities)
 
 
-def _batches(instructions: Instructions, piece: Piece, columns: list[str], size: int) -> Iterator[tuple[str, Any]]:
+def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]:
     from pyarrow import fs
 
     path, groups = piece
-    make = instructions.file_format.make_fragment
-    fragment = (
-        make(path, fs.LocalFileSystem()) if groups is None else make(path, fs.LocalFileSystem(), row_groups=groups)
-    )
-    with naming_file(Path(path)):
-        for batch in batches_of(fragment, instructions.schema, columns, size, threads=False):
-            yield path, batch
+    chosen = {} if groups is None else {"row_groups": groups}
+    fragment = instructions.file_format.make_fragment(path, fs.LocalFileSystem(), **chosen)
+    first = 0 if groups is None else None
+    for batch in batches_of(fragment, instructions.schema, instructions.columns, size, threads=False):
+        yield Rows(path, first, batch)
+        first = None if first is None else first + batch.num_rows
 
 
 def _wide_piece(instructions: Instructions, piece: Piece, size: int) -> Iterator[tuple[str, Any, Write]]:
-    for path, batch in _batches(instructions, piece, [instructions.unit, *instructions.columns], size):
-        yield path, known_units(batch.column(0), path), written_columns(batch)
+    for rows in _rows(instructions, piece, size):
+        with in_file(rows.path):
+            units = units_of(rows, instructions.layout.unit)
+        yield rows.path, units, column_writer(rows)
 
 
 def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
     """Return the donors of a partition; their rows may come in any order."""
     if not len(frame):
         return
-    frame = frame.sort_values(instructions.unit, kind="stable")
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    units = known_units(table.column(0).combine_chunks(), "a partition")
-    starts = starts_of(units)
-    labels = pa.array(instructions.labels, instructions.label_type).cast(pa.string())
-    rows = long_rows(table, starts, labels, len(labels), "a partition")
-    donors = units.take(pa.array(starts))
-    for i in range(0, len(rows), size):
-        yield "a partition", donors.slice(i, size), written(rows[i : i + size])
+    frame = frame.sort_values(instructions.layout.unit, kind="stable")
+    batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    yield from runs(Rows("", None, batch), instructions.labels.cast(pa.string()), size)
 
 
 def together(parts: list[PartialSum]) -> PartialSum:
     """Add up what several pieces came to."""
-    if wrong := [part for part in parts if part.problem]:
+    if wrong := [part for part in parts if part.problem is not None]:
         return wrong[0]
-    first = parts[0].identities
-    identities = Identities(first.exclude, sorted_already=first.sorted_already)
-    for part in parts:
-        identities.hashes += part.identities.hashes
-        identities.left_out += part.identities.left_out
+    seen = [part.identities for part in parts if part.identities is not None]
+    identities = Identities(seen[0].layout, seen[0].exclude)
+    for other in seen:
+        identities.hashes += other.hashes
+        identities.left_out += other.left_out
     total = np.sum([part.total for part in parts], axis=0, dtype=np.int64)
     return PartialSum(np.asarray(total), sum(part.n for part in parts), identities)
 
 
-def complete(part: PartialSum, path: Path, unit: str) -> PartialSum:
+def complete(part: PartialSum, path: Path) -> PartialSum:
     """Check who was seen, on a worker: what identifies donors need not travel further."""
-    if part.problem:
+    if part.identities is None:
         return part
     try:
-        part.identities.finish(path, unit)
+        with in_file(path):
+            part.identities.finish()
     except DpscError as problem:
-        return failed(str(problem))
-    return PartialSum(part.total, part.n, Identities((), sorted_already=True))
+        return failed(problem)
+    return PartialSum(part.total, part.n, None)

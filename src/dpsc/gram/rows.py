@@ -11,7 +11,6 @@ from dpsc.types import Array, Write
 
 _TINY, _HUGE = 1e-200, 1e200
 _ONE_AT_A_TIME = Lock()  # the many short calls of several threads would only fight for the interpreter
-_TILE = 256  # rows whose cache lines stay at hand while they are turned over
 
 
 class IntegerRows:
@@ -84,15 +83,3 @@ def sum_of_squares(columns: Array) -> Array:
         np.multiply(period, period, out=square)
         np.add(total, square, out=total)
     return total
-
-
-def written(rows: Array) -> Write:
-    """Return how to write a block of donors that is a rows × T array."""
-
-    def write(memory: Array) -> Array:
-        columns = memory[:, : len(rows)]
-        for start in range(0, len(rows), _TILE):
-            np.copyto(columns[:, start : start + _TILE], rows[start : start + _TILE].T)
-        return columns
-
-    return write

@@ -1,74 +1,224 @@
-"""Which engine for which donors: memory where they fit, a stream where they do not, Dask where it is asked for."""
+"""Where donors are, and how they are added up there: in an array, in files, or by a cluster.
+
+Noise is no concern of a source. What it returns is private and stays with the custodian.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
-from dpsc import tabular
-from dpsc.data.frames import Missing
-from dpsc.errors import ParameterError
-from dpsc.gram.memory import ArrayDonors
-from dpsc.gram.summing import Donors
-from dpsc.tabular import Layout
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.data.bounds import Bounds
+from dpsc.data.columns import Layout
+from dpsc.data.donors import Donors
+from dpsc.data.frames import read_wide, to_floats
+from dpsc.data.missing import Completion, Missing
+from dpsc.data.panel import Panel
+from dpsc.data.periods import as_index, in_order
+from dpsc.data.writing import row_blocks, row_writer
+from dpsc.errors import PanelError, Parameter, ParameterError
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
+from dpsc.types import Array, Integers
+
+if TYPE_CHECKING:
+    from dpsc.data.arrow import Files
 
 Engine = Literal["auto", "memory", "stream", "dask"]
-ENGINES: tuple[Engine, ...] = ("auto", "memory", "stream", "dask")
 LARGE = 100 * 2**20  # bytes of a file above which it is streamed
+_DASK = Parameter("engine", "'dask'")
 
 
-def donors_in(
-    path: Path,
-    layout: Layout,
+@runtime_checkable
+class DonorSource(Protocol):
+    """Donors that can be added up."""
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        ...
+
+    def rows_expected(self) -> int | None:
+        """Return how many donors a progress bar should expect, if that is known."""
+        ...
+
+    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and how many."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArrayDonors:
+    """Donors as an n × T array of finite numbers, periods in order."""
+
+    values: Array
+    times: pd.Index[Any]
+    outcome: str
+
+    def rows_expected(self) -> int:
+        """Return how many donors there are."""
+        return len(self.values)
+
+    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+        """Add up the rows."""
+        return sum_of_rows(self.values, kernel, reference, bits, on_rows=on_rows), len(self.values)
+
+
+def sum_of_rows(
+    donors: Array,
+    kernel: Kernel,
+    reference: Array | None,
+    bits: int,
     *,
+    block: int | None = None,
+    threads: int | None = None,
+    on_rows: OnRows = lambda rows: None,
+) -> Integers:
+    """Return the exact T × T sum over the rows of an array of q q'."""
+    n, T = donors.shape
+    block = min(block or n, rows_of_a_block(T, bits), n)
+    blocks = (row_writer(donors[start : start + block]) for start in range(0, n, block))
+    return add_up(blocks, T, kernel, reference, bits, on_rows, threads)[0]
+
+
+@dataclass(frozen=True)
+class FileDonors:
+    """Donors in files, read here: held whole, or in blocks so that memory stays at a few of them."""
+
+    files: Files
+    threads: int | None = None
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        return self.files.times
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        return self.files.outcome
+
+    def rows_expected(self) -> int | None:
+        """Return how many donors to expect, if that is known."""
+        return self.files.rows_expected()
+
+    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+        """Read the files once and add up their rows."""
+        T, identities = len(self.times), self.files.identities()
+        blocks = self.files.blocks(rows_of_a_block(T, bits), identities)
+        total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
+        self.files.finish(identities, n)
+        return total, n
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    unit: str,
+    time: str | None = None,
+    outcome: str | None = None,
+    wide: bool = False,
+    time_format: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    missing: Missing = "error",
+    exclude: Sequence[str] = (),
     engine: Engine = "auto",
     scheduler: str | None = None,
     workers: int | None = None,
-    bounds: tuple[float, float] | None = None,
-    missing: Missing = "error",
-    exclude: tuple[str, ...] = (),
-) -> Donors:
-    """Return the donors of a file or folder; the integers that they add up to are the same from every engine."""
-    if engine not in ENGINES:
-        raise ParameterError(f"--engine {engine!r} is not one of {', '.join(ENGINES)}.")
+) -> DonorSource:
+    """Return the donors of a file or folder, of any size, for :meth:`dpsc.GramRelease.release`.
+
+    The integers that they add up to are the same from every engine, to the last bit.
+
+    Parameters
+    ----------
+    path : path
+        CSV, TSV, Parquet or Feather; one file or a folder of them.
+    unit, time, outcome : column names
+        Of a long table, one row per unit and period.
+    wide : bool
+        Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
+    time_format : str, optional
+        How dates are written, for example ``%d/%m/%Y``.
+    bounds, missing
+        As in :meth:`dpsc.Donors.from_long`.
+    exclude : list of str
+        Units to leave out, such as the treated one, as they are written.
+    engine : {"auto", "memory", "stream", "dask"}
+        ``"memory"`` holds the table whole and takes a long one in any order; ``"stream"`` reads block by block, however
+        large it is, and needs the rows of each unit together; ``"dask"`` uses a cluster.
+    scheduler, workers : optional
+        For Dask: the address of an existing scheduler, or how many workers to start here.
+    """
+    where = Path(path)
+    checks.one_of("engine", engine, get_args(Engine))
     if scheduler is not None and engine not in ("auto", "dask"):
-        raise ParameterError(f"--scheduler belongs to --engine dask, not to {engine}.")
+        raise ParameterError(
+            f"{{scheduler}} belongs to {{dask}}, not to {engine}.", scheduler=Parameter("scheduler"), dask=_DASK
+        )
     if workers is not None and (scheduler is not None or engine != "dask"):
-        raise ParameterError("--workers belongs to --engine dask without --scheduler.")
-    if missing not in get_args(Missing):
-        raise ParameterError(f"--missing must be {', '.join(get_args(Missing))}, not {missing!r}.")
-    if missing == "midpoint" and bounds is None:
-        raise ParameterError("--missing midpoint fills with the middle of the bounds; give --bounds LO HI.")
+        raise ParameterError(
+            "{workers} belongs to {dask} without {scheduler}.",
+            workers=Parameter("workers"), dask=_DASK, scheduler=Parameter("scheduler"),
+        )  # fmt: skip
+    Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
     if engine == "auto":
-        engine = "dask" if scheduler is not None else _fitting(path)
-    if engine == "memory":
-        table = tabular.donors(path, layout, bounds=bounds, missing=missing, exclude=exclude)
-        return ArrayDonors(table.to_numpy(), table.columns, layout.name)
-    from dpsc.data.arrow import Files
+        engine = "dask" if scheduler is not None else _fitting(where)
+    layout = Layout(unit, time, outcome, wide, time_format)
+    from dpsc.data.arrow import Files  # which needs pyarrow
 
     # The workers of a cluster may stand in another folder.
-    files = Files(path.absolute() if engine == "dask" else path, layout, missing, bounds, exclude)
-    if engine == "stream":
-        from dpsc.gram.stream import StreamedDonors
-
-        return StreamedDonors(files)
+    place = where.absolute() if engine == "dask" else where
+    files = Files(place, layout, missing, bounds, tuple(exclude), held=engine == "memory")
+    if engine != "dask":
+        return FileDonors(files)
     if find_spec("distributed") is None or find_spec("dask") is None:
-        raise ParameterError("--engine dask needs Dask: pip install 'dpsc[dask]'.")
+        raise ParameterError("{dask} needs Dask: pip install 'dpsc[dask]'.", dask=_DASK)
     from dpsc.gram.dask import DaskDonors
 
     return DaskDonors(files, scheduler, workers)
-
-
-def rows_expected(donors: Donors) -> int | None:
-    """Return how many donors a progress bar should expect, if that is known."""
-    if isinstance(donors, ArrayDonors):
-        return len(donors.values)
-    files = getattr(donors, "files", None)
-    return None if files is None else files.rows_expected()
 
 
 def _fitting(path: Path) -> Engine:
     if path.is_dir():
         return "stream"
     return "stream" if path.exists() and path.stat().st_size > LARGE else "memory"
+
+
+def source_of(donors: Any) -> DonorSource:
+    """Return donors of any form as a source; an array of floats is not copied."""
+    if isinstance(donors, DonorSource) and not isinstance(donors, pd.DataFrame):
+        return donors
+    if isinstance(donors, Panel):
+        return ArrayDonors(donors.donors, donors.times, donors.outcome)
+    if isinstance(donors, Donors):
+        return ArrayDonors(donors.values, donors.times, donors.outcome)
+    if isinstance(donors, pd.DataFrame):
+        matrix = read_wide(donors, None, None)
+        order = in_order(matrix.times)
+        values, times = matrix.values[:, order], matrix.times[order]
+    else:
+        plain = isinstance(donors, np.ndarray) and donors.dtype == np.float64
+        values = donors if plain else to_floats(donors, "donors")
+        if values.ndim != 2 or 0 in values.shape:
+            raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
+        times = as_index(range(values.shape[1]))
+    if not all(np.isfinite(part).all() for part in row_blocks(values)):
+        raise PanelError(
+            "the donors have missing or infinite cells; Donors.from_long, from_wide or from_arrays says where, or "
+            "fills them with missing='interpolate' or missing='midpoint'."
+        )
+    return ArrayDonors(values, times, "outcome")

@@ -1,7 +1,4 @@
-"""The one interface of the engines: donors come in blocks of rows, and the exact integer Gram matrix comes out.
-
-Noise is no concern of an engine. What it returns is private and stays with the custodian.
-"""
+"""Adding up blocks of donors: rows come in, and the exact integer sum of their products comes out, on a few threads."""
 
 from __future__ import annotations
 
@@ -10,38 +7,17 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 
 from dpsc.blas import one_thread
+from dpsc.data.writing import BLOCK_CELLS
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.rows import IntegerRows
 from dpsc.types import Array, Integers, Write
 
-BLOCK_CELLS = 1_100_000  # large enough for threads to work apart, small enough to stay near the cache
 _AHEAD = 4  # blocks that wait while more are read, so that neither reading nor adding up stands still
 OnRows = Callable[[int], None]
-
-
-@runtime_checkable
-class Donors(Protocol):
-    """Where donors are, and how to add them up there."""
-
-    @property
-    def times(self) -> pd.Index[Any]:
-        """The periods, in order."""
-        ...
-
-    @property
-    def outcome(self) -> str:
-        """What the numbers are called."""
-        ...
-
-    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
-        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and how many."""
-        ...
 
 
 def rows_of_a_block(T: int, bits: int) -> int:

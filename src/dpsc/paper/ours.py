@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel
-from dpsc.gram import memory
 from dpsc.gram.algorithm import GRID_BITS
 from dpsc.gram.moments import denoise, symmetric_noise
+from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.uncertainty import forecast_weights
 from dpsc.paper.ball import minimise_over_ball, onto_balls
 from dpsc.paper.data import Dataset
@@ -62,7 +62,7 @@ def objective(data: Dataset, point: Point, runs: int, rng: np.random.Generator) 
 def gram_release(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
     """Simulate :class:`dpsc.GramRelease` and the default estimate from it."""
     release = GramRelease(epsilon=point.epsilon, delta=point.delta, seed=0).release(panel_of(data))
-    total = memory.sum_of_rows(data.donors, release.kernel, None, GRID_BITS) / 4.0**GRID_BITS
+    total = sum_of_rows(data.donors, release.kernel, None, GRID_BITS) / 4.0**GRID_BITS
     T = len(total)
     paths = np.empty((runs, T - data.T0))
     for run in range(runs):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dpsc.data.panel import row_blocks
+from dpsc.data.writing import row_blocks
 from dpsc.privacy import exact
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.types import Array

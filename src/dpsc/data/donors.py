@@ -1,0 +1,168 @@
+"""Donors without a target: what a custodian holds and turns into a release. Knows nothing of noise or budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.data import periods as periods_of
+from dpsc.data.bounds import Bounds, Scaling
+from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
+from dpsc.data.missing import Completion, Missing
+from dpsc.data.writing import row_blocks
+from dpsc.errors import PanelError
+from dpsc.types import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Donors:
+    """Donor outcomes over time.
+
+    Build one with :meth:`from_long`, :meth:`from_wide` or :meth:`from_arrays`; for donors in files use
+    :func:`dpsc.scan`, for donors together with a target :class:`dpsc.Panel`.
+
+    Attributes
+    ----------
+    values : array, n × T
+        Private. One row per donor, in the order of first appearance in the input (that order, like n, counts as
+        public); missing cells filled, values clipped to the bounds if there are any.
+    times : Index
+        The periods, in order.
+    labels : Index
+        Private. Who the rows are.
+    bounds : Bounds or None
+        Public. Chosen without looking at the donors.
+    outcome : str
+        What the numbers are called.
+    """
+
+    values: Array
+    times: pd.Index[Any]
+    labels: pd.Index[Any]
+    bounds: Bounds | None = None
+    outcome: str = "outcome"
+    _diagnostics: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_long(
+        cls,
+        df: pd.DataFrame,
+        *,
+        unit: Hashable,
+        time: Hashable,
+        outcome: Hashable,
+        bounds: Any | None = None,
+        missing: Missing = "error",
+    ) -> Donors:
+        """Read one row per unit and period; every unit is a donor.
+
+        Parameters
+        ----------
+        df : DataFrame
+            Never modified.
+        unit, time, outcome : column names
+        bounds : pair or one pair per period in time order, optional
+            Public bounds of the outcome. Values outside are clipped silently.
+        missing : {"error", "interpolate", "midpoint"}
+            What to do with missing cells: refuse; interpolate along the donor's own row, ends held constant; or the
+            middle of the bounds, which is also what a donor without any value gets.
+
+        Examples
+        --------
+        >>> df = pd.DataFrame({"who": list("aaabbb"), "year": [1, 2, 3] * 2, "x": range(6)})
+        >>> Donors.from_long(df, unit="who", time="year", outcome="x")
+        Donors(2 donors × 3 periods, unbounded)
+        """
+        return cls.of(read_long(df, unit, time, outcome), bounds=bounds, missing=missing, outcome=str(outcome))
+
+    @classmethod
+    def from_wide(
+        cls,
+        df: pd.DataFrame,
+        *,
+        unit: Hashable | None = None,
+        periods: Sequence[Hashable] | None = None,
+        bounds: Any | None = None,
+        missing: Missing = "error",
+        outcome: str = "outcome",
+    ) -> Donors:
+        """Read one row per unit and one column per period.
+
+        Units are named by the column ``unit``, or by the index without it. ``periods`` names the columns to use; all
+        but ``unit`` by default. The other parameters are those of :meth:`from_long`.
+        """
+        return cls.of(read_wide(df, unit, periods), bounds=bounds, missing=missing, outcome=outcome)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        donors: Any,
+        *,
+        times: Sequence[Any] | None = None,
+        bounds: Any | None = None,
+        missing: Missing = "error",
+        outcome: str = "outcome",
+    ) -> Donors:
+        """Read an n × T array; without ``times`` the periods are 0, 1, ..., T-1."""
+        return cls.of(array_matrix(donors, times), bounds=bounds, missing=missing, outcome=outcome, by_column=True)
+
+    @classmethod
+    def of(
+        cls,
+        matrix: Matrix,
+        *,
+        rows: periods_of.Positions | None = None,
+        bounds: Any | None = None,
+        scaling: Scaling = "zero",
+        missing: Missing = "error",
+        outcome: str = "outcome",
+        by_column: bool = False,
+    ) -> Donors:
+        """Take rows of a matrix (all by default), whose array may be changed: order the periods, fill, clip.
+
+        With ``by_column`` one pair of bounds per period is in the order of the matrix' columns, else in time order.
+        """
+        order = periods_of.in_order(matrix.times)
+        times = periods_of.plain(matrix.times[order])
+        given: Any = order if by_column else slice(None)
+        public = None if bounds is None else Bounds.parse(bounds, len(times), scaling, given)
+        completion = Completion(times, missing, public)
+        rows = np.arange(len(matrix.values)) if rows is None else rows
+
+        values = matrix.values  # copied only where rows or columns move
+        if len(rows) < len(values) or (order != np.arange(len(order))).any():
+            values = values[np.ix_(rows, order)]
+        clipped = filled = first = 0
+        for part in row_blocks(values):
+            if public is not None:
+                clipped += int(((part < public.lower) | (part > public.upper)).sum())
+            filled += completion.in_place(part, first)
+            first += len(part)
+        values.flags.writeable = False
+        diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
+        return cls(values, times, matrix.units[rows], public, outcome, diagnostics)
+
+    def __repr__(self) -> str:
+        bounded = "unbounded" if self.bounds is None else "bounded"
+        return f"Donors({len(self.values)} donors × {len(self.times)} periods, {bounded})"
+
+    def custodian_diagnostics(self) -> dict[str, int]:
+        """Count what was clipped and filled. Private: for the custodian's eyes, not for publication."""
+        return dict(self._diagnostics)
+
+
+def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:
+    """Return an n × T array as a matrix of its own."""
+    values = to_floats(donors, "donors")
+    if values.ndim != 2:
+        raise PanelError(f"donors must be an n × T array, not {values.ndim}-dimensional.")
+    index = periods_of.as_index(range(values.shape[1]) if times is None else times)
+    if len(index) != values.shape[1]:
+        raise PanelError(f"donors have {values.shape[1]} columns but there are {len(index)} times.")
+    if not index.is_unique:
+        raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
+    return Matrix(values, pd.RangeIndex(values.shape[0]), index)

@@ -1,0 +1,109 @@
+"""The one place where a missing cell is filled and a donor's value moved into the bounds, each row by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from dpsc.checks import shown
+from dpsc.data.bounds import Bounds
+from dpsc.errors import PanelError, Parameter
+from dpsc.types import Array
+
+Missing = Literal["error", "interpolate", "midpoint"]
+BOUNDS = Parameter("bounds", "(lo, hi)", "LO HI")
+INTERPOLATE, MIDPOINT = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint"))
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """Fills or refuses missing cells and clips to the bounds.
+
+    Attributes
+    ----------
+    times : Index
+        The periods.
+    missing : {"error", "interpolate", "midpoint"}
+    bounds : Bounds or None
+    """
+
+    times: pd.Index[Any]
+    missing: Missing
+    bounds: Bounds | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.missing, str) or self.missing not in get_args(Missing):
+            raise PanelError(
+                f"{{missing}} must be 'error', 'interpolate' or 'midpoint', not {shown(self.missing)}.",
+                missing=Parameter("missing"),
+            )
+        if self.missing == "midpoint" and self.bounds is None:
+            raise PanelError(
+                "{midpoint} fills with the middle of the bounds; give {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS
+            )
+
+    @np.errstate(all="ignore")  # which a thread does not inherit: a warning would tell of donors' values
+    def in_place(self, rows: Array, first: int | None = None) -> int:
+        """Complete donors that are the rows of an array, and return how many cells were filled.
+
+        ``first`` is the position of the first of them among all donors, if it is known.
+        """
+        # A sum is finite only if all of it is; adding up is quicker than looking at every cell.
+        complete = bool(np.isfinite(rows.sum()) or np.isfinite(rows).all())
+        filled = 0 if complete else self._fill(rows, first)
+        if self.bounds is not None:
+            self.bounds.clip(rows, out=rows)
+        return filled
+
+    def _fill(self, rows: Array, first: int | None) -> int:
+        infinite, holes = np.isinf(rows), np.isnan(rows)
+        if infinite.any():
+            raise PanelError(
+                f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, or "
+                "make it missing and choose {interpolate} or {midpoint}.",
+                interpolate=INTERPOLATE, midpoint=MIDPOINT,
+            )  # fmt: skip
+        if self.missing == "error":
+            raise PanelError(
+                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{interpolate}} or "
+                "{midpoint}, or complete the data.",
+                interpolate=INTERPOLATE, midpoint=MIDPOINT,
+            )  # fmt: skip
+        count = int(holes.sum())
+        if self.missing == "interpolate":
+            affected = np.flatnonzero(holes.any(axis=1))
+            rows[affected] = _interpolate(rows[affected])
+            holes = np.isnan(rows)  # rows with no value at all
+        if self.bounds is None and holes.any():
+            raise PanelError(
+                f"{self._first(holes, first)} has no value at all, so there is nothing to interpolate; leave it out "
+                "with {donors}, or give {bounds} to fill it with their middle.",
+                donors=Parameter("donors", ""), bounds=BOUNDS,
+            )  # fmt: skip
+        if self.bounds is not None:
+            np.copyto(rows, self.bounds.midpoint, where=holes)
+        return count
+
+    def _first(self, cells: Any, first: int | None) -> str:
+        row = int(np.argmax(cells.any(axis=1)))
+        return "a donor" if first is None else f"the donor at position {first + row}"
+
+    def _period(self, cells: Any) -> str:
+        row = int(np.argmax(cells.any(axis=1)))
+        return f"period {self.times[int(np.argmax(cells[row]))]}"
+
+
+def _interpolate(values: Array) -> Array:
+    """Fill a row's holes on the straight line between its neighbours, ends held; a row of holes stays one."""
+    periods = values.shape[1]
+    here, known = np.arange(periods), ~np.isnan(values)
+    left = np.maximum.accumulate(np.where(known, here, -1), axis=1)
+    right = np.minimum.accumulate(np.where(known, here, periods)[:, ::-1], axis=1)[:, ::-1]
+    first = np.minimum(np.where(left < 0, right, left), periods - 1)
+    last = np.where(right == periods, left, right)
+    share = np.where(last > first, (here - first) / np.maximum(last - first, 1), 0.0)
+    filled: Array = np.take_along_axis(values, first, 1) * (1 - share) + np.take_along_axis(values, last, 1) * share
+    return filled
