@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel
-from dpsc.gram.algorithm import GRID_BITS
+from dpsc.data.panel import Panel
+from dpsc.gram.algorithm import GRID_BITS, GramRelease
 from dpsc.gram.moments import denoise, symmetric_noise
 from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.uncertainty import forecast_weights
@@ -22,6 +22,8 @@ from dpsc.privacy.additive import StepBudget, discrete_scale
 from dpsc.privacy.division import divide, single
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
+from dpsc.weights.objective import ObjectivePerturbation
+from dpsc.weights.output import OutputPerturbation
 
 
 def simulate(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
