@@ -24,6 +24,7 @@ import pandas as pd
 import panels
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, plan
+from dpsc.answers.palette import BLACK, BLUE, GREY
 from dpsc.weights.classic import ridge_weights
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -240,12 +241,10 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     figure = Figure(figsize=(10.5, 6), layout="constrained")
     for axes, family in zip(figure.subplots(2, 3, sharex=True).flat, families, strict=True):
         part = results[results["panel"] == family].set_index("epsilon")
-        axes.plot(part.index, part["gram"], color="#0072B2", marker="o", lw=2, label="Gram release")
+        axes.plot(part.index, part["gram"], color=BLUE, marker="o", lw=2, label="Gram release")
         for name, style in (("ridge", "-"), ("last value", "--"), ("line", ":"), ("donors' mean", "-.")):
             label = "ridge, not private" if name == "ridge" else name
-            axes.axhline(
-                part[name].iloc[0], color="black" if name == "ridge" else "#777777", lw=1.2, ls=style, label=label
-            )
+            axes.axhline(part[name].iloc[0], color=BLACK if name == "ridge" else GREY, lw=1.2, ls=style, label=label)
         axes.set(xscale="log", yscale="log", title=family)
         axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])

@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
+
 HERE = Path(__file__).parent
 OUT = HERE / "results"
-COLOURS = ("#0072B2", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#000000")
+COLOURS = (BLUE, GREEN, VERMILION, ORANGE, PURPLE, BLACK)
 MARKERS = "osD^vP"
 
 
@@ -119,7 +121,7 @@ def figures() -> None:
         for (what, part), colour, marker in zip(rows.groupby("what", sort=False), COLOURS, MARKERS, strict=True):
             axes.plot(part["n"], part[column], color=colour, marker=marker, ms=5, label=what)
         axes.set(xscale="log", yscale="log", xlabel="donors", ylabel=label)
-        axes.grid(color="#e6e6e6", lw=0.6)
+        axes.grid(color=GRID, lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(OUT / "scale-fit.png", dpi=130)
@@ -137,14 +139,14 @@ def figures() -> None:
         axes.set(
             xscale="log", yscale="log" if column == "seconds" else "linear", xlabel="donors × 50 periods", ylabel=label
         )
-        axes.grid(color="#e6e6e6", lw=0.6)
+        axes.grid(color=GRID, lw=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         if column == "seconds":
             handles = axes.get_legend_handles_labels()
         else:
             axes.set_ylim(0, 600)
-            axes.axhline(500, color="#777777", lw=1, ls="--")
-            axes.text(1.1e4, 510, "goal: 500 MB", fontsize=8, color="#777777")
+            axes.axhline(500, color=GREY, lw=1, ls="--")
+            axes.text(1.1e4, 510, "goal: 500 MB", fontsize=8, color=GREY)
     figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(OUT / "scale-gram.png", dpi=130)
 

@@ -17,6 +17,7 @@ import pandas as pd
 import panels
 
 from dpsc import ObjectivePerturbation, OutputPerturbation, Panel
+from dpsc.answers.palette import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 10.0, 100.0)
 DELTA = 1e-6
@@ -107,8 +108,8 @@ def as_markdown(results: pd.DataFrame, runs: int) -> str:
 def draw(results: pd.DataFrame, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    colours = {"printed out": "#999999", "printed obj (unproven)": "#CC79A7", "our out, pure": "#56B4E9",
-               "our out, delta": "#0072B2", "our obj, pure": "#E69F00", "our obj, delta": "#D55E00"}  # fmt: skip
+    colours = {"printed out": GREY, "printed obj (unproven)": PURPLE, "our out, pure": SKY,
+               "our out, delta": BLUE, "our obj, pure": ORANGE, "our obj, delta": VERMILION}  # fmt: skip
     names = list(dict.fromkeys(results["panel"]))
     figure = Figure(figsize=(11, 9), layout="constrained")
     grid = figure.subplots(len(names), 3, sharex=True, sharey="row")
@@ -120,7 +121,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
                 axes.plot(medians.index, medians, color=colour, marker="o", ms=3.5, lw=1.6, label=method)
             for method, style in (("non-private ridge (best lambda)", "-"), ("last value", "--"), ("line", ":")):
                 level = part[part["method"] == method]["rmse"].median()
-                axes.axhline(level, color="black", lw=1, ls=style, label=method)
+                axes.axhline(level, color=BLACK, lw=1, ls=style, label=method)
             axes.set(xscale="log", yscale="log", title=f"{panel}, n = {n}")
             axes.spines[["top", "right"]].set_visible(False)
         row[0].set_ylabel("median RMSE")

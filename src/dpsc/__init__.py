@@ -12,6 +12,7 @@ from dpsc.version import __version__
 
 if TYPE_CHECKING:
     from dpsc import datasets
+    from dpsc.answers.report import report
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
     from dpsc.data.donors import Donors
     from dpsc.data.panel import Panel
@@ -60,6 +61,7 @@ __all__ = [
     "__version__",
     "datasets",
     "plan",
+    "report",
     "scan",
 ]
 
@@ -87,6 +89,7 @@ _HOME = {
     "UnprovenResult": "answers.result",
     "datasets": "datasets",
     "plan": "gram.planning",
+    "report": "answers.report",
     "scan": "gram.sources",
 }
 

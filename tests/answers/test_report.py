@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report
 from dpsc.answers import words as wording
+from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from tests.conftest import make_panel
@@ -113,3 +116,34 @@ def test_the_numbers_in_the_page_are_those_of_the_result() -> None:
         assert f">{wording.number(value)}<" in page
     placebo = result.placebo_in_time()
     assert wording.signed(placebo.att) in page
+
+
+def test_a_report_is_written_from_python_as_from_the_command(tmp_path: Path) -> None:
+    result = gram_result(5.0)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "result.json").write_text("of an earlier report")
+    page = dpsc.report(result, str(tmp_path / "new"), units="euros", command="make it")
+    assert page == tmp_path / "new" / "report.html"
+    contents = report.result_files(result, command="make it", units="euros")
+    assert {file.name: file.read_bytes() for file in page.parent.iterdir()} == contents
+    assert dpsc.report(SyntheticControl().fit(make_panel()), tmp_path / "a" / "b").exists()
+
+
+def test_a_report_computes_its_placebo_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = Forecast.placebo
+
+    def counting(self: Forecast, treatment_time: Any | None = None) -> Any:
+        asked.append(treatment_time)
+        return real(self, treatment_time)
+
+    monkeypatch.setattr(Forecast, "placebo", counting)
+    report.result_files(gram_result())
+    assert asked == [None]
+
+
+def test_all_notes_are_on_the_figure() -> None:
+    result = OutputPerturbation(epsilon=0.01).fit(make_panel())
+    assert len(result.notes) == 2
+    figure = result.plot()
+    assert figure.get_supxlabel().count("Note:") == 2

@@ -1,16 +1,97 @@
 from __future__ import annotations
 
+import ast
 import dataclasses
+import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from dpsc import OutputPerturbation, Panel, SyntheticControl
+from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
+from dpsc.answers.base import IntervalKind
+from dpsc.answers.result import Result
+from dpsc.answers.words import number
 from tests.conftest import make_panel
 
+ROOT = Path(__file__).resolve().parents[2]
 ALGORITHM = OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=8.0)
+ALL_KINDS = ("gram", "gram with a seed", "two steps", "unproven", "not private")
+
+
+def result_of(kind: str, panel: Panel) -> Result:
+    if kind.startswith("gram"):
+        release = GramRelease(epsilon=1.0, delta=1e-6, seed=1 if "seed" in kind else None).release(panel)
+        return release.estimate(panel.target, panel.treatment_time)
+    if kind == "unproven":
+        printed = ObjectivePerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=8.0)
+        return printed.fit(panel, unproven=True)
+    return SyntheticControl().fit(panel) if kind == "not private" else ALGORITHM.fit(panel)
+
+
+@pytest.mark.parametrize(
+    ("kind", "private", "intervals"),
+    [
+        ("gram", True, "effect"), ("gram with a seed", False, "effect"), ("two steps", True, "projection noise"),
+        ("unproven", False, "projection noise"), ("not private", False, "none"),
+    ],
+)  # fmt: skip
+def test_every_result_says_what_it_is(kind: str, private: bool, intervals: IntervalKind, panel: Panel) -> None:
+    result = result_of(kind, panel)
+    assert result.private is private is (result.guarantee is not None)
+    assert (result.reason == "") is private
+    assert ("NOT PRIVATE" in result.headline) is not private
+    assert result.interval_kind == intervals
+    assert result.interval().columns.tolist() == ["lower", "upper"]
+    for bounds in (result.interval(), result.att_interval()):
+        assert bool(np.isfinite(np.asarray(bounds)).all()) is (intervals != "none")
+    assert ("lower" in result.to_frame()) is (intervals != "none")
+    assert set(result.baselines) == ({"last value", "line"} if intervals == "effect" else set())
+    assert result.fitted.empty is (intervals == "projection noise")
+    assert bool(result.fitted_label) is not result.fitted.empty
+    assert isinstance(result.notes, tuple)
+    assert dict(pickle.loads(pickle.dumps(result)).parameters) == dict(result.parameters)
+    assert result.backdating.available is (intervals == "effect")
+    if not result.backdating.available:
+        with pytest.raises(ParameterError, match="touch the donors again"):
+            result.placebo_in_time()
+
+
+def test_no_guarantee_can_be_put_on_a_result_without_one(panel: Panel) -> None:
+    guarantee = ALGORITHM.fit(panel).guarantee
+    for kind in ("gram with a seed", "unproven", "not private"):
+        with pytest.raises((TypeError, ValueError), match="guarantee"):
+            dataclasses.replace(result_of(kind, panel), guarantee=guarantee)
+
+
+def test_a_placebo_is_free_only_where_there_are_periods_for_it() -> None:
+    for T0 in (2, 3):
+        result = result_of("gram", make_panel(T0=T0, h=2))
+        assert result.backdating.available is (T0 == 3)
+        if T0 == 2:
+            with pytest.raises(ParameterError, match="at least 2 periods"):
+                result.placebo_in_time()
+        else:
+            assert result.placebo_in_time().T0 == 2
+
+
+def test_nobody_asks_a_result_for_its_class() -> None:
+    sources = [*(ROOT / "src/dpsc/answers").glob("*.py"), *(ROOT / "src/dpsc/cli").glob("*.py")]
+    assert len(sources) > 10
+    for source in sources:
+        for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                asked = node.func.id in ("isinstance", "getattr", "hasattr") and ast.unparse(node.args[0]) == "result"
+                assert not asked, f"{source.name}: {ast.unparse(node)}"
+
+
+def test_colours_are_named_once() -> None:
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    with_colours = {source.name for source in sources if re.search(r"#[0-9a-fA-F]{6}\b", source.read_text("utf-8"))}
+    assert with_colours == {"palette.py"}
 
 
 def test_results_are_frozen(panel: Panel) -> None:
@@ -72,5 +153,6 @@ def test_the_summary_shows_effect_guarantee_and_parameters(panel: Panel) -> None
     result = ALGORITHM.fit(panel)
     text = result.summary()
     assert "(2, 0)-differential privacy" in text
-    assert f"a = {result.parameters['a']:.4g}" in text
-    assert f"average effect (att): {result.att:.4g}" in text
+    assert "95% interval" in text
+    assert f"a = {number(result.parameters['a'])}" in text
+    assert f"average effect (att): {number(result.att)}" in text

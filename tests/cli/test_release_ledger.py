@@ -81,7 +81,7 @@ def test_what_is_wrong_with_the_ledger_is_said_before_the_donors_are_read(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the donors were read")
 
-    monkeypatch.setattr("dpsc.gram.sources.donors_in", read)
+    monkeypatch.setattr("dpsc.data.arrow.tables.open_table", read)
     for arguments in (
         release(files, ledger, 1, "r.json", "--dataset", "others"),
         release(files, files / "nowhere.sqlite", 1, "r.json"),
@@ -103,7 +103,7 @@ def test_a_corrupt_file_in_a_folder_spends_nothing(files: Path, ledger: Path) ->
     ]
     code, _, err = quick(*arguments)
     assert code == 2
-    assert "b.parquet cannot be read" in " ".join(err.split())
+    assert "b.parquet: it cannot be read" in " ".join(err.split())
     assert states(ledger) == []
 
 

@@ -11,10 +11,15 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Guarantee, Release, ReleaseError
-from dpsc.gram.release_file import dumps, loads
+from dpsc.gram import release_file
+from dpsc.gram.release_file import dumps
 from tests.conftest import make_panel
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=np.linspace(0, 0.3, 11))
+
+
+def loads(text: str) -> Release:
+    return release_file.loads(text, Release)
 
 
 @pytest.fixture

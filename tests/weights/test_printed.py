@@ -176,7 +176,7 @@ def test_private_results_carry_no_label_of_a_donor_and_no_pre_period_fit(panel: 
     result = OUT.fit(labelled)
     assert result.weights.index.tolist() == list(range(panel.n))
     assert not re.search("patient", result.summary() + repr(result))
-    assert result.fitted is None
+    assert result.fitted.empty
 
 
 @pytest.mark.parametrize("algorithm", [OUT, OBJ])

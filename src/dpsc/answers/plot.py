@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.result import NonPrivateResult
+from dpsc.answers.base import Answer
+from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, PURPLE, SKY, VERMILION
+from dpsc.answers.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette: told apart with any colour vision, and in grey by lightness.
-BLACK, ORANGE, BLUE, GREY = "#000000", "#D55E00", "#0072B2", "#999999"
-GREEN, PURPLE, SKY = "#009E73", "#CC79A7", "#56B4E9"
 
-
-def overview(result: Any) -> Figure:
+def overview(result: Answer) -> Figure:
     """Draw observed and counterfactual over time, and the gap between them below, with intervals if there are any."""
     figure = _figure(5.6)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
@@ -29,12 +27,12 @@ def overview(result: Any) -> Figure:
     _draw_gaps(bottom, result)
     top.set_xlabel("")
     top.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
-    for note in getattr(result, "notes", ()):
-        figure.supxlabel(textwrap.fill(f"Note: {note}.", 110), fontsize=8, color="#555555", x=0.02, ha="left")
+    notes = "\n".join(textwrap.fill(f"Note: {note}.", 110) for note in result.notes)
+    figure.supxlabel(notes, fontsize=8, color=GREY, x=0.02, ha="left")
     return figure
 
 
-def path(result: Any, units: str | None = None) -> Figure:
+def path(result: Answer, units: str | None = None) -> Figure:
     """Draw observed and counterfactual over time."""
     figure = _figure(4.2)
     axes = figure.subplots()
@@ -44,7 +42,7 @@ def path(result: Any, units: str | None = None) -> Figure:
     return figure
 
 
-def gaps(result: Any, units: str | None = None) -> Figure:
+def gaps(result: Answer, units: str | None = None) -> Figure:
     """Draw the gap between observed and counterfactual, with a line at zero."""
     figure = _figure(3.4)
     axes = figure.subplots()
@@ -61,7 +59,7 @@ def plan_curves(table: pd.DataFrame, unit: str) -> Figure:
 
     figure = _figure(4.6)
     axes = figure.subplots()
-    styles = zip((BLUE, ORANGE, GREEN, PURPLE, SKY, BLACK), "osD^vP", strict=True)
+    styles = zip((BLUE, VERMILION, GREEN, PURPLE, SKY, BLACK), "osD^vP", strict=True)
     for (n, rows), (colour, marker) in zip(table.groupby("n"), itertools.cycle(styles), strict=False):
         rows = rows.sort_values("epsilon")
         axes.plot(rows["epsilon"], rows["error"], color=colour, marker=marker, ms=5, lw=1.8, label=f"{n:,} donors")
@@ -75,7 +73,7 @@ def plan_curves(table: pd.DataFrame, unit: str) -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
-    axes.grid(axis="y", color="#e6e6e6", lw=0.6)
+    axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
@@ -88,23 +86,21 @@ def _figure(height: float) -> Figure:
     return Figure(figsize=(7.2, height), layout="constrained")
 
 
-def _draw_path(axes: Axes, result: Any) -> None:
+def _draw_path(axes: Axes, result: Answer) -> None:
     times = _axis_values(result.target.index)
     post = times[result.T0 :]
     axes.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
-    fitted = getattr(result, "fitted", None)
-    if fitted is not None and fitted.notna().any():
-        label = "fit" if isinstance(result, NonPrivateResult) else "one period ahead"
-        axes.plot(times[: result.T0], fitted, color=ORANGE, lw=1.2, ls=":", label=label)
-    axes.plot(post, result.counterfactual, color=ORANGE, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
+    if result.fitted.notna().any():
+        axes.plot(times[: result.T0], result.fitted, color=VERMILION, lw=1.2, ls=":", label=result.fitted_label)
+    axes.plot(post, result.counterfactual, color=VERMILION, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
     for band, shade, label in _bands(result):
-        _fill(axes, post, band["lower"], band["upper"], ORANGE, shade, label)
+        _fill(axes, post, band["lower"], band["upper"], VERMILION, shade, label)
     axes.set_ylabel(str(result.target.name), parse_math=False)
     axes.legend(frameon=False, loc="best", fontsize=9)
     _finish(axes, result)
 
 
-def _draw_gaps(axes: Axes, result: Any, named: bool = False) -> None:
+def _draw_gaps(axes: Axes, result: Answer, named: bool = False) -> None:
     post = _axis_values(result.target.index)[result.T0 :]
     axes.axhline(0, color=GREY, lw=1)
     for band, shade, label in _bands(result):
@@ -123,7 +119,7 @@ def _label(axes: Axes, what: str, units: str | None) -> None:
     axes.set_ylabel(f"{what} ({units})" if units else what, parse_math=False)
 
 
-def _finish(axes: Axes, result: Any) -> None:
+def _finish(axes: Axes, result: Answer) -> None:
     axes.axvline(_between(_axis_values(result.target.index), result.T0), color=GREY, lw=1, ls=":")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel(str(result.target.index.name or "time"), parse_math=False)
@@ -148,12 +144,12 @@ def _fill(axes: Axes, times: Any, lower: Any, upper: Any, colour: str, shade: fl
         axes.fill_between(times, lower, upper, color=colour, alpha=shade, lw=0, label=label)
 
 
-def _bands(result: Any) -> list[tuple[pd.DataFrame, float, str]]:
+def _bands(result: Answer) -> list[tuple[pd.DataFrame, float, str]]:
     """Return the intervals to draw: from a Gram release the whole one and, set apart, what privacy noise causes."""
-    if not hasattr(result, "interval"):
+    level = percent(result.level)
+    if result.interval_kind == "none":
         return []
-    level = f"{100 * result.level:.10g}%"
-    if result.baselines is None:
+    if result.interval_kind == "projection noise":
         return [(result.interval(), 0.2, f"{level} interval, projection noise only")]
     return [
         (result.interval(), 0.15, f"{level} interval"),

@@ -5,24 +5,62 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from dpsc.answers import plot, web
-from dpsc.answers import words as wording
-from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
-from dpsc.answers.words import Result, number, period, signed
-from dpsc.errors import ParameterError
+from dpsc import files
+from dpsc.answers import plot, web, words
+from dpsc.answers.result import Result
+from dpsc.answers.words import number, period, shown, signed
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.version import __version__
 
 
-def result_files(result: Result, *, command: str, units: str | None = None) -> dict[str, bytes]:
+def report(result: Result, folder: str | Path, *, units: str | None = None, command: str = "") -> Path:
+    """Write an answer as files: a page for people, the figures, the table, and the numbers for programs.
+
+    Parameters
+    ----------
+    result : PrivateResult, UnprovenResult or NonPrivateResult
+    folder : path
+        Made if it is not there. Files of an earlier report in it are replaced, each whole or not at all.
+    units : str, optional
+        The outcome's units.
+    command : str, optional
+        How to get this answer again, for the page.
+
+    Returns
+    -------
+    Path
+        The page, ``report.html``. Beside it: ``path`` and ``gaps`` (``.svg``, ``.png``), ``counterfactual.csv``,
+        ``result.json``.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, dpsc
+    >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 12)), axis=1)
+    >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=9)
+    >>> dpsc.report(result, tempfile.mkdtemp(), units="euros").name
+    'report.html'
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in result_files(result, command=command, units=units).items():
+        files.write(folder / name, content)
+    return folder / "report.html"
+
+
+def result_files(result: Result, *, command: str = "", units: str | None = None) -> dict[str, bytes]:
     """Return the content of every file that an answer is handed over in, by name."""
     figures = {"path": plot.path(result, units), "gaps": plot.gaps(result, units)}
     images = {name: plot.as_bytes(figure, "svg") for name, figure in figures.items()}
+    document = to_json(result, units)
     contents = {
-        "result.json": json.dumps(to_json(result, units), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        "result.json": json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
         "counterfactual.csv": result.to_frame().to_csv(index_label=str(result.target.index.name or "time")),
-        "report.html": page(result, images, command=command, units=units),
+        "report.html": _page(result, document, images, command),
     }
     return (
         {name: text.encode("utf-8") for name, text in contents.items()}
@@ -36,41 +74,46 @@ def to_json(result: Result, units: str | None = None) -> dict[str, Any]:
     frame = result.to_frame()
     return {
         "method": result.headline,
-        "private": isinstance(result, PrivateResult),
-        "guarantee": _guarantee(result),
+        "private": result.private,
+        "guarantee": guarantee_json(result.guarantee),
         "outcome": str(result.target.name),
         "units": units,
         "treatment_time": period(result.treatment_time),
         "periods_before": result.T0,
         "average_effect": _plain(result.att),
         "average_effect_interval": _att_interval(result),
-        "level": getattr(result, "level", None),
-        "interval_is_for_the_effect": getattr(result, "baselines", None) is not None,
+        "level": None if result.interval_kind == "none" else result.level,
+        "interval_is_for_the_effect": result.interval_kind == "effect",
         "periods": [
             {"time": period(time), **{str(name): _plain(value) for name, value in row.items()}}
             for time, row in zip(frame.index, frame.to_dict("records"), strict=True)
         ],
-        "notes": list(getattr(result, "notes", ())),
+        "notes": list(result.notes),
         "placebo_in_time": _placebo(result),
-        "parameters": {name: _plain(value) for name, value in getattr(result, "parameters", {}).items()},
-        "made_by": f"dpsc {_version()}",
+        "parameters": {name: _plain(value) for name, value in result.parameters.items()},
+        "made_by": f"dpsc {__version__}",
     }
 
 
-def page(result: Result, images: Mapping[str, bytes], *, command: str, units: str | None) -> str:
+def guarantee_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
+    """Return what a guarantee says, without what adding it to others takes."""
+    return None if guarantee is None else {k: v for k, v in asdict(guarantee).items() if k != "loss"}
+
+
+def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, bytes], command: str) -> str:
     """Return the page for people: question, answer, figures, what was protected and how."""
-    guarantee = result.guarantee if isinstance(result, PrivateResult) else None
-    frame = result.to_frame()
+    frame, units = result.to_frame(), document["units"]
+    today = datetime.now(UTC)
     return web.render(
         "result.html",
-        outcome=str(result.target.name),
+        result=result,
+        outcome=document["outcome"],
         units=units,
         question=(
-            f"What would {result.target.name} have been {wording.span(result)} without the intervention at "
+            f"What would {result.target.name} have been {words.span(result)} without the intervention at "
             f"{period(result.treatment_time)}?"
         ),
-        answer=wording.answer(result, units),
-        notes=list(getattr(result, "notes", ())),
+        answer=words.answer(result, units),
         images={name: web.inline_svg(image) for name, image in images.items()},
         columns=list(frame.columns),
         rows=[
@@ -78,75 +121,43 @@ def page(result: Result, images: Mapping[str, bytes], *, command: str, units: st
             for time, row in zip(frame.index, frame.to_numpy(), strict=True)
         ],
         effect=signed(result.att),
-        interval=_att_interval(result),
-        level=wording.percent(getattr(result, "level", 0.95)),
+        interval=document["average_effect_interval"],
+        level=words.percent(result.level),
         observed=bool(result.observed.notna().any()),
-        private=guarantee is not None,
-        reason=_why_not(result),
-        guarantee=str(guarantee) if guarantee else "none",
-        meaning=wording.meaning(guarantee) if guarantee else [],
-        two_step=isinstance(result, PrivateResult | UnprovenResult) and result.baselines is None,
+        meaning=words.meaning,
         baselines=_baselines(result),
-        placebo=_placebo(result),
-        parameters={
-            name: number(v) if isinstance(v, float) else v for name, v in getattr(result, "parameters", {}).items()
-        },
-        method=result.headline,
+        placebo=document["placebo_in_time"],
         command=command,
-        version=_version(),
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        year=datetime.now(UTC).year,
-        number=number,
+        version=__version__,
+        date=today.strftime("%Y-%m-%d"),
+        year=today.year,
+        shown=shown,
         signed=signed,
     )
 
 
-def _why_not(result: Result) -> str:
-    if isinstance(result, NonPrivateResult):
-        return "it was computed from the raw donors"
-    return result.reason if isinstance(result, UnprovenResult) else ""
-
-
-def _guarantee(result: Result) -> dict[str, Any] | None:
-    if not isinstance(result, PrivateResult):
-        return None
-    g = result.guarantee
-    return {
-        "epsilon": g.epsilon, "delta": g.delta, "adjacency": g.adjacency, "arithmetic": g.arithmetic, "basis": g.basis,
-    }  # fmt: skip
-
-
 def _att_interval(result: Result) -> list[float] | None:
-    if isinstance(result, NonPrivateResult) or not math.isfinite(result.att):
-        return None
     interval = [float(v) for v in result.att_interval()]
     return interval if all(map(math.isfinite, interval)) else None
 
 
 def _baselines(result: Result) -> dict[str, float]:
     """Return the average effect that forecasts without donors would have found."""
-    if isinstance(result, NonPrivateResult) or result.baselines is None:
-        return {}
-    if not result.observed.notna().any():
-        return {}
-    gaps = result.baselines.rsub(result.observed, axis=0)
-    return {str(name): float(gaps[name].mean()) for name in gaps}
+    effects = {str(name): float((result.observed - path).mean()) for name, path in result.baselines.items()}
+    return {name: effect for name, effect in effects.items() if math.isfinite(effect)}
 
 
 def _placebo(result: Result) -> dict[str, Any] | None:
     """Pretend that the intervention came earlier, where that is free and there are periods enough."""
-    if isinstance(result, NonPrivateResult) or result.backdate is None:
+    if not result.backdating.available:
         return None
-    try:
-        placebo = result.placebo_in_time()
-    except ParameterError:
-        return None
-    low, high = placebo.att_interval()
-    if not all(map(math.isfinite, (placebo.att, low, high))):
+    placebo = result.placebo_in_time()
+    interval = _att_interval(placebo)
+    if interval is None:
         return None
     return {
         "treatment_time": period(placebo.treatment_time), "periods": len(placebo.counterfactual),
-        "average_effect": float(placebo.att), "average_effect_interval": [float(low), float(high)],
+        "average_effect": placebo.att, "average_effect_interval": interval,
     }  # fmt: skip
 
 
@@ -154,9 +165,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | bool) or value is None else str(value)
-
-
-def _version() -> str:
-    from dpsc.version import __version__
-
-    return __version__

@@ -5,18 +5,18 @@ A result is frozen. A number computed from donors without a mechanism exists onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
+from dpsc.answers import plot
+from dpsc.answers.base import Answer, Uncertainty
+from dpsc.answers.words import number, percent, shown
 from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,81 +24,73 @@ if TYPE_CHECKING:
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 
 
-IntervalPart = Literal["both", "privacy", "model"]
+class Backdating(Protocol):
+    """Pretends that the intervention came earlier."""
 
-
-class Uncertainty(Protocol):
-    """What is known of the error of a counterfactual: from privacy noise, and from the model where there is one."""
-
-    def half_widths(self, level: float, part: IntervalPart) -> Array:
-        """Return the half-width of each period's interval."""
+    @property
+    def available(self) -> bool:
+        """Whether there is a placebo to be had without naming a date."""
         ...
 
-    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
-        """Return the half-width of the interval of a linear combination of the periods."""
+    def placebo(self, treatment_time: Any | None = None) -> Result:
+        """Forecast the untreated periods after an earlier date."""
         ...
+
+
+class NoBackdating:
+    """The answer to a placebo that would touch the donors again."""
+
+    available = False
+
+    def placebo(self, treatment_time: Any | None = None) -> Result:
+        """Refuse."""
+        raise ParameterError(
+            "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
+            "algorithm to a panel with an earlier treatment time, and pay for it if it is private."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _Result:
-    """What every answer has: the observed target and a counterfactual after the intervention."""
+class Result(Answer):
+    """An answer that can show itself, and be asked for a placebo."""
 
-    target: pd.Series[float]
-    T0: int
-    counterfactual: pd.Series[float]
-    weights: pd.Series[float] | pd.DataFrame
+    backdating: Backdating = field(default_factory=NoBackdating)
 
-    @property
-    def observed(self) -> pd.Series[float]:
-        """The target from the intervention on."""
-        return self.target.iloc[self.T0 :]
+    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
+        """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
 
-    @property
-    def treatment_time(self) -> Any:
-        """The first treated period."""
-        return self.target.index[self.T0]
-
-    @property
-    def gaps(self) -> pd.Series[float]:
-        """The effect in each period: observed minus counterfactual."""
-        return (self.observed - self.counterfactual).rename("gap")
-
-    @property
-    def att(self) -> float:
-        """The average effect over the periods in which the target was observed."""
-        return float(self.gaps.mean())
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a period from the intervention on: observed, counterfactual, gap."""
-        return pd.DataFrame({"observed": self.observed, "counterfactual": self.counterfactual, "gap": self.gaps})
+        Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
+        """
+        return self.backdating.placebo(treatment_time)
 
     def plot(self) -> Figure:
         """Return a figure of the observed and the counterfactual path, with the gaps below.
 
         A notebook shows it; elsewhere save it with ``.savefig("path.png")``.
         """
-        from dpsc.answers import plot
-
         return plot.overview(self)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
-        return "\n".join([self.headline, "", self.to_frame().to_string(float_format=_number), "", self._footer()])
+        return "\n".join([self.headline, "", self.to_frame().to_string(float_format=number), "", *self._facts()])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.headline}, average effect {_number(self.att)}>"
+        return f"<{type(self).__name__}: {self.headline}, average effect {number(self.att)}>"
 
-    @property
-    def headline(self) -> str:
-        """What this is, in a few words."""
-        raise NotImplementedError
-
-    def _footer(self) -> str:
-        return f"average effect (att): {_number(self.att)}"
+    def _facts(self) -> list[str]:
+        """Return the lines below the table."""
+        effect = f"average effect (att): {number(self.att)}"
+        if self.interval_kind != "none":
+            low, high = self.att_interval()
+            effect += f", {percent(self.level)} interval {number(low)} to {number(high)}"
+        promise = f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}"
+        parameters = ", ".join(f"{name} = {shown(value)}" for name, value in self.parameters.items())
+        used = [f"parameters: {parameters}"] if parameters else []
+        return [effect, *(f"note: {note}" for note in self.notes), promise, *used]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class NonPrivateResult(_Result):
+class NonPrivateResult(Result):
     """An answer computed from raw donors. It protects nobody and is not for publication where donors are people.
 
     Attributes
@@ -108,8 +100,9 @@ class NonPrivateResult(_Result):
     method : str
     """
 
-    fitted: pd.Series[float]
     method: str
+    guarantee: None = field(default=None, init=False)
+    reason: str = field(default="it was computed from the raw donors", init=False)
 
     @property
     def rmse_pre(self) -> float:
@@ -121,100 +114,14 @@ class NonPrivateResult(_Result):
         """Root mean squared gap from the intervention on: effect and error together."""
         return _rms(self.gaps)
 
-    @property
-    def headline(self) -> str:
-        """What this is, in a few words."""
-        return f"synthetic control ({self.method}), NOT PRIVATE"
-
-    def _footer(self) -> str:
-        return (
-            f"average effect (att): {_number(self.att)}\n"
-            f"fit before the intervention (rmse): {_number(self.rmse_pre)}; "
-            f"gap after it (rms): {_number(self.rmse_post)}\n"
-            "no privacy guarantee: computed from raw donors"
-        )
+    def _facts(self) -> list[str]:
+        effect, *rest = super()._facts()
+        before, after = number(self.rmse_pre), number(self.rmse_post)
+        return [effect, f"fit before the intervention (rmse): {before}; gap after it (rms): {after}", *rest]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _ReleasedResult(_Result):
-    """An answer made with noise, and every public parameter used; what only a Gram release offers is None elsewhere."""
-
-    algorithm: str
-    parameters: Mapping[str, Any]
-    uncertainty: Uncertainty
-    level: float = 0.95
-    fitted: pd.Series[float] | None = None
-    baselines: pd.DataFrame | None = None
-    notes: tuple[str, ...] = ()
-    backdate: Callable[[Any], Any] | None = None
-
-    def interval(self, level: float | None = None, part: IntervalPart = "both") -> pd.DataFrame:
-        """Return an interval around the counterfactual of each period.
-
-        From a Gram release: ``"both"`` covers the untreated outcome, from how targets differ from donors (``"model"``)
-        and what the release's noise does (``"privacy"``, too narrow alone). From the two-step algorithms: only
-        what the noise of the projection step does is known, so the interval covers what the released weights give on
-        the donors themselves. How good those weights are is not in it: it is not an interval for the effect.
-        """
-        half = self.uncertainty.half_widths(self._level(level), _part(part))
-        return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
-
-    def att_interval(self, level: float | None = None, part: IntervalPart = "both") -> tuple[float, float]:
-        """Return an interval for the average effect over the observed periods; ``part`` as in :meth:`interval`.
-
-        From the two-step algorithms it shows projection noise only and is not an interval for the effect.
-        """
-        seen = self.observed.notna().to_numpy()
-        half = self.uncertainty.half_width_of(seen / max(1, seen.sum()), self._level(level), _part(part))
-        return self.att - half, self.att + half
-
-    def placebo_in_time(self, treatment_time: Any | None = None) -> Any:
-        """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
-
-        Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
-        """
-        if self.backdate is None:
-            raise ParameterError(
-                "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
-                "algorithm to a panel with an earlier treatment time, and pay for it."
-            )
-        return self.backdate(treatment_time)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a period from the intervention on: observed, counterfactual with its interval, gap."""
-        frame = super().to_frame()
-        band = self.interval()
-        frame.insert(2, "lower", band["lower"])
-        frame.insert(3, "upper", band["upper"])
-        return frame if self.baselines is None else frame.join(self.baselines)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"parameters": dict(self.parameters)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"parameters": MappingProxyType(state["parameters"])})
-
-    def _level(self, level: float | None) -> float:
-        return self.level if level is None else checks.share("level", level)
-
-    def _footer(self) -> str:
-        low, high = self.att_interval()
-        effect = (
-            f"average effect (att): {_number(self.att)}, {self.level:.0%} interval {_number(low)} to {_number(high)}"
-        )
-        notes = "".join(f"\nnote: {note}" for note in self.notes)
-        parameters = ", ".join(f"{k} = {_number(v)}" for k, v in self.parameters.items())
-        return f"{effect}{notes}\n{self._promise()}\nparameters: {parameters}"
-
-    def _promise(self) -> str:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PrivateResult(_ReleasedResult):
+class PrivateResult(Result):
     """An answer with a guarantee: everything on it passed through a mechanism or is public.
 
     Attributes
@@ -235,45 +142,41 @@ class PrivateResult(_ReleasedResult):
     """
 
     guarantee: Guarantee
-
-    @property
-    def headline(self) -> str:
-        """What this is, in a few words."""
-        return self.algorithm
-
-    def _promise(self) -> str:
-        return f"guarantee: {self.guarantee}"
+    reason: str = field(default="", init=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class UnprovenResult(_ReleasedResult):
+class UnprovenResult(Result):
     """An answer with noise but without a guarantee, and the reason why there is none."""
 
+    guarantee: None = field(default=None, init=False)
     reason: str
 
-    @property
-    def guarantee(self) -> None:
-        """There is none; see ``reason``."""
-        return None
 
-    @property
-    def headline(self) -> str:
-        """What this is, in a few words."""
-        return f"{self.algorithm}, NOT PRIVATE"
+class Findings(TypedDict, total=False):
+    """What an algorithm that adds noise has found; the fields of a result."""
 
-    def _promise(self) -> str:
-        return f"no guarantee: {self.reason}"
+    target: Required[pd.Series[float]]
+    T0: Required[int]
+    counterfactual: Required[pd.Series[float]]
+    weights: Required[pd.Series[float] | pd.DataFrame]
+    algorithm: Required[str]
+    parameters: Required[Mapping[str, Any]]
+    uncertainty: Required[Uncertainty]
+    notes: Required[tuple[str, ...]]
+    level: float
+    fitted: pd.Series[float]
+    fitted_label: str
+    baselines: pd.DataFrame
+    backdating: Backdating
 
 
-def _part(part: IntervalPart) -> IntervalPart:
-    if part not in ("both", "privacy", "model"):
-        raise ParameterError(f"part must be 'both', 'privacy' or 'model', not {part!r}.")
-    return part
+def released(guarantee: Guarantee | None, reason: str, **findings: Unpack[Findings]) -> PrivateResult | UnprovenResult:
+    """Return what was found with its guarantee, or without one (None) and the reason why."""
+    if guarantee is None:
+        return UnprovenResult(**findings, reason=reason)
+    return PrivateResult(**findings, guarantee=guarantee)
 
 
 def _rms(values: pd.Series[float]) -> float:
     return float(np.sqrt(np.nanmean(np.square(values.to_numpy(dtype=np.float64)))))
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+from dpsc.answers.base import Answer
 from dpsc.privacy.guarantee import Guarantee
-
-Result = NonPrivateResult | PrivateResult | UnprovenResult
 
 
 def number(value: float) -> str:
@@ -32,7 +30,12 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
-def answer(result: Result, units: str | None = None) -> list[str]:
+def shown(value: Any) -> str:
+    """Write a parameter: a number as such, anything else as it is."""
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def answer(result: Answer, units: str | None = None) -> list[str]:
     """Answer the question in two sentences."""
     seen = result.observed.notna()
     outcome, unit = str(result.target.name), f" {units}" if units else ""
@@ -48,13 +51,13 @@ def answer(result: Result, units: str | None = None) -> list[str]:
     return [first, _second(result, unit)]
 
 
-def _second(result: Result, unit: str) -> str:
+def _second(result: Answer, unit: str) -> str:
     effect = f"The difference is {signed(result.att)}{unit}"
-    if isinstance(result, NonPrivateResult):
+    if result.interval_kind == "none":
         return f"{effect}. This was computed from the raw donors: it is NOT PRIVATE and comes without an interval."
     low, high = result.att_interval()
     level = percent(result.level)
-    if result.baselines is None:
+    if result.interval_kind == "projection noise":
         return (
             f"{effect}. The noise of the last step alone moves it by up to {number((high - low) / 2)}{unit} ({level}); "
             "how well the noisy weights fit is not known, so this is not an interval for the effect."
@@ -68,7 +71,7 @@ def _second(result: Result, unit: str) -> str:
     return f"{effect}, {where}: {direction} that chance and privacy noise alone would hardly produce."
 
 
-def span(result: Result) -> str:
+def span(result: Answer) -> str:
     """Name the treated periods, and how many of them were observed if not all were."""
     index, seen = result.counterfactual.index, int(result.observed.notna().sum())
     gaps = "" if seen in (0, len(index)) else f" ({seen} of {len(index)} periods observed)"

@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 
-from dpsc import OutputPerturbation
 from dpsc.audit import bijection, climb, exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Losses, LowBits, Sampled
 from dpsc.audit.shipped import low_bit_draw
@@ -24,6 +23,7 @@ from dpsc.privacy.source import seeded
 from dpsc.types import Array
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.objective import release_minimiser
+from dpsc.weights.output import OutputPerturbation
 from dpsc.weights.printed import default_c, divide_budget, printed_beta
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dpsc.answers.palette import BLACK, BLUE, GREY, ORANGE, VERMILION
 from dpsc.audit.case import Finding
 from dpsc.audit.run import strongest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours; marks differ in shape as well.
-STYLE = {"holds": ("#0072B2", "o"), "BROKEN": ("#D55E00", "X"), "not claimed": ("#E69F00", "D")}
-BLACK, GREY = "#000000", "#777777"
+STYLE = {"holds": (BLUE, "o"), "BROKEN": (VERMILION, "X"), "not claimed": (ORANGE, "D")}
 _FAR = 20.0  # shares beyond this are drawn at the edge
 
 

@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from dpsc import ObjectivePerturbation, OutputPerturbation
 from dpsc.audit import bijection, exact_loss, neighbours, shipped_sensitivity
 from dpsc.audit.case import SHOWN_DELTA, Attack, Case, ClaimedLoss, Draw, Effort, Exact, Losses, LowBits, Sampled
 from dpsc.audit.shipped_gram import composition, gram_release, gram_zcdp
@@ -18,6 +17,8 @@ from dpsc.privacy.accounting import gaussian_mu, zcdp_rho
 from dpsc.privacy.additive import StepBudget, release_floats, release_integers
 from dpsc.privacy.guarantee import Arithmetic
 from dpsc.types import Array
+from dpsc.weights.objective import ObjectivePerturbation
+from dpsc.weights.output import OutputPerturbation
 from dpsc.weights.printed import PrintedOutputPerturbation
 
 DELTA = 1e-6

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from dpsc import GramRelease, Release
 from dpsc.audit import exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
+from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.release import Release
 from dpsc.gram.sources import sum_of_rows
 from dpsc.privacy import discrete
 from dpsc.privacy.guarantee import Guarantee

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dpsc import files
-from dpsc.answers import report
-from dpsc.answers.words import Result
+from dpsc.answers.report import report, to_json
+from dpsc.answers.result import Result
 from dpsc.cli import common, screens
 from dpsc.gram.release import Release
 
@@ -17,8 +16,7 @@ from dpsc.gram.release import Release
 def write(result: Result, folder: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
     """Write every file of an answer; the release, where there is one, answers further questions for free."""
     with common.working("drawing"):
-        for name, content in report.result_files(result, command=command, units=units).items():
-            files.write(folder / name, content)
+        report(result, folder, units=units, command=command)
     if release is not None:
         release.save(folder / "release.dpsc.json")
 
@@ -26,7 +24,7 @@ def write(result: Result, folder: Path, *, command: str, units: str | None, rele
 def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if as_json:
-        typer.echo(json.dumps(report.to_json(result, units), ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(to_json(result, units), ensure_ascii=False, allow_nan=False))
         return
     screens.show_result(result, units)
     if out is not None:

@@ -28,10 +28,10 @@ def estimate(
 ) -> None:
     """Answer what the target would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
-        from dpsc import Release
         from dpsc.cli import answers
         from dpsc.data import dates, tables
         from dpsc.data.formats import in_file
+        from dpsc.gram.release import Release
 
         loaded = Release.load(release)
         series = tables.series(target, time, outcome, time_format)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from dpsc.answers.words import Result
+from dpsc.answers.result import Result
 from dpsc.cli import answers, common, screens
 from dpsc.cli import spec as spec_file
 from dpsc.cli.analysis import Algorithm, Analysis

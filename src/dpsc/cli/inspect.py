@@ -16,8 +16,8 @@ def inspect(
 ) -> None:
     """Show what a release holds and guarantees."""
     with common.errors("inspect"):
-        from dpsc import Release
         from dpsc.cli import screens
+        from dpsc.gram.release import Release
 
         loaded = Release.load(release)
         if json:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpsc.answers.result import NonPrivateResult, PrivateResult
-from dpsc.answers.words import Result, answer, number, percent, period, signed
+from dpsc.answers.report import guarantee_json
+from dpsc.answers.result import Result
+from dpsc.answers.words import answer, number, percent, period, signed
 from dpsc.gram.release import Release
 
 
@@ -27,41 +29,34 @@ def console() -> Console:
 def show_result(result: Result, units: str | None = None) -> None:
     """Print the effect of each period with its interval, the average, the guarantee, and the answer in words."""
     screen = console()
-    two_step = not isinstance(result, NonPrivateResult) and result.baselines is None
-    frame = result.to_frame()
+    frame = result.to_frame().drop(columns=result.baselines.columns)
     table = Table(title=result.headline, title_justify="left", show_edge=False)
     table.add_column(str(result.target.index.name or "time"))
-    columns = ["observed", "counterfactual", *(["lower", "upper"] if "lower" in frame else []), "gap"]
-    for name in columns:
-        table.add_column(name, justify="right")
-    for time, row in zip(frame.index, frame[columns].to_dict("records"), strict=True):
-        cells = [signed(row[name]) if name == "gap" else number(row[name]) for name in columns]
+    for name in frame:
+        table.add_column(str(name), justify="right")
+    for time, row in zip(frame.index, frame.to_dict("records"), strict=True):
+        cells = [signed(value) if name == "gap" else number(value) for name, value in row.items()]
         table.add_row(period(time), *cells)
     screen.print(table)
     screen.print()
     if math.isfinite(result.att):
-        screen.print(Text(f"average effect  {signed(result.att)}{_interval(result, two_step)}"))
-    screen.print(
-        Text(f"guarantee       {_promise(result)}", style="" if isinstance(result, PrivateResult) else "bold red")
-    )
-    for note in getattr(result, "notes", ()):
+        screen.print(Text(f"average effect  {signed(result.att)}{_interval(result)}"))
+    if result.private:
+        screen.print(Text(f"guarantee       {result.guarantee}"))
+    else:
+        screen.print(Text(f"guarantee       none, NOT PRIVATE: {result.reason}", style="bold red"))
+    for note in result.notes:
         screen.print(Text(f"beware          {note}", style="yellow"))
     screen.print()
     screen.print(Text(" ".join(answer(result, units))))
 
 
-def _interval(result: Result, two_step: bool) -> str:
-    if isinstance(result, NonPrivateResult):
+def _interval(result: Result) -> str:
+    if result.interval_kind == "none":
         return ""
     low, high = result.att_interval()
-    of_what = " of projection noise only" if two_step else ""
+    of_what = " of projection noise only" if result.interval_kind == "projection noise" else ""
     return f"   {percent(result.level)} interval{of_what} {signed(low)} to {signed(high)}"
-
-
-def _promise(result: Result) -> str:
-    if isinstance(result, PrivateResult):
-        return str(result.guarantee)
-    return "none, NOT PRIVATE" + ("" if isinstance(result, NonPrivateResult) else f": {result.reason}")
 
 
 def show_release(release: Release, path: Path) -> None:
@@ -93,15 +88,12 @@ def describe(release: Release) -> dict[str, Any]:
 
 def release_json(release: Release) -> dict[str, Any]:
     """Return what is public about a release, for programs."""
-    from dataclasses import asdict
-
-    g = release.guarantee
     return {
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,
         "periods": [period(time) for time in release.times],
-        "guarantee": None if g is None else {k: v for k, v in asdict(g).items() if k != "loss"},
+        "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
         "kernel": asdict(release.kernel),

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
-from dpsc.data import periods as periods_of
+from dpsc.data import periods
 from dpsc.data.frames import to_floats
 from dpsc.errors import ParameterError, ReleaseError
 from dpsc.gram import moments as denoise
+from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.moments import Denoised
-from dpsc.gram.release import Release
 from dpsc.gram.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
 
 NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
@@ -24,10 +24,11 @@ NO_BETTER = (
     "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do "
     "not help"
 )
+WITHOUT_NOISE = "intervals of this estimator leave out the noise of the release; the default's include it"
 
 
 def estimate(
-    release: Release,
+    release: ReleasedMatrix,
     target: Any,
     treatment_time: Any,
     *,
@@ -45,12 +46,100 @@ def estimate(
     series, T0 = _target(release, target, treatment_time)
     moments, method = _moments(release, lambda_, rank, threshold)
     default = moments is release.denoised
-    with one_thread(), np.errstate(all="ignore"):
-        return _forecast(release, series, T0, moments, method, checks.share("level", level), default)
+    return Forecast(release, series, T0, moments, method, checks.share("level", level), default).result()
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """A forecast of the periods from T0 on from those before; the same question can be asked of an earlier date.
+
+    Parameters
+    ----------
+    release : ReleasedMatrix
+    series : Series
+        The target; it may end before the release does.
+    T0 : int
+    moments : Denoised
+    method : str
+        How ``moments`` were estimated, in words.
+    level : float
+    default : bool
+        Whether that is the default estimator, whose intervals include the noise of the release.
+    """
+
+    release: ReleasedMatrix
+    series: pd.Series[float]
+    T0: int
+    moments: Denoised
+    method: str
+    level: float
+    default: bool
+
+    def result(self) -> PrivateResult | UnprovenResult:
+        """Forecast, and say how sure that is."""
+        release, series, T0, T = self.release, self.series, self.T0, len(self.series)
+        reference = np.zeros(T) if release.reference is None else release.reference[:T]
+        y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
+        D = self.moments.moments[:T, :T]
+        with one_thread(), np.errstate(all="ignore"):
+            weights = forecast_weights(D, T0)
+            path = weights @ y + reference[T0:]
+            ahead = one_period_ahead(D[:T0, :T0], y) + reference[:T0]
+            rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
+            baselines = _baselines(series, T0)
+        post = series.index[T0:]
+        return released(
+            release.guarantee,
+            release.no_guarantee,
+            target=series,
+            T0=T0,
+            counterfactual=pd.Series(path, index=post, name="counterfactual"),
+            fitted=pd.Series(ahead, index=series.index[:T0], name="fitted"),
+            fitted_label="one period ahead",
+            weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
+            algorithm=f"Gram release, {self.method}",
+            parameters={
+                "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
+                "phi": release.kernel.phi, "nu": release.kernel.nu, "directions": self.moments.directions,
+                "forward_rmse": rmse, "forward_rmse_last_value": rmse_last_value,
+            },
+            uncertainty=ForecastUncertainty(release, D, y, simulate=self.default),
+            level=self.level,
+            baselines=baselines,
+            notes=self._notes(rmse, rmse_last_value),
+            backdating=self,
+        )  # fmt: skip
+
+    def _notes(self, rmse: float, rmse_last_value: float) -> tuple[str, ...]:
+        notes = {
+            NO_SIGNAL: self.moments.directions == 0,
+            NO_BETTER.format(rmse, rmse_last_value): rmse >= rmse_last_value,
+            WITHOUT_NOISE: not self.default,
+        }
+        return tuple(note for note, applies in notes.items() if applies)
+
+    @property
+    def available(self) -> bool:
+        """Whether there are periods enough for a placebo: 2 before its date and 1 after."""
+        return self.T0 >= 3
+
+    def placebo(self, treatment_time: Any | None = None) -> PrivateResult | UnprovenResult:
+        """Pretend that the intervention came earlier, and forecast the rest of the untreated periods."""
+        untreated, T0 = self.series.iloc[: self.T0], self.T0
+        if treatment_time is None:
+            earlier = max(2, T0 - max(1, min(len(self.series) - T0, T0 // 3)))
+        else:
+            earlier = periods.first_treated(untreated.index, treatment_time)
+        if not 2 <= earlier < T0:
+            raise ParameterError(
+                "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
+            )
+        method = f"{self.method}, PLACEBO at {untreated.index[earlier]}"
+        return replace(self, series=untreated, T0=earlier, method=method).result()
 
 
 def _moments(
-    release: Release, lambda_: float | None, rank: int | None, threshold: float | None
+    release: ReleasedMatrix, lambda_: float | None, rank: int | None, threshold: float | None
 ) -> tuple[Denoised, str]:
     arguments = (release.noisy_moments, release.noise_scale, release.kernel)
     if lambda_ is not None:
@@ -67,82 +156,11 @@ def _moments(
     return release.denoised, "shrunken factors"
 
 
-def _forecast(
-    release: Release,
-    series: pd.Series[float],
-    T0: int,
-    moments: Denoised,
-    method: str,
-    level: float,
-    default: bool,
-) -> PrivateResult | UnprovenResult:
-    """Predict the periods from T0 on from those before, and say how sure that is; ``series`` may end early."""
-    T = len(series)
-    reference = np.zeros(T) if release.reference is None else release.reference[:T]
-    y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
-    D = moments.moments[:T, :T]
-
-    weights = forecast_weights(D, T0)
-    path = weights @ y + reference[T0:]
-    ahead = one_period_ahead(D[:T0, :T0], y) + reference[:T0]
-
-    rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
-    notes = []
-    if moments.directions == 0:
-        notes.append(NO_SIGNAL)
-    if rmse >= rmse_last_value:
-        notes.append(NO_BETTER.format(rmse, rmse_last_value))
-    if not default:
-        notes.append("intervals of this estimator leave out the noise of the release; the default's include it")
-
-    post = series.index[T0:]
-    fields: dict[str, Any] = {
-        "target": series,
-        "T0": T0,
-        "counterfactual": pd.Series(path, index=post, name="counterfactual"),
-        "fitted": pd.Series(ahead, index=series.index[:T0], name="fitted"),
-        "weights": pd.DataFrame(weights, index=post, columns=series.index[:T0]),
-        "algorithm": f"Gram release, {method}",
-        "parameters": {
-            "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
-            "phi": release.kernel.phi, "nu": release.kernel.nu, "directions": moments.directions,
-            "forward_rmse": rmse, "forward_rmse_last_value": rmse_last_value,
-        },
-        "uncertainty": ForecastUncertainty(release, D, y, simulate=default),
-        "level": level,
-        "baselines": _baselines(series, T0),
-        "notes": tuple(notes),
-        "backdate": partial(_backdated, release, series, T0, moments, method, level, default),
-    }  # fmt: skip
-    if release.guarantee is None:
-        return UnprovenResult(**fields, reason=release.no_guarantee)
-    return PrivateResult(**fields, guarantee=release.guarantee)
-
-
-def _backdated(
-    release: Release, series: pd.Series[float], T0: int, moments: Denoised, method: str, level: float, default: bool,
-    treatment_time: Any | None,
-) -> PrivateResult | UnprovenResult:  # fmt: skip
-    """Pretend that the intervention came earlier, and forecast the rest of the untreated periods."""
-    untreated = series.iloc[:T0]
-    if treatment_time is None:
-        earlier = max(2, T0 - max(1, min(len(series) - T0, T0 // 3)))
-    else:
-        earlier = periods_of.first_treated(untreated.index, treatment_time)
-    if not 2 <= earlier < T0:
-        raise ParameterError(
-            "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
-        )
-    placebo = f"{method}, PLACEBO at {untreated.index[earlier]}"
-    with one_thread():
-        return _forecast(release, untreated, earlier, moments, placebo, level, default)
-
-
-def _target(release: Release, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:
+def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:
     """Match the target to the release's periods and find the first treated one."""
-    T0 = periods_of.first_treated(release.times, treatment_time)
+    T0 = periods.first_treated(release.times, treatment_time)
     if isinstance(target, pd.Series):
-        given = pd.Series(to_floats(target, "target"), index=periods_of.as_index(target.index))
+        given = pd.Series(to_floats(target, "target"), index=periods.as_index(target.index))
         _require_same_kind(given.index, release.times)
         unknown = given.index.difference(release.times, sort=False)
         if not given.index.is_unique or len(unknown):

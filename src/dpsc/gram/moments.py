@@ -83,10 +83,15 @@ def replicates(denoised: Denoised, n: int, noise_scale: float, kernel: Kernel) -
     floor = 0.001 * noise_scale * math.sqrt(2 * T) * np.eye(T)
     estimates = [_unwhitened(denoised.centre + floor, root)]
     for _ in range(_REPLICATES):
-        noise = np.triu(rng.normal(size=(T, T)), 1) * noise_scale / math.sqrt(2)
-        noise = noise + noise.T + np.diag(rng.normal(size=T)) * noise_scale
+        noise = symmetric_noise(T, noise_scale, rng)
         estimates.append(denoise(denoised.centre + noise, n, noise_scale, kernel).moments)
     return estimates
+
+
+def symmetric_noise(T: int, scale: float, rng: np.random.Generator) -> Array:
+    """Draw noise as a release has it, in floating point, for simulations: of this scale on the diagonal."""
+    above = np.triu(rng.normal(size=(T, T)), 1) * scale / math.sqrt(2)
+    return np.asarray(above + above.T + np.diag(rng.normal(size=T)) * scale)
 
 
 def plain(gram: Array, kernel: Kernel, *, ridge: float) -> Denoised:

@@ -20,7 +20,7 @@ from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
 from dpsc.errors import ParameterError
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.moments import denoise
+from dpsc.gram.moments import denoise, symmetric_noise
 from dpsc.gram.uncertainty import forecast_weights
 from dpsc.privacy import accounting
 from dpsc.types import Array
@@ -129,7 +129,7 @@ def plan(
             unit = math.sqrt(float(np.mean(y**2))) if history is None else 1.0
             plain = min(_rmse(_ridge(raw, y, T0, mu), truth) for mu in _RIDGES * float(np.trace(raw)))
             last = _rmse(np.full(h, y[-1]), truth)
-            noise = _noise(T0 + h, rng)
+            noise = symmetric_noise(T0 + h, 1.0, rng)
             for e, scale in scales.items():
                 D = denoise(gram + scale * noise, size, scale, kernel).moments
                 error = _rmse(forecast_weights(D, T0) @ y, truth)
@@ -155,10 +155,7 @@ def _simulate(
     """Return the Gram matrix of whitened unit rows, that of the raw rows, the target before, and the truth after T0."""
     T, m = T0 + h, min(n, _SIMULATED_DONORS)
     factors = _factors(rank, T, history, rng)
-    mine, own = (
-        rng.uniform(-1, 1, (1, rank)),
-        rng.normal(size=(1, T)),
-    )  # the target first, so that it is the same for all n
+    mine, own = rng.uniform(-1, 1, (1, rank)), rng.normal(size=(1, T))  # the target first: the same for all n
     common = np.vstack([mine, rng.uniform(-1, 1, (m, rank))]) @ factors
     level = 0.0
     if history is not None:  # changes of the target's own size, around its own level
@@ -189,12 +186,6 @@ def _factors(rank: int, T: int, history: Array | None, rng: np.random.Generator)
 
 def _ridge(raw: Array, y: Array, T0: int, mu: float) -> Array:
     return np.asarray(raw[T0:, :T0] @ np.linalg.solve(raw[:T0, :T0] + mu * np.eye(T0), y))
-
-
-def _noise(T: int, rng: np.random.Generator) -> Array:
-    """Draw the noise of a release, of scale one on the diagonal."""
-    upper = np.triu(rng.normal(size=(T, T)), 1) / math.sqrt(2)
-    return np.asarray(upper + upper.T + np.diag(rng.normal(size=T)))
 
 
 def _rmse(forecast: Array, truth: Array) -> float:

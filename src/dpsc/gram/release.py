@@ -1,31 +1,27 @@
-"""What leaves the custodian: a noisy integer matrix and everything public about it. It knows no raw data."""
+"""What leaves the custodian, and all that an analyst can do with it. It knows no raw data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc.blas import one_thread
+from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.errors import ReleaseError
-from dpsc.gram.kernel import Kernel
+from dpsc.gram import estimate, release_file
+from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.types import Array, Integers
-
-if TYPE_CHECKING:
-    from dpsc.answers.result import PrivateResult, UnprovenResult
-    from dpsc.gram.moments import Denoised
+from dpsc.types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(ReleasedMatrix):
     """A private release of donors, made by :class:`dpsc.GramRelease`.
 
     Attributes
@@ -46,51 +42,14 @@ class Release:
         How many releases of disjoint donors were merged.
     """
 
-    matrix: Integers
-    n: int
-    times: pd.Index[Any]
-    outcome: str
-    kernel: Kernel
-    reference: Array | None
-    grid_bits: int
-    diagonal_scale: float
-    off_diagonal_scale: float
-    guarantee: Guarantee | None
-    no_guarantee: str = ""
-    sites: int = 1
-    provenance: str = ""
-
-    def __repr__(self) -> str:
-        promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
-        return f"<Release: {self.n} donors × {self.T} periods, {promise}>"
-
-    @property
-    def T(self) -> int:
-        """The number of periods."""
-        return len(self.times)
-
-    @property
-    def noise_scale(self) -> float:
-        """The standard deviation of the noise on a diagonal entry, where every donor adds about 1/T."""
-        return self.diagonal_scale / 4.0**self.grid_bits
-
-    @property
-    def noisy_moments(self) -> Array:
-        """The noisy second-moment matrix of the whitened unit rows, in real numbers."""
-        return np.asarray(self.matrix / 4.0**self.grid_bits)
-
     def save(self, path: str | Path) -> None:
         """Write a JSON file, whole or not at all."""
-        from dpsc.gram import release_file
-
         release_file.save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
         """Read a JSON file and check it."""
-        from dpsc.gram import release_file
-
-        return release_file.load(Path(path))
+        return release_file.load(Path(path), cls)
 
     @classmethod
     def merge(cls, releases: Iterable[Release]) -> Release:
@@ -174,36 +133,20 @@ class Release:
         PrivateResult
             With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
         """
-        from dpsc.gram.estimate import estimate
-
-        return estimate(self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold)
+        return estimate.estimate(
+            self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold
+        )
 
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
-        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column a target.
+        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column per target.
 
         Options are those of :meth:`estimate`; the results come in a dictionary by name.
         """
         if not isinstance(targets, Mapping | pd.DataFrame):
-            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column a target.")
+            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
-
-    @cached_property
-    def denoised(self) -> Denoised:
-        """The default estimate of the donors' second moments, computed once."""
-        from dpsc.gram.moments import denoise
-
-        with one_thread():
-            return denoise(self.noisy_moments, self.n, self.noise_scale, self.kernel)
-
-    @cached_property
-    def replicates(self) -> list[Array]:
-        """Second moments estimated from simulated releases around this one, for intervals."""
-        from dpsc.gram.moments import replicates
-
-        with one_thread():
-            return replicates(self.denoised, self.n, self.noise_scale, self.kernel)
 
 
 def _same_path(one: Array | None, other: Array | None) -> bool:

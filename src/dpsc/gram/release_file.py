@@ -8,22 +8,24 @@ import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from dpsc import files
 from dpsc.errors import DpscError, ReleaseError
+from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.release import Release
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.version import __version__
 
+R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 1
 
 
-def save(release: Release, path: Path) -> None:
+def save(release: ReleasedMatrix, path: Path) -> None:
     """Write to a temporary file beside ``path`` and move it there."""
     try:
         files.write(path, dumps(release))
@@ -31,8 +33,8 @@ def save(release: Release, path: Path) -> None:
         raise ReleaseError(f"cannot write {path}: {problem.strerror or problem}.") from None
 
 
-def load(path: Path) -> Release:
-    """Read and check a file."""
+def load(path: Path, kind: type[R]) -> R:
+    """Read and check a file, and return a release of the given class."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as problem:
@@ -40,15 +42,13 @@ def load(path: Path) -> Release:
     except UnicodeDecodeError:
         raise ReleaseError(f"{path} is not a dpsc release: it is not text.") from None
     try:
-        return loads(text)
+        return loads(text, kind)
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 
 
-def dumps(release: Release) -> str:
+def dumps(release: ReleasedMatrix) -> str:
     """Return the JSON text. The matrix is stored as its upper triangle, row by row."""
-    from dpsc.version import __version__
-
     body = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,7 +69,7 @@ def dumps(release: Release) -> str:
     return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
 
 
-def loads(text: str) -> Release:
+def loads(text: str, kind: type[R]) -> R:
     """Read the JSON text, or say what is wrong with it."""
     try:
         body = json.loads(text)
@@ -87,14 +87,14 @@ def loads(text: str) -> Release:
     if body.pop("checksum", None) != _checksum(body):
         raise ReleaseError("the checksum does not match: the file was edited or damaged.")
     try:
-        return _build(body)
+        return _build(body, kind)
     except ReleaseError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError, DpscError) as problem:
         raise ReleaseError(f"the release does not follow its schema ({type(problem).__name__}: {problem}).") from None
 
 
-def _build(body: dict[str, Any]) -> Release:
+def _build(body: dict[str, Any], kind: type[R]) -> R:
     times = _periods_from_json(body["periods"])
     T = len(times)
     upper = body["matrix"]
@@ -119,7 +119,7 @@ def _build(body: dict[str, Any]) -> Release:
     guarantee = body["guarantee"]
     if guarantee is not None:
         guarantee = Guarantee(**{**guarantee, "loss": Loss(**guarantee["loss"])})
-    return Release(
+    return kind(
         matrix=matrix,
         n=n,
         times=times,

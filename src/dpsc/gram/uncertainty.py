@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
-from dpsc.answers.result import IntervalPart
-from dpsc.gram.release import Release
+from dpsc.answers.base import IntervalKind, IntervalPart
+from dpsc.gram.contents import ReleasedMatrix
 from dpsc.types import Array
 
 _PRIOR_WEIGHT = 5.0  # forecast origins that the model's own variance counts for, next to those in the pre-period
@@ -35,7 +36,7 @@ class ForecastUncertainty:
 
     Parameters
     ----------
-    release : Release
+    release : ReleasedMatrix
     moments : T × T
         The second moments that the forecast used.
     y : array of length T0
@@ -44,10 +45,11 @@ class ForecastUncertainty:
         Whether to simulate what the noise of the release does; only for the default estimator.
     """
 
-    release: Release
+    release: ReleasedMatrix
     moments: Array
     y: Array
     simulate: bool
+    kind: ClassVar[IntervalKind] = "effect"
 
     @cached_property
     def model(self) -> Array:
@@ -96,7 +98,7 @@ class ForecastUncertainty:
         return self.calibration * (parts[part] if part in parts else self.model + self.privacy)
 
     def _quantile(self, level: float) -> float:
-        return float(student.ppf((1 + level) / 2, max(1, len(self.y) - 1)))
+        return float(stdtrit(max(1, len(self.y) - 1), (1 + level) / 2))  # of Student's t
 
 
 @dataclass(frozen=True, eq=False)

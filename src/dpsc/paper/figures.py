@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
 from dpsc.paper.points import DELTA, RECIPES, SIZES, TITLE, Recipe
 from dpsc.paper.tables import Name
 
@@ -15,14 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours; the paper's own for its two algorithms and the non-private method.
-GREEN, ORANGE, BLUE, RED, PURPLE, BLACK, GREY = (
-    "#009E73", "#E69F00", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#777777",
-)  # fmt: skip
+# The paper's own colours for its two algorithms and the non-private method.
 SERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "out": ("output perturbation", {"color": GREEN, "marker": "s", "ms": 4}),
     "obj": ("objective perturbation", {"color": ORANGE, "marker": "o", "ms": 4}),
-    "gram": ("Gram release (δ = 1e-6)", {"color": RED, "marker": "D", "ms": 4}),
+    "gram": ("Gram release (δ = 1e-6)", {"color": VERMILION, "marker": "D", "ms": 4}),
     "ridge": ("ridge, not private", {"color": BLUE, "marker": "", "lw": 2}),
     "last value": ("last value of the target", {"color": GREY, "ls": "--", "lw": 1}),
     "straight line": ("line through the target", {"color": GREY, "ls": ":", "lw": 1.4}),
@@ -33,7 +31,7 @@ SIZE_STYLE: dict[tuple[int, int], dict[str, Any]] = {  # curves of equal n may l
     (10, 10): {"color": ORANGE, "marker": "o", "ms": 8, "mfc": "none"},
     (10, 100): {"color": GREEN, "marker": "s", "ms": 3.5},
     (100, 10): {"color": BLUE, "marker": "^", "ms": 8, "mfc": "none"},
-    (100, 100): {"color": RED, "marker": "D", "ms": 3.5},
+    (100, 100): {"color": VERMILION, "marker": "D", "ms": 3.5},
 }
 YARDSTICK_MARKS = {"ridge": "*", "last value": "_", "straight line": "x", "donors' mean": "+"}
 STYLE: dict[Any, Any] = {
@@ -90,13 +88,13 @@ def _data(table: pd.DataFrame) -> Figure:
         part = table[table["data"] == generator]
         for unit, path in part.groupby("unit", sort=False):
             target = unit == "target"
-            axes.plot(path["period"], path["value"], color=RED if target else GREY, lw=2 if target else 0.9,
+            axes.plot(path["period"], path["value"], color=VERMILION if target else GREY, lw=2 if target else 0.9,
                       alpha=1 if target else 0.6, zorder=3 if target else 2)  # fmt: skip
         T0 = int(part["T0"].iloc[0])
         axes.axvline(T0 + 0.5, color=BLACK, lw=0.8, ls=":")
         axes.text(T0 + 0.4, axes.get_ylim()[0], "intervention ", ha="right", va="bottom", fontsize=8)
         axes.set(title=titles[generator], xlabel="period", ylabel="value, scaled")
-    figure.legend(handles=[_handle("target", color=RED, lw=2), _handle("donors", color=GREY)],
+    figure.legend(handles=[_handle("target", color=VERMILION, lw=2), _handle("donors", color=GREY)],
                   loc="outside lower center", ncols=2, frameon=False)  # fmt: skip
     return figure
 
@@ -228,7 +226,7 @@ def _finish(axes: Axes, x: str, title: str) -> None:
 
     axes.set(xscale="log", yscale="log", title=title, xlabel="λ" if x == "lambda" else "total ε")
     axes.tick_params(labelleft=True)
-    axes.grid(axis="y", color="#e6e6e6", lw=0.6)
+    axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.yaxis.set_minor_locator(NullLocator())
     if x == "epsilon":
@@ -241,7 +239,7 @@ def _clear(strip: Axes) -> None:
     strip.set(xlim=(-0.7, len(SIZES) - 0.3), xticks=[])
     strip.spines[["left", "bottom"]].set_visible(False)
     strip.tick_params(left=False, which="both", labelleft=False)
-    strip.grid(axis="y", color="#e6e6e6", lw=0.6)
+    strip.grid(axis="y", color=GRID, lw=0.6)
 
 
 def _handle(label: str, **style: Any) -> Any:

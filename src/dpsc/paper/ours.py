@@ -7,13 +7,11 @@ errors with those of the algorithms themselves.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel
-from dpsc.gram.algorithm import GRID_BITS
-from dpsc.gram.moments import denoise
+from dpsc.data.panel import Panel
+from dpsc.gram.algorithm import GRID_BITS, GramRelease
+from dpsc.gram.moments import denoise, symmetric_noise
 from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.uncertainty import forecast_weights
 from dpsc.paper.ball import minimise_over_ball, onto_balls
@@ -24,6 +22,8 @@ from dpsc.privacy.additive import StepBudget, discrete_scale
 from dpsc.privacy.division import divide, single
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
+from dpsc.weights.objective import ObjectivePerturbation
+from dpsc.weights.output import OutputPerturbation
 
 
 def simulate(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
@@ -68,8 +68,7 @@ def gram_release(data: Dataset, point: Point, runs: int, rng: np.random.Generato
     T = len(total)
     paths = np.empty((runs, T - data.T0))
     for run in range(runs):
-        above = np.triu(rng.standard_normal((T, T)), 1) * (release.noise_scale / math.sqrt(2))
-        noisy = total + above + above.T + np.diag(release.noise_scale * rng.standard_normal(T))
+        noisy = total + symmetric_noise(T, release.noise_scale, rng)
         moments = denoise(noisy, release.n, release.noise_scale, release.kernel).moments
         paths[run] = forecast_weights(moments, data.T0) @ data.y
     return paths

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.result import SEEDED, IntervalPart, PrivateResult, UnprovenResult
+from dpsc.answers.base import IntervalKind, IntervalPart
+from dpsc.answers.result import SEEDED, Findings, PrivateResult, UnprovenResult, released
 from dpsc.data.panel import Panel
 from dpsc.errors import ParameterError
 from dpsc.privacy.additive import NoiseLaw
@@ -20,8 +21,6 @@ PROJECTION_ONLY = (
     "intervals show what the noise of the projection step does, NOT the uncertainty of the effect: how good the "
     "released weights are is not in them"
 )
-
-
 BEYOND_BOUNDS = (
     "the counterfactual is beyond the public bounds: the noise is larger than any outcome can be, and the answer of no "
     "use. A Gram release needs far less noise"
@@ -34,6 +33,7 @@ class ProjectionNoise:
 
     noise: NoiseLaw
     unit: Array
+    kind: ClassVar[IntervalKind] = "projection noise"
 
     def half_widths(self, level: float, part: IntervalPart) -> Array:
         """Return the half-width of each period's interval."""
@@ -61,9 +61,7 @@ def private(
     guarantee: Guarantee | None,
 ) -> PrivateResult | UnprovenResult:
     """Return an answer with its guarantee, or without one (None) if its noise came from a seed."""
-    if guarantee is None:
-        return unproven(panel, algorithm, weights, scaled_path, parameters, noise, SEEDED)
-    return PrivateResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), guarantee=guarantee)
+    return released(guarantee, SEEDED, **_findings(panel, algorithm, weights, scaled_path, parameters, noise))
 
 
 def unproven(
@@ -76,12 +74,12 @@ def unproven(
     reason: str,
 ) -> UnprovenResult:
     """Return an answer without a guarantee, and the reason why it has none."""
-    return UnprovenResult(**_fields(panel, algorithm, weights, scaled_path, parameters, noise), reason=reason)
+    return UnprovenResult(**_findings(panel, algorithm, weights, scaled_path, parameters, noise), reason=reason)
 
 
-def _fields(
+def _findings(
     panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any], noise: NoiseLaw
-) -> dict[str, Any]:
+) -> Findings:
     """Unscale the path; index the weights by position, because the donors' labels are not released."""
     assert panel.bounds is not None
     path = panel.bounds.unscale(scaled_path, panel.post)

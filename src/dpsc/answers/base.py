@@ -1,0 +1,182 @@
+"""What every answer says about itself, so that words and figures never ask for its class. It knows no mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.errors import ParameterError
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array
+
+IntervalKind = Literal["effect", "projection noise", "none"]
+"""What an interval covers: the effect; only what the noise of the last step does; there is no interval."""
+
+IntervalPart = Literal["both", "privacy", "model"]
+
+
+class Uncertainty(Protocol):
+    """What is known of the error of a counterfactual: from privacy noise, and from the model where there is one."""
+
+    @property
+    def kind(self) -> IntervalKind:
+        """What its intervals cover."""
+        ...
+
+    def half_widths(self, level: float, part: IntervalPart) -> Array:
+        """Return the half-width of each period's interval."""
+        ...
+
+    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
+        """Return the half-width of the interval of a linear combination of the periods."""
+        ...
+
+
+class Unknown:
+    """Nothing is known of the error: half-widths are not a number."""
+
+    kind: IntervalKind = "none"
+
+    def half_widths(self, level: float, part: IntervalPart) -> Array:
+        """Return not a number, for all periods alike."""
+        return np.asarray(np.nan)
+
+    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
+        """Return not a number."""
+        return np.nan
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer:
+    """The observed target, a counterfactual after the intervention, and all that is known of how it was made.
+
+    Attributes
+    ----------
+    target : Series
+        By period, before and after the intervention.
+    T0 : int
+        The number of periods before the intervention.
+    counterfactual : Series
+        By period from the intervention on.
+    weights : Series or DataFrame
+    algorithm : str
+    guarantee : Guarantee or None
+    reason : str
+        Why there is no guarantee; empty if there is one.
+    parameters : mapping
+        The public numbers used.
+    uncertainty : Uncertainty
+        What the intervals are made of.
+    level : float
+        The level of the intervals in summaries and figures.
+    fitted : Series
+        By period before the intervention; empty if there is no fit.
+    fitted_label : str
+        What ``fitted`` is, for a legend.
+    baselines : DataFrame
+        Forecasts without donors, one column each; without columns if there are none.
+    notes : tuple of str
+        What to beware of.
+    """
+
+    target: pd.Series[float]
+    T0: int
+    counterfactual: pd.Series[float]
+    weights: pd.Series[float] | pd.DataFrame
+    algorithm: str
+    guarantee: Guarantee | None
+    reason: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    uncertainty: Uncertainty = field(default_factory=Unknown)
+    level: float = 0.95
+    fitted: pd.Series[float] = field(default_factory=lambda: pd.Series(dtype=np.float64, name="fitted"))
+    fitted_label: str = ""
+    baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"parameters": dict(self.parameters)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"parameters": MappingProxyType(state["parameters"])})
+
+    @property
+    def private(self) -> bool:
+        """Whether it carries a guarantee."""
+        return self.guarantee is not None
+
+    @property
+    def headline(self) -> str:
+        """What this is, in a few words."""
+        return self.algorithm if self.private else f"{self.algorithm}, NOT PRIVATE"
+
+    @property
+    def observed(self) -> pd.Series[float]:
+        """The target from the intervention on."""
+        return self.target.iloc[self.T0 :]
+
+    @property
+    def treatment_time(self) -> Any:
+        """The first treated period."""
+        return self.target.index[self.T0]
+
+    @property
+    def gaps(self) -> pd.Series[float]:
+        """The effect in each period: observed minus counterfactual."""
+        return (self.observed - self.counterfactual).rename("gap")
+
+    @property
+    def att(self) -> float:
+        """The average effect over the periods in which the target was observed."""
+        return float(self.gaps.mean())
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """What :meth:`interval` and :meth:`att_interval` cover: "effect", "projection noise", or "none"."""
+        return self.uncertainty.kind
+
+    def interval(self, level: float | None = None, part: IntervalPart = "both") -> pd.DataFrame:
+        """Return an interval around the counterfactual of each period; its bounds are NaN if nothing is known of it.
+
+        From a Gram release: ``"both"`` covers the untreated outcome, from how targets differ from donors (``"model"``)
+        and what the release's noise does (``"privacy"``, too narrow alone). From the two-step algorithms: only
+        what the noise of the projection step does is known, so the interval covers what the released weights give on
+        the donors themselves. How good those weights are is not in it: it is not an interval for the effect.
+        """
+        half = self.uncertainty.half_widths(self._level(level), _part(part))
+        return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
+
+    def att_interval(self, level: float | None = None, part: IntervalPart = "both") -> tuple[float, float]:
+        """Return an interval for the average effect over the observed periods; ``part`` as in :meth:`interval`.
+
+        From the two-step algorithms it shows projection noise only and is not an interval for the effect.
+        """
+        seen = self.observed.notna().to_numpy()
+        half = self.uncertainty.half_width_of(seen / max(1, seen.sum()), self._level(level), _part(part))
+        return self.att - half, self.att + half
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per period from the intervention on: observed, counterfactual with its interval, gap, baselines."""
+        columns = {"observed": self.observed, "counterfactual": self.counterfactual}
+        if self.interval_kind != "none":
+            band = self.interval()
+            columns |= {"lower": band["lower"], "upper": band["upper"]}
+        return pd.DataFrame(columns | {"gap": self.gaps} | {str(name): path for name, path in self.baselines.items()})
+
+    def _level(self, level: float | None) -> float:
+        return self.level if level is None else checks.share("level", level)
+
+
+def _part(part: IntervalPart) -> IntervalPart:
+    if part not in ("both", "privacy", "model"):
+        raise ParameterError(f"part must be 'both', 'privacy' or 'model', not {part!r}.")
+    return part
