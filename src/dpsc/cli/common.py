@@ -62,6 +62,10 @@ def as_option(parameter: Parameter) -> str:
     return f"{option} {value}" if value else option
 
 
+class Interrupted(KeyboardInterrupt):
+    """A request to stop. After a plain KeyboardInterrupt inside an import, Python ends with its own exit code."""
+
+
 @contextmanager
 def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
@@ -71,10 +75,12 @@ def errors(command: str) -> Iterator[None]:
             typer.echo(f"dpsc {command}: {message!s}", err=True)
 
     def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
+        raise Interrupted
 
     try:
         signal.signal(signal.SIGTERM, stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, stop)
         with warnings.catch_warnings():
             warnings.showwarning = show  # type: ignore[assignment]
             yield
