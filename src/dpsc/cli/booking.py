@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpsc.cli.common import require_not_interrupted
 from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -48,5 +49,6 @@ class Account:
         """Book what an algorithm promises, let the body make ``output``, and confirm it at the end."""
         if self._payer is None:
             return nullcontext()
+        require_not_interrupted()
         ledger, dataset = self._payer
         return ledger.spending(dataset, **ledger.terms(algorithm), output=output, description=description)

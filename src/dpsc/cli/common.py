@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -62,8 +63,17 @@ def as_option(parameter: Parameter) -> str:
     return f"{option} {value}" if value else option
 
 
+_asked_to_stop = threading.Event()
+
+
 class Interrupted(KeyboardInterrupt):
     """A request to stop. After a plain KeyboardInterrupt inside an import, Python ends with its own exit code."""
+
+
+def require_not_interrupted() -> None:
+    """Stop if that was asked for: Python drops an interruption that comes while it collects garbage."""
+    if _asked_to_stop.is_set():
+        raise Interrupted
 
 
 @contextmanager
@@ -75,9 +85,11 @@ def errors(command: str) -> Iterator[None]:
             typer.echo(f"dpsc {command}: {message!s}", err=True)
 
     def stop(*_: Any) -> None:
+        _asked_to_stop.set()
         raise Interrupted
 
     try:
+        _asked_to_stop.clear()
         signal.signal(signal.SIGTERM, stop)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, stop)
@@ -134,6 +146,7 @@ class Output:
     def finish(self) -> None:
         """Move what was written to where it belongs, once."""
         if not self._done:
+            require_not_interrupted()
             self._move()
             self._done = True
 
