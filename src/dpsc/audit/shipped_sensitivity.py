@@ -1,4 +1,4 @@
-"""Every stated sensitivity bound, as cases for the audit: what share of it do neighbours reach?"""
+"""Every stated sensitivity bound, as cases for the audit: which share of it neighbours reach."""
 
 from __future__ import annotations
 
