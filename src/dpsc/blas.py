@@ -1,4 +1,4 @@
-"""Keeping BLAS to one thread where matrices are small or where we bring threads of our own.
+"""Limit BLAS to one thread, where matrices are small or where we use our own threads.
 
 A multi-threaded BLAS waits by spinning, which on a busy machine makes a T × T eigenproblem ten times slower.
 """

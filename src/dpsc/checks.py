@@ -88,14 +88,14 @@ def _refused(name: str, why: str) -> ParameterError:
 
 
 def shown(value: Any) -> str:
-    """Show a short scalar as it is and anything else by its type: a frame of donors may have landed here."""
+    """Show a short scalar as it is and anything else by its type: it may be a frame of donors."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
     return f"a {type(value).__name__}"
 
 
 def did_you_mean(name: str, known: Iterable[Any]) -> str:
-    """Return a question that names the nearest known name, to be put behind a refusal; nothing if none is near.
+    """Return a question with the nearest known name, to add to a refusal; an empty text if none is near.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def did_you_mean(name: str, known: Iterable[Any]) -> str:
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
-    """Check what every two-step algorithm takes."""
+    """Check the parameters that every two-step algorithm has."""
     epsilon("epsilon", epsilon_value)
     failure = delta("delta", delta_value)
     share("split", split)

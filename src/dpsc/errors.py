@@ -1,8 +1,8 @@
 """The errors dpsc raises on purpose.
 
-A message says what is wrong, where, and what to do. It may name columns, periods and the position
-of a donor in the input; it never contains a donor's value. Parameters in it are values of their own, because the
-library writes ``missing='interpolate'`` where the command writes ``--missing interpolate``.
+A message says what is wrong, where, and what to do. It may name columns, periods and the position of a donor in the
+input; it never contains a donor's value. Parameters in it are kept as values, because the library writes
+``missing='interpolate'`` where the command writes ``--missing interpolate``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a message speaks of.
+    """A parameter that a message mentions.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DpscError(Exception):
     Attributes
     ----------
     file : str or None
-        The file that the message is about, told in front of it.
+        The file that the message is about, shown in front of it.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class DpscError(Exception):
         self.file: str | None = None
 
     def told(self, write: Callable[[Parameter], str]) -> str:
-        """Return the message with its parameters written in the reader's way."""
+        """Return the message with its parameters as ``write`` writes them."""
         text = self.message
         for name, parameter in self.parameters.items():
             text = text.replace(f"{{{name}}}", write(parameter))
@@ -84,7 +84,7 @@ class UnorderedError(PanelError):
     Attributes
     ----------
     label : str
-        One of them.
+        One of these labels.
     """
 
     def __init__(self, label: str) -> None:
@@ -104,7 +104,7 @@ class ParameterError(DpscError):
 
 
 class UnprovenError(DpscError):
-    """An algorithm without a proof of privacy was about to run on data without the caller's word."""
+    """An algorithm without a proof of privacy was called on data without ``unproven=True``."""
 
 
 class ReleaseError(DpscError):

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: to a temporary name beside the place, then moved there."""
+"""Write files completely or not at all: first under a temporary name in the same folder, then moved into place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
-    """Write a file so that nobody ever sees half of it, whatever interrupts."""
+    """Write a file so that half of it is never visible, even after an interruption."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:

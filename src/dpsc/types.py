@@ -1,4 +1,4 @@
-"""The arrays that everything here is made of."""
+"""The types of arrays that all modules share."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 Write = Callable[[Array], Array]
-"""Writes a block of donors into T × size memory, a column each, and returns the part it filled; may be called again."""
+"""Writes a block of donors into T × size memory, one column each, and returns the filled part; may be called again."""

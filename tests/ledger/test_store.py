@@ -84,7 +84,7 @@ def test_addresses_that_cannot_hold_a_ledger_are_refused(wrong: str) -> None:
 
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not a database, but a text of some length\n" * 50)
-    with pytest.raises(LedgerError, match="something else"):
+    with pytest.raises(LedgerError, match="The file is not a ledger"):
         Ledger(tmp_path / "notes.txt", create=True)
 
 
@@ -122,7 +122,7 @@ def test_a_lock_that_stays_is_reported_after_a_while(ledger: Ledger, url: str, m
     monkeypatch.setattr(time, "sleep", pauses.append)
     with engine.begin() as other:
         other.execute(text("UPDATE dpsc_ledger SET length = length"))
-        with pytest.raises(LedgerError, match=r"locked by somebody else for 0.3 seconds.*Try again"):
+        with pytest.raises(LedgerError, match=r"locked by another program for 0.3 seconds.*Try again"):
             impatient.book("sales", **ledger.terms(HALF))
     engine.dispose()
     assert pauses  # it tried more than once

@@ -13,7 +13,7 @@ def problem(n: int, T0: int, noise: float, seed: int) -> tuple[Array, Array, flo
     X, y = rng.uniform(-1, 1, (n, T0)), rng.uniform(-1, 1, T0)
     nu = float(rng.choice([T0, 30.0 * T0]))
     b = noise * rng.laplace(size=n)
-    return X, y, nu, constrained.what_matters(b, 4 * constrained.gradient_size(T0, nu))
+    return X, y, nu, constrained.shrink_noise(b, 4 * constrained.gradient_size(T0, nu))
 
 
 @pytest.mark.parametrize(("n", "T0"), [(1, 2), (3, 5), (30, 8), (200, 20)])
@@ -54,10 +54,10 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
         if trial % 2:  # near ties at the top, where several weights share the ball
             b[:3] = np.sign(b[:3]) * (np.abs(b).max() + rng.uniform(0, nu, 3))
         whole = np.rint(b * 1024).astype(np.int64)
-        softened = constrained.what_matters(b, 4 * G)
+        softened = constrained.shrink_noise(b, 4 * G)
         if kind == "integer":
             b = np.asarray(whole / 1024)
-            softened = np.asarray(constrained.what_matters(whole, 4 * G * 1024) / 1024)
+            softened = np.asarray(constrained.shrink_noise(whole, 4 * G * 1024) / 1024)
         assert np.abs(softened).max() <= 4 * G * (1 + 1e-12)
         f = constrained.minimise(X, y, nu, softened)
         L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
@@ -87,7 +87,7 @@ def test_degenerate_noise_is_always_certified() -> None:
         X[rng.integers(0, n, n // 2)] = X[0]
         y, nu = rng.choice([-1.0, 0.0, 1.0], T0), float(10 ** rng.uniform(-1, 5))
         limit = 4 * constrained.gradient_size(T0, nu)
-        b = constrained.what_matters(
+        b = constrained.shrink_noise(
             rng.choice([-1.0, 1.0, 0.0, 1 - 1e-9], n) * limit * rng.choice([1e-3, 0.3, 1, 9]), limit
         )
         f = constrained.minimise(X, y, nu, b)
@@ -97,4 +97,4 @@ def test_degenerate_noise_is_always_certified() -> None:
 
 def test_small_noise_is_left_alone() -> None:
     b = np.array([1.0, -2.0])
-    np.testing.assert_array_equal(constrained.what_matters(b, 3.0), b)
+    np.testing.assert_array_equal(constrained.shrink_noise(b, 3.0), b)

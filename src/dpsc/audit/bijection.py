@@ -20,7 +20,7 @@ def log_density(b: Array, beta: float, law: str) -> Array:
 
 
 def unconstrained_losses(X: Array, neighbour: Array, y: Array, nu: float, b: Array, beta: float, law: str) -> Array:
-    """Return log p(f) / p'(f) for the minimisers f over R^n that the noise b, one row a run, leads to on X.
+    """Return log p(f) / p'(f) for the minimisers f over R^n that the noise b, one row per run, leads to on X.
 
     ``b = 2 X (y - X'f) - nu f`` determines f and is determined by it, with Jacobian det(2 X X' + nu I).
     """
@@ -52,7 +52,7 @@ def ball_losses(X: Array, neighbour: Array, y: Array, nu: float, b: Array, beta:
 
 
 def _face_volume(X: Array, nu: float, signs: Array) -> float:
-    """Return log det(V'AV) on the face with these signs; the inside of the ball has none."""
+    """Return log det(V'AV) on the face with these signs, or inside the ball if all signs are zero."""
     A = _hessian(X, nu)
     support = np.flatnonzero(signs)
     if not support.size:

@@ -1,7 +1,7 @@
-"""NOT PRIVATE: mechanisms that are known to be broken, to show that the audit would have caught them.
+"""NOT PRIVATE: mechanisms that are known to be broken, to show that the audit catches them.
 
-Each makes one mistake, several of them taken from published code, and claims a privacy that it does not have. They run
-on made-up neighbours inside the audit and cannot be applied to data: every function here returns a case, no mechanism.
+Each has one mistake and claims more privacy than it has; several mistakes come from published code. They run on made-up
+neighbours inside the audit and cannot be applied to data: every function here returns a case, never a mechanism.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def curvature_left_out() -> Case:
 
 
 def independent_entries() -> Case:
-    """Add independent Laplace entries to Z, with the scale of one joint draw: sqrt(h) epsilon is lost."""
+    """Add independent Laplace entries to Z, with the scale of one joint draw: the loss is sqrt(h) epsilon."""
     h, epsilon = 9, 1.0
     pair = neighbours.opposite_rows(2, h)
     step = Step("laplace", sensitivity.post_period(h) / epsilon)
@@ -114,8 +114,8 @@ def printed_objective(epsilon: float = 10.0, delta: float = 0.0, n: int = 10) ->
     def noise(effort: Effort) -> Array:
         return step.scale * step.draw(n, effort.runs, effort.source())
 
-    def losses(turned: bool, effort: Effort) -> Array:
-        pools = (neighbour, X) if turned else (X, neighbour)
+    def losses(swapped: bool, effort: Effort) -> Array:
+        pools = (neighbour, X) if swapped else (X, neighbour)
         return bijection.unconstrained_losses(*pools, y, nu, noise(effort), step.scale, step.law)
 
     def draw(side: int, effort: Effort) -> Array:
@@ -130,7 +130,7 @@ def printed_objective(epsilon: float = 10.0, delta: float = 0.0, n: int = 10) ->
         "printed-objective",
         f"DPSC_obj as printed, n = {n}",
         Losses("losses", claim, partial(losses, False)),
-        Losses("losses, turned", claim, partial(losses, True)),
+        Losses("losses, swapped", claim, partial(losses, True)),
         Sampled("runs in bulk", claim, draw, {"likelihood ratio": ratio}),
     )
 

@@ -1,4 +1,4 @@
-"""What is attacked and how: a mechanism, its claim, and attacks that each try to show more than it."""
+"""What is attacked and how: a mechanism, its claim, and attacks that try to show a larger loss than the claim."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dpsc.audit.distinguish import Score, Shown
 from dpsc.privacy import source as randomness
 from dpsc.types import Array
 
-_REPLAYED = 20  # outputs in a row that come twice: noise on these grids does that with probability below 1e-20
+_REPLAYED = 20  # so many repeated outputs reveal a seed: fresh noise repeats them with probability below 1e-20
 _PILOT = 100
 SHOWN_DELTA = 0.3  # for sampled attacks on Gaussian noise: events of probability 1e-6 would need millions of runs
-ROUNDING = 1e-9  # relative; what the arithmetic of an exact attack may be off
+ROUNDING = 1e-9  # the relative rounding error that an exact attack may have
 
 
 @dataclass(frozen=True)
 class ClaimedLoss:
-    """What is claimed: (epsilon, delta), or a bound on a sensitivity with a name of its own."""
+    """What is claimed: (epsilon, delta), or a bound on another quantity, named by ``unit``."""
 
     epsilon: float
     delta: float = 0.0
@@ -35,9 +35,9 @@ class ClaimedLoss:
 
 
 class Effort:
-    """How many runs to make, and where their noise comes from: the operating system, or a seed that counts up.
+    """How many runs to make, and where their noise comes from: the operating system, or a sequence of seeds.
 
-    With a seed an audit can be repeated, but it then attacks the seeded twins of the samplers.
+    A seed makes an audit repeatable, but the audit then attacks seeded noise, a stand-in for the real noise.
     """
 
     def __init__(self, runs: int, calls: int, seed: int | np.random.Generator | None = None) -> None:
@@ -45,7 +45,7 @@ class Effort:
         self._generator = None if seed is None else np.random.default_rng(seed)
 
     def few(self) -> Effort:
-        """Return an effort of a few runs that goes on with the same seeds."""
+        """Return an effort of a few runs that continues the same sequence of seeds."""
         return Effort(_PILOT, _PILOT, self._generator)
 
     def seed(self) -> int | None:
@@ -58,7 +58,7 @@ class Effort:
 
 
 class Attack(Protocol):
-    """One way to try."""
+    """One way to attack a mechanism."""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Attack(Protocol):
 
     @property
     def statistical(self) -> bool:
-        """Whether its answer may be wrong with a small probability, ``error``."""
+        """Whether its finding may be wrong, with a small probability ``error``."""
         ...
 
     def run(self, effort: Effort, error: float) -> Shown:
@@ -85,10 +85,10 @@ Draw = Callable[[int, Effort], Array]
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """The distinguishing audit: outputs of many runs on both neighbours.
+    """The distinguishing attack: outputs of many runs on both neighbours.
 
-    ``draw(side, effort)`` returns one output a row. Without ``scores`` projections and distances to the means of a
-    small sample of their own are used.
+    ``draw(side, effort)`` returns one output per row. Besides ``scores``, the attack uses projections and distances to
+    the mean outputs, which a small separate sample estimates.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Sampled:
     statistical: bool = True
 
     def run(self, effort: Effort, error: float) -> Shown:
-        """Draw, look for noise that comes twice, then distinguish."""
+        """Draw, look for repeated noise, then distinguish."""
         samples = [self.draw(side, effort) for side in (0, 1)]
         again = self.draw(0, effort.few())
         if np.array_equal(again[:_REPLAYED], samples[0][:_REPLAYED]):
@@ -160,7 +160,7 @@ Standing = Literal["claimed", "not claimed"]
 class Case:
     """A mechanism under audit.
 
-    ``standing`` is "not claimed" where the attack is known to win and the guarantee says so (low bits of float
+    ``standing`` is "not claimed" where the attack is known to succeed and the guarantee says so (low bits of float
     arithmetic).
     """
 
@@ -173,7 +173,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one attack on one mechanism came to."""
+    """The result of one attack on one mechanism."""
 
     mechanism: str
     title: str

@@ -1,7 +1,7 @@
-"""Sensitivity attacks: climb over neighbours, and see what share of a stated bound can be reached.
+"""Sensitivity attacks: search for the pair of neighbours that comes closest to a stated bound.
 
-Each function returns the largest change it found. It is a number that two neighbours really attain, so a bound below it
-is wrong; a bound far above it may be.
+Each function returns the largest change it found. Two neighbours attain this number, so a bound below it is wrong, and
+a bound far above it may be.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def weight_change(X: Array, x: Array, y: Array, lambda_: float) -> float:
 
 
 def ridge(lambda_: float, R: float, *, tries: int, seed: int = 0) -> float:
-    """Climb over X, x, x' (rows of norm at most R) and y (norm 1): the largest move of the ridge weights."""
+    """Return the largest move of the ridge weights found over X, x, x' (rows of norm at most R) and y (norm 1)."""
     best = 0.0
     for k in range(tries):
         rng = np.random.default_rng([seed, k])
@@ -51,7 +51,7 @@ def ridge(lambda_: float, R: float, *, tries: int, seed: int = 0) -> float:
 
 
 def boxed_ridge(n: int, T0: int, lambda_: float, *, tries: int, seed: int = 0) -> float:
-    """Climb over X, x and y with entries in [-1, 1]: the largest move of the ridge weights."""
+    """Return the largest move of the ridge weights found over X, x and y with entries in [-1, 1]."""
     rng = np.random.default_rng([seed, 1])
 
     def height(flat: Array) -> float:
@@ -69,7 +69,7 @@ def gradient_change(X: Array, x: Array, y: Array, f: Array) -> Array:
 
 
 def ball_gradient(n: int, T0: int, *, tries: int, seed: int = 0) -> tuple[float, float]:
-    """Climb over entries in [-1, 1] and weights in the l1 ball: the largest l1 and l2 change of the gradient."""
+    """Return the largest l1 and l2 change of the gradient found over entries in [-1, 1] and weights in the l1 ball."""
     rng = np.random.default_rng([seed, n])
 
     def change(flat: Array) -> Array:
@@ -99,7 +99,7 @@ def jacobian_ratio(X: Array, x: Array, signs: Array, nu: float) -> float:
 
 
 def ball_jacobian(n: int, T0: int, nu: float, *, tries: int, seed: int = 0) -> float:
-    """Try corners, among them the changed row opposite to all others: the largest ratio of Jacobians."""
+    """Return the largest ratio of Jacobians found at corners; at some the changed row is opposite to all others."""
     rng = np.random.default_rng([seed, n])
     best = jacobian_ratio(np.ones((n, T0)), -np.ones(T0), np.ones(n), nu) if n > 1 else 0.0
     for _ in range(tries):
@@ -110,7 +110,7 @@ def ball_jacobian(n: int, T0: int, nu: float, *, tries: int, seed: int = 0) -> f
 
 
 def answer(f: Array, lower: Array, upper: Array, *, tries: int, seed: int = 0) -> tuple[float, float]:
-    """Climb over rows within their bounds: the largest l1 and l2 change of Z'f when one row is replaced."""
+    """Return the largest l1 and l2 change of Z'f found when one row is replaced, over rows within their bounds."""
     rng = np.random.default_rng(seed)
 
     def change(flat: Array, i: int) -> Array:
@@ -124,7 +124,7 @@ def answer(f: Array, lower: Array, upper: Array, *, tries: int, seed: int = 0) -
 
 
 def longest_row(to_integers: Callable[[Array], Array], rows: Array, bits: int) -> float:
-    """Return the largest squared length of an integer vector as a share of 4^bits, added up in whole numbers."""
+    """Return the largest squared length of an integer vector as a share of 4^bits, added up exactly in integers."""
     columns = to_integers(rows)
     squares = (columns**2).sum(axis=0)
     if not np.isfinite(squares).all():

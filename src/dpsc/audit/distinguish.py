@@ -31,7 +31,7 @@ def epsilon_lower_bound(
 
     (epsilon, delta)-differential privacy means p <= e^epsilon q + delta for the probabilities p and q of any event
     under two neighbours. Clopper-Pearson bounds p from below and q from above, each at half the error. The event
-    must have been fixed on other runs than these.
+    must have been chosen on other runs.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def attack(
 ) -> Shown:
     """Return the privacy loss that the best of many events demonstrates between two samples of outputs (runs × d).
 
-    The first half of each sample chooses a score, a threshold, a side of it and which neighbour is the likelier; the
-    second half measures that one event once. So whatever the scores are, and however many, the answer exceeds
-    the true epsilon with probability at most ``error``. The sizes of the samples may differ.
+    The first half of each sample chooses a score, a threshold, a side of the threshold and the more likely neighbour;
+    the second half measures this one event once. So the result exceeds the true epsilon with probability at most
+    ``error``, whatever the scores are and however many. The sizes of the samples may differ.
     """
     halves = [(sample[: len(sample) // 2], sample[len(sample) // 2 :]) for sample in (outputs, neighbour_outputs)]
     (training, testing), (other_training, other_testing) = halves
@@ -95,7 +95,7 @@ def black_box_scores(centre: Array, neighbour_centre: Array) -> dict[str, Score]
 
 
 def _candidates(one: Array, other: Array, delta: float, error: float) -> list[tuple[float, bool, bool, float]]:
-    """Return thresholds with what each promises on the training half: (threshold, above, swap, bound)."""
+    """Return thresholds with the bound that each reaches on the training half: (threshold, above, swap, bound)."""
     tails = np.geomspace(1 / max(len(one), 2), 0.5, _THRESHOLDS // 4)
     shares = np.unique(np.concatenate([tails, 1 - tails, np.linspace(0, 1, _THRESHOLDS // 2)]))
     thresholds = np.unique(np.quantile(np.concatenate([one, other]), shares, method="nearest"))
@@ -123,10 +123,10 @@ def _lower_bounds(hits: Any, runs: int, neighbour_hits: Any, neighbour_runs: int
 
 
 def _unit(scores: Array) -> float:
-    """Return a unit that keeps nine digits of the scores' usual size, or zero if they have none.
+    """Return a unit that keeps nine digits of the scores' usual size, or zero if that size is zero or infinite.
 
     A likelihood ratio that is constant on half of the outputs should be one value, not many. The unit is fixed on the
-    training half: were it to depend on what is measured, the event would not be the same for both neighbours.
+    training half: if it depended on what is measured, the event would not be the same for both neighbours.
     """
     size = float(np.quantile(np.abs(scores), 0.9))
     return 2.0 ** (math.frexp(size)[1] - 30) if 0 < size < math.inf else 0.0

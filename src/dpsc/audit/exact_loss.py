@@ -1,7 +1,6 @@
 """Privacy losses that need no sampling, because the law of the output is known: delta(epsilon) and its inverse.
 
-The formulas are written here a second time on purpose, apart from :mod:`dpsc.privacy.accounting`, which they
-check.
+The formulas are written a second time on purpose: they check those of :mod:`dpsc.privacy.accounting`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from scipy.stats import beta
 from dpsc.audit.distinguish import Shown
 from dpsc.types import Array
 
-_WINDOW = 40.0  # scales to either side of the centres: what lies beyond has probability below e^-40
+_WINDOW = 40.0  # scales on either side of the centres; the probability beyond them is below e^-40
 _LARGEST_TABLE = 2_000_000
 
 
@@ -87,7 +86,7 @@ def epsilon_at(delta: float, curve: Callable[[float], float]) -> float:
 
 
 def table_epsilon(log_p: Array, log_q: Array, delta: float) -> float:
-    """Return the smallest epsilon at which two tabulated laws are within delta, the worse of both directions."""
+    """Return the smallest epsilon at which two tabulated laws are within delta, in the worse of both directions."""
     if delta == 0:
         return float(np.abs(log_p - log_q).max())
     directions = ((log_p, log_q), (log_q, log_p))

@@ -1,7 +1,7 @@
 """The low-bit attack: floating-point outputs lie on a grid whose fineness depends on what was added to the noise.
 
-0 + noise has all the fine bits of small noise; 1 + noise was rounded to the grid of numbers near 1, and stays on it
-where it comes out small (Mironov 2012). An output that is small and yet has fine bits can only come from the first.
+0 + noise keeps all the fine bits of small noise. 1 + noise is rounded to the grid of numbers near 1, and stays on that
+grid even where the sum is small (Mironov 2012). So a small output with fine bits can only come from 0 + noise.
 """
 
 from __future__ import annotations

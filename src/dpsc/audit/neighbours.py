@@ -1,4 +1,4 @@
-"""The pairs of neighbours known to hurt. All are made up; the audit never sees anybody's data."""
+"""The pairs of neighbours that are known to be the worst cases. All are made up; the audit never sees real data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpsc.data.panel import Panel
 from dpsc.gram.kernel import Kernel
 from dpsc.types import Array
 
-FAR = 50.0  # how far beyond public bounds of one a hostile donor's values are
+FAR = 50.0  # the size of a hostile donor's values, far beyond the public bounds (-1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Pair:
         return self.donors, self.neighbour
 
     def panel(self, side: int) -> Panel:
-        """Return one of them as a panel with public bounds (-1, 1)."""
+        """Return one donor pool as a panel with public bounds (-1, 1)."""
         return Panel.from_arrays(self.pools[side], self.target, treatment_time=self.T0, bounds=(-1, 1))
 
 
@@ -41,7 +41,7 @@ def _pair(name: str, others: Array, row: Array, other_row: Array, T0: int) -> Pa
 def opposite_rows(T0: int, h: int, *, before: float = 1.0, after: float = 1.0) -> Pair:
     """One donor, x = -x' along y: attains the exact ridge sensitivity and, with Z = ±1, the answer's.
 
-    ``before`` and ``after`` are the sizes of the entries; beyond one they are to be clipped.
+    ``before`` and ``after`` are the sizes of the entries; sizes above one must be clipped.
     """
     row = np.append(np.full(T0, before), np.full(h, after))
     return _pair("opposite rows", np.empty((0, T0 + h)), row, -row, T0)
@@ -82,7 +82,7 @@ def crossed_rows(T: int, kernel: Kernel) -> Pair:
 
 
 def rows_of_every_kind(T: int, count: int, seed: int) -> Array:
-    """Rows that try to come out too long: of all sizes, sparse, constant, along the grid's diagonals."""
+    """Rows that might become too long: of all sizes, sparse, constant, along the grid's diagonals."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(count, T))
     rows[::5] = np.sign(rows[::5])

@@ -1,4 +1,4 @@
-"""The figure of an audit: what was demonstrated as a share of what is claimed, one row a mechanism."""
+"""The figure of an audit: what was demonstrated as a share of what is claimed, one row per mechanism."""
 
 from __future__ import annotations
 

@@ -10,15 +10,15 @@ from typing import Any
 
 from dpsc.audit.case import Case, Effort, Finding, judge
 
-FALSE_ALARM = 1e-3  # of the whole run, whatever is in it
+FALSE_ALARM = 1e-3  # of the whole run, however many attacks it makes
 CALLS = 20  # runs in bulk for every real call
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit came to."""
+    """The findings of an audit, and how it was run."""
 
-    groups: tuple[tuple[Finding, ...], ...]  # one a case
+    groups: tuple[tuple[Finding, ...], ...]  # one group per case
     runs: int
     calls: int
     seed: int | None
@@ -26,7 +26,7 @@ class Audit:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What every attack came to."""
+        """The findings of all attacks."""
         return tuple(finding for group in self.groups for finding in group)
 
     @property

@@ -22,7 +22,7 @@ from dpsc.weights.output import OutputPerturbation
 from dpsc.weights.printed import PrintedOutputPerturbation
 
 DELTA = 1e-6
-_SPLIT = 0.9  # of objective perturbation: most of it for the step that is hard to prove
+_SPLIT = 0.9  # of objective perturbation: most of the budget goes to the step whose proof is hard
 _SENSITIVITY = 64  # units of the integers; fine enough for the discrete laws to be close to the continuous ones
 
 
@@ -83,7 +83,7 @@ def joint_laplace(epsilon: float) -> Case:
 def gaussian(epsilon: float) -> Case:
     """Attack continuous Gaussian noise, calibrated by the analytic formula.
 
-    The sensitivity is far from one, so that a scale and its root cannot be taken for each other.
+    The sensitivity is far from one, so that the square root of a scale is not mistaken for the scale.
     """
     claim, budget = ClaimedLoss(epsilon, DELTA), StepBudget("mu", gaussian_mu(epsilon, DELTA))
     shown, visible = ClaimedLoss(epsilon, SHOWN_DELTA), StepBudget("mu", gaussian_mu(epsilon, SHOWN_DELTA))
@@ -120,7 +120,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
 
         return call(make, neighbours.rank_one(3, T0, 2), side, effort)
 
-    # With lambda = 4 T0 full-length rows are the worst; the hostile donor's values far outside must have been clipped.
+    # With lambda = 4 T0 rows of full length are the worst; the hostile donor's values, far outside, must be clipped.
     hostile = neighbours.opposite_rows(T0, 1, before=neighbours.FAR, after=neighbours.FAR)
     options = {"lambda_": 4.0 * T0}
     pairs = [
@@ -150,7 +150,7 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
 def low_bit_draw(epsilon: float, arithmetic: Arithmetic) -> Draw:
     """Return a sampler of the one released weight when the one donor is zero, or a row with fine bits.
 
-    The weight alone is paid for with half of epsilon.
+    Half of epsilon pays for the weight.
     """
 
     def draw(side: int, effort: Effort) -> Array:
@@ -175,7 +175,7 @@ def float_low_bits() -> Case:
 
 
 def printed_output() -> Case:
-    """Attack the paper's Algorithm 2 as printed, which holds with much room."""
+    """Attack the paper's Algorithm 2 as printed, which is private with far more noise than it needs."""
     pair = neighbours.opposite_rows(4, 1)
 
     def make(seed: int | None) -> PrintedOutputPerturbation:
@@ -195,7 +195,7 @@ def printed_output() -> Case:
 def objective(epsilon: float, delta: float) -> Case:
     """Attack ObjectivePerturbation: real calls, and the losses of (minimiser, normal vector) through the bijection.
 
-    Its noise is large, so that few calls show little; they are made at a larger epsilon, where they show more.
+    Its noise is large, so that few calls show little; the calls use a larger epsilon, where they show more.
     """
     T0, visible, large = 4, SHOWN_DELTA if delta else 0.0, 4 * epsilon
 
@@ -216,14 +216,14 @@ def objective(epsilon: float, delta: float) -> Case:
     for n, delta_ in itertools.product((1, 2, 3), {delta, visible}):
         pair = neighbours.zero_row(1, T0, 1) if n == 1 else neighbours.rank_one(n, T0, 1)
         for pools in (pair.pools, pair.pools[::-1]):
-            turned = neighbours.Pair(pair.name, *pools, pair.target, pair.T0)
+            ordered = neighbours.Pair(pair.name, *pools, pair.target, pair.T0)
             claim = ClaimedLoss(_SPLIT * epsilon, _SPLIT * delta_)
-            attacks.append(Losses(f"losses of the learning step, n = {n}", claim, partial(losses, turned, delta_)))
+            attacks.append(Losses(f"losses of the learning step, n = {n}", claim, partial(losses, ordered, delta_)))
     title = f"ObjectivePerturbation δ{'>' if delta else '='}0"
     return Case(f"objective-{'gaussian' if delta else 'pure'}", title, tuple(attacks))
 
 
-# The names of ``dpsc audit --mechanism``. The first list can be tight, and is attacked at every epsilon asked for.
+# The names of ``dpsc audit --mechanism``. The first list can be tight; it is attacked at every requested epsilon.
 TIGHT: dict[str, Callable[[float], Case]] = {
     "discrete-laplace": lambda epsilon: discrete_noise(epsilon, 0.0),
     "discrete-gaussian": lambda epsilon: discrete_noise(epsilon, DELTA),

@@ -1,4 +1,4 @@
-"""The Gram release and what is made of several releases, as cases for the audit."""
+"""The Gram release, and several releases together, as cases for the audit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
 _T = 2
-_PURE = 0.5  # of a pure release that is added to another
+_PURE = 0.5  # epsilon of a pure release that is added to another
 _KINDS: tuple[Smoothness, ...] = ("high", "mild", "none")
-WHY_NOT_ALL = "zCDP's conversion to (ε, δ) gives some away; events of probability δ are out of reach of sampling"
+WHY_NOT_ALL = "the conversion from zCDP to (ε, δ) is not tight; events of probability δ are too rare to be sampled"
 
 
 def gram_release(epsilon: float, delta: float) -> Case:

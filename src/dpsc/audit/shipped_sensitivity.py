@@ -1,4 +1,4 @@
-"""Every stated sensitivity bound, as cases for the audit: climb over neighbours, report the share reached."""
+"""Every stated sensitivity bound, as cases for the audit: which share of it neighbours reach."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: tuple[Smoothness, ...] = ("high", "mild", "none")
 
 
 def ridge(tries: int = 6) -> Case:
-    """Climb against the exact ridge sensitivity, in both of its cases."""
+    """Attack the exact ridge sensitivity, in both of its cases."""
     attacks = tuple(
         Exact(
             f"ascent, λ = {lambda_:g}, R = {R:g}",
@@ -37,7 +37,7 @@ def ridge(tries: int = 6) -> Case:
 
 
 def printed_ridge(tries: int = 6) -> Case:
-    """Climb against the paper's ridge sensitivity."""
+    """Attack the paper's ridge sensitivity."""
     n, T0, lambda_ = 1, 3, 300.0  # the bound is closest to the truth for one donor and a large lambda
     claim = ClaimedLoss(sensitivity.printed_ridge(n, T0, lambda_), unit=_UNIT)
     attack = Exact("ascent", claim, lambda: climb.boxed_ridge(n, T0, lambda_, tries=tries), f"{tries} starts")
@@ -45,7 +45,7 @@ def printed_ridge(tries: int = 6) -> Case:
 
 
 def answer() -> Case:
-    """Climb against the answer's sensitivity, in both norms."""
+    """Attack the answer's sensitivity, in both norms."""
     f, lower, upper = np.array([0.2, -0.5, 0.3]), np.array([-1.0, 0.0]), np.array([1.0, 0.5])
     bounds = sensitivity.answer(float(np.abs(f).max()), upper - lower)
     attacks = _norms(bounds, lambda: climb.answer(f, lower, upper, tries=3))
@@ -53,7 +53,7 @@ def answer() -> Case:
 
 
 def ball_gradient() -> Case:
-    """Climb against the gradient's sensitivity over the l1 ball."""
+    """Attack the gradient's sensitivity over the l1 ball."""
     n, T0 = 4, 3
     bounds = sensitivity.constrained_gradient(n, T0)
     attacks = _norms(bounds, lambda: climb.ball_gradient(n, T0, tries=1))
@@ -61,7 +61,7 @@ def ball_gradient() -> Case:
 
 
 def ball_jacobian() -> Case:
-    """Try to exceed the bound on Jacobians over the l1 ball."""
+    """Attack the bound on Jacobians over the l1 ball."""
     T0, nu = 4, 30.0
     attacks = tuple(
         Exact(

@@ -1,7 +1,7 @@
-"""Two-step algorithms under audit: weights, then an answer, each with additive noise of a law we know.
+"""Two-step algorithms under audit: weights, then an answer, each with additive noise of a known law.
 
-Centres, scales and clipping are read from the algorithms' own results, never worked out again here, so that a mistake
-in the library is seen.
+Centres, scales and clipping come from the algorithms' own results and are never computed again here, so that a mistake
+in the library shows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpsc.privacy.source import Source
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
 
-Make = Callable[[int | None], Any]  # a seed gives an algorithm with a ``fit``
+Make = Callable[[int | None], Any]  # from a seed to an algorithm with a ``fit``
 _WIDE = 4096.0
 
 
@@ -32,7 +32,7 @@ class Step:
     scale: float
 
     def log_ratio(self, values: Array, centre: Array, neighbour_centre: Array, size: Array | float = 1.0) -> Array:
-        """Return the log-likelihood ratio of each row, the scale multiplied by ``size``."""
+        """Return the log-likelihood ratio of each row, with the scale multiplied by ``size``."""
         scale = self.scale * np.asarray(size)
         if self.law == "gaussian":
             squares = ((values - neighbour_centre) ** 2 - (values - centre) ** 2).sum(axis=1)
@@ -62,7 +62,7 @@ class TwoStep:
     pair: Pair
 
     def fit_once(self) -> tuple[Any, Step, Step]:
-        """Return a seeded result and the laws of its two steps; the answer's is for a largest weight of one."""
+        """Return a seeded result and the laws of its two steps; the answer's scale is for a largest weight of one."""
         result = self.make(0).fit(self.pair.panel(0))
         noise = result.uncertainty.noise
         weight_scale = result.parameters.get("weight_scale", result.parameters.get("a"))
@@ -73,7 +73,7 @@ class TwoStep:
         """Return the epsilon that the pair costs, from the centres of both steps.
 
         The same seed gives both neighbours the same noise, so the difference of their outputs is the difference of
-        their centres: of the weights when the row changes before the intervention, of the answer when after it.
+        their centres. A change before the intervention moves the weights, a change after it moves the answer.
         """
         _, weights, answer = self.fit_once()
         one, other = self.pair.pools
@@ -94,7 +94,7 @@ class TwoStep:
         return self.make(0).fit(pair.panel(0))
 
     def centres(self) -> tuple[Array, Array]:
-        """Return the ridge weights of both neighbours, as the public lambda and bounds make them."""
+        """Return the ridge weights of both neighbours, for the public lambda and bounds."""
         lambda_ = self.fit_once()[0].parameters["lambda_"]
         data = [self.pair.panel(side).scaled("audit") for side in (0, 1)]
         one, other = (ridge_weights(d.X, d.y, lambda_) for d in data)
@@ -115,7 +115,7 @@ class TwoStep:
         return score
 
     def draw_calls(self, side: int, effort: Effort) -> Array:
-        """Return the outputs of real calls of ``fit``, one a row."""
+        """Return the outputs of real calls of ``fit``, one per row."""
         return call(self.make, self.pair, side, effort)
 
     def draw_bulk(self, side: int, effort: Effort) -> Array:

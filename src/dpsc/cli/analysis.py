@@ -1,4 +1,4 @@
-"""One analysis: everything that determines an answer, all of it public. Says what is wrong with it in our own words."""
+"""One analysis: everything that determines an answer, all of it public, with our own error messages."""
 
 from __future__ import annotations
 
@@ -152,9 +152,7 @@ def _refusal(problem: ValidationError) -> ParameterError:
     kind, name, field = error["type"], str(error["loc"][0]), Parameter(str(error["loc"][0]))
     if kind in ("extra_forbidden", "invalid_key"):
         known = [field.alias or name for name, field in Analysis.model_fields.items()]
-        return ParameterError(
-            f"{name[:40]!r} is not something an analysis can say.{checks.did_you_mean(name[:40], known)}"
-        )
+        return ParameterError(f"{name[:40]!r} is not a field of an analysis.{checks.did_you_mean(name[:40], known)}")
     if name == "bounds":
         return ParameterError("{field} must be two numbers, [lo, hi].", field=field)
     if kind == "missing":

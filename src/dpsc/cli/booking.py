@@ -46,7 +46,7 @@ class Account:
     def booking(
         self, algorithm: object, *, output: Path | None, description: Mapping[str, Any]
     ) -> AbstractContextManager[object]:
-        """Book what an algorithm promises, let the body make ``output``, and confirm it at the end."""
+        """Book what an algorithm promises; the body makes ``output``, which is confirmed at the end."""
         if self._payer is None:
             return nullcontext()
         require_not_interrupted()

@@ -1,4 +1,4 @@
-"""What ``dpsc ledger`` does: enter data sets, show balances and bookings, check and export the book."""
+"""What ``dpsc ledger`` does: enter data sets, show balances and bookings, check and export the ledger."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def verify(place: str, noted: str | None, to_json: bool) -> bool:
 
 
 def export(place: str, name: str | None, out: Path | None, format_: str | None) -> None:
-    """Write the book to a file or to the screen."""
+    """Write the ledger to a file or to the screen."""
     kind = format_ or ((out.suffix.lower().lstrip(".") or "csv") if out is not None else "csv")
     if kind not in ("csv", "json"):
         raise ParameterError(f"the format must be csv or json, not {kind}; say which with --format.")

@@ -81,7 +81,7 @@ def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
-        if issubclass(category, DpscWarning):  # others are about arithmetic within, and not for users
+        if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
             typer.echo(f"dpsc {command}: {message!s}", err=True)
 
     def stop(*_: Any) -> None:
@@ -155,7 +155,7 @@ class Output:
 def output_folder(path: Path, force: bool) -> Iterator[Output]:
     """Give a temporary folder to write into, and move its files to ``path`` at the end; on failure leave nothing.
 
-    Whether ``path`` may be written is found out at once, before any budget is spent.
+    Whether ``path`` may be written is checked first, before any budget is spent.
     """
     if path.exists() and not path.is_dir():
         raise DpscError(f"{path} is a file; name a folder with -o.")

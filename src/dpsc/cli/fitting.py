@@ -26,11 +26,11 @@ from dpsc.weights.output import OutputPerturbation
 
 
 def analysis_of(given: Mapping[str, object], spec: Path | None) -> Analysis:
-    """Return the analysis that the options describe, or a spec file with the options put over it."""
+    """Return the analysis that the options describe, or that of a spec file; options override the file."""
     if spec is None:
         for name, field in Analysis.model_fields.items():
             if field.is_required() and name not in given:
-                raise ParameterError("{field} is needed (or a --spec file that says it).", field=Parameter(name))
+                raise ParameterError("{field} is needed (or a --spec file that has it).", field=Parameter(name))
         return Analysis.checked(given)
     reviewed = spec_file.load(spec).model_dump(by_alias=True)
     for name, value in given.items():
@@ -68,7 +68,7 @@ def run(
 def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
     with common.working(f"reading {analysis.data}"):
         panel = analysis.panel()
-    if isinstance(algorithm, GramRelease):  # found out here, before anything is booked
+    if isinstance(algorithm, GramRelease):  # checked here, before anything is booked
         with in_file(analysis.reference or analysis.data):
             algorithm.reference_for(panel.times)
     require_small_delta(analysis.delta, panel.n, i_know)

@@ -11,7 +11,7 @@ from dpsc.cli import common
 
 app = typer.Typer(
     name="ledger",
-    help="Keep the book of what was released: budgets that cannot be overspent.",
+    help="Record what was released, with budgets that cannot be overspent.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -68,7 +68,7 @@ def show(
 
 @app.command()
 def entries(name: Name = None, as_json: common.Json = False, ledger: Place = DEFAULT) -> None:
-    """List the bookings; every one counts as spent, whatever became of it."""
+    """List the bookings; every one counts as spent, whatever its state."""
     with common.errors("ledger entries"):
         from dpsc.cli import bookkeeping
 
@@ -98,7 +98,7 @@ def export(
     ] = None,
     ledger: Place = DEFAULT,
 ) -> None:
-    """Write the book as CSV (bookings) or JSON (everything, with the chain)."""
+    """Write the ledger as CSV (bookings) or JSON (everything, with the chain)."""
     with common.errors("ledger export"):
         from dpsc.cli import bookkeeping
 

@@ -103,7 +103,7 @@ def release_json(release: Release) -> dict[str, Any]:
 
 
 def show_plan(table: pd.DataFrame, unit: str, needed: dict[int, float], error: float | None) -> None:
-    """Print the expected errors, a row a number of donors and a column a budget."""
+    """Print the expected errors, one row per number of donors and one column per budget."""
     screen = console()
     shown = Table(title=f"Expected error of the counterfactual ({unit})", title_justify="left", show_edge=False)
     shown.add_column("donors", justify="right")

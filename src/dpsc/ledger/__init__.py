@@ -1,4 +1,4 @@
-"""The privacy ledger: a budget for all releases of a data set together, that nobody can overspend."""
+"""The privacy ledger: one budget for all releases of a data set together, which cannot be overspent."""
 
 from dpsc.ledger.book import Ledger
 from dpsc.ledger.records import DataSet, Entry

@@ -29,7 +29,7 @@ class Address:
         return self.url.set(query={}).render_as_string(hide_password=True)
 
     def without_secrets(self, text: str) -> str:
-        """Return a message of a driver with any password cut out of it."""
+        """Return a driver's message without any password."""
         options = [v for value in self.url.query.values() for v in ((value,) if isinstance(value, str) else value)]
         for secret in filter(None, [self.url.password and str(self.url.password), *options]):
             text = text.replace(secret, "***")

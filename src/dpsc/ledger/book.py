@@ -1,4 +1,4 @@
-"""`Ledger`: booking a release before noise is drawn, confirming it when its file is in place. It never sees donors."""
+"""`Ledger`: book a release before noise is drawn, and confirm it when its file is in place. It never sees donors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MERGE = "Release.merge"
 
 
 class Ledger:
-    """A book of what was released from which data set, with a budget that is checked before anything is drawn.
+    """A record of what was released from which data set, with a budget that is checked before noise is drawn.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Ledger:
         A SQLite file (``book.sqlite`` or ``sqlite:///book.sqlite``) or a PostgreSQL database
         (``postgresql+psycopg://user@host/name``).
     create : bool
-        Whether to make the ledger if it is not there. A file is made readable by its owner only.
+        Whether to make the ledger if there is none. Only its owner may read the file of a new ledger.
     patience : float
-        Seconds to wait while somebody else holds the lock.
+        Seconds to wait while another process holds the lock.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Ledger:
         adjacency: str = REPLACE_ONE,
         who: str | None = None,
     ) -> DataSet:
-        """Enter a data set and its budget, which stands from then on.
+        """Enter a data set and its budget, which cannot be changed afterwards.
 
         Parameters
         ----------
@@ -116,8 +116,8 @@ class Ledger:
                 raise another_description(name, known.description, about)
             if (known.epsilon, known.delta, known.adjacency) != (float(epsilon), float(delta), adjacency):
                 raise LedgerError(
-                    f"the data set {name!r} has a budget of ({known.epsilon:g}, {known.delta:g}) for {known.adjacency} "
-                    "already. A budget is a promise and does not change; other data need another name."
+                    f"the data set {name!r} already has a budget of ({known.epsilon:g}, {known.delta:g}) for "
+                    f"{known.adjacency}. A budget is a promise and does not change; other data need another name."
                 )
             return known
 
@@ -136,10 +136,10 @@ class Ledger:
         partition: str | None = None,
         description: Mapping[str, Any] | None = None,
     ) -> Iterator[Entry]:
-        """Book a release, let it be made in the body, and confirm it at the end.
+        """Book a release that the body makes, and confirm it at the end.
 
         The booking is on disk before the body starts. When the body ends and ``output`` is in place, it is confirmed.
-        If the body fails, or everything does, the booking stays and counts as spent: noise may have been drawn.
+        If the body or the whole process fails, the booking stays and counts as spent: noise may have been drawn.
 
         Parameters
         ----------
@@ -201,15 +201,15 @@ class Ledger:
             known = history.dataset(connection, dataset)
             if known.adjacency != promise.adjacency:
                 raise LedgerError(
-                    f"the budget of {dataset!r} is about neighbours that {known.adjacency}, and the guarantee about "
-                    f"{promise.adjacency}; they cannot be added up."
+                    f"the budget of {dataset!r} is for neighbours that {known.adjacency}, the guarantee for neighbours "
+                    f"that {promise.adjacency}; they cannot be added up."
                 )
             if records.differences(known.description, description or {}):
                 raise another_description(dataset, known.description, description or {})
             charges = history.charges(connection, dataset)
             if algorithm == MERGE and any(charge.partition is not None for charge in charges):
                 raise LedgerError(
-                    f"{dataset!r} has its sites booked as partitions already; merging their releases costs nothing."
+                    f"the sites of {dataset!r} are already booked as partitions; merging their releases costs nothing."
                 )
             budget = Budget(known.epsilon, known.delta)
             if not all(budget.allows([*group, cost]) for group in groups(charges, partition)):
@@ -219,14 +219,14 @@ class Ledger:
             )
 
         outcome = self._store.write(work)
-        if isinstance(outcome, Refused):  # computed here, when the lock is free again
+        if isinstance(outcome, Refused):  # the error is computed here, after the lock was released
             raise outcome.error(dataset, cost, partition)
         return outcome
 
     def confirm(self, entry: Entry) -> None:
-        """Note that the output of a booking is in place, with the SHA-256 of the file.
+        """Record that the output of a booking is in place, with the SHA-256 of the file.
 
-        A dpsc release that promises something else than what was booked is not confirmed.
+        A dpsc release whose guarantee differs from the booked one is not confirmed.
         """
         body: dict[str, Any] = {}
         if entry.output is not None:
@@ -253,7 +253,7 @@ class Ledger:
             ) from None
 
     def fail(self, entry: Entry, reason: str) -> None:
-        """Note that a booking came to nothing. It counts as spent all the same."""
+        """Record that a booking failed. It still counts as spent."""
         self._finish(entry, "failed", {"reason": records.text("reason", reason)})
 
     def dataset(self, name: str) -> DataSet:
@@ -273,8 +273,8 @@ class Ledger:
     def remaining(self, dataset: str, *, delta: float | None = None, partition: str | None = None) -> float:
         """Return the largest epsilon that a further Gram release at ``delta`` may have; 0 if none.
 
-        By default at the budget's own delta. For delta = 0 the answer is about a pure release. It is rounded down: a
-        release of this size is accepted, as long as nobody books another in between.
+        The default is the budget's delta. For delta = 0 the answer is about a pure release. It is rounded down: a
+        release of this size is accepted, unless another one is booked before it.
         """
         known, charges = self._store.read(
             lambda connection: (history.dataset(connection, dataset), history.charges(connection, dataset))
@@ -289,7 +289,7 @@ class Ledger:
 
     @property
     def head(self) -> Head:
-        """How long the chain is and how it ends. Noted elsewhere, it shows if the whole ledger was rewritten."""
+        """The length and the last hash of the chain. A copy kept elsewhere shows if the whole ledger was rewritten."""
         return self._store.read(self._store.head)
 
     def verify(self, noted: str | None = None) -> list[str]:
@@ -298,20 +298,20 @@ class Ledger:
         Parameters
         ----------
         noted : str, optional
-            A head hash that was noted elsewhere at some time: it must be in the chain still.
+            A head hash that was noted elsewhere earlier: it must still be in the chain.
         """
 
         def work(connection: Connection) -> list[str]:
             rows = schema.rows(connection)
             found = chain.problems(rows, self._store.head(connection)) + history.problems(rows)
             if noted is not None and noted.lower() not in {chain.START, *(row.hash for row in rows)}:
-                found.append("the noted head is not in the chain: the ledger was rewritten, or it is another one")
+                found.append("the noted head is not in the chain: the ledger was rewritten, or this is another ledger")
             return found
 
         return self._store.read(work)
 
     def rows(self) -> list[Row]:
-        """Return the book line by line as it is stored, for export."""
+        """Return the rows of the ledger as they are stored, for export."""
         return self._store.read(schema.rows)
 
     def _finish(self, entry: Entry, event: str, body: Mapping[str, Any]) -> None:
@@ -321,7 +321,7 @@ class Ledger:
             if connection.execute(query).scalar_one_or_none() != entry.hash:
                 raise LedgerError(f"entry {entry.number} is not a booking of this ledger.")
             if connection.execute(select(columns.number).where(columns.booking == entry.number)).first():
-                raise LedgerError(f"entry {entry.number} was confirmed or has failed already.")
+                raise LedgerError(f"entry {entry.number} is already confirmed or failed.")
             self._append(connection, head, event, entry.dataset, entry.who, body, booking=entry.number)
 
         self._store.write(work)

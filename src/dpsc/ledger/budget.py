@@ -1,7 +1,7 @@
 """What booked guarantees cost together, and what is still affordable. Pure accounting: no database, no data.
 
-A request is accepted if one of two theorems puts everything booked within (epsilon, delta): the curves of
-:class:`dpsc.privacy.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums are of the decimal
+A request is accepted if one of two theorems shows that everything booked stays within (epsilon, delta): the curves of
+:class:`dpsc.privacy.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums add the decimal
 numbers as they were written, so that ten times 0.1 is 1.
 """
 
@@ -24,7 +24,7 @@ _PRECISION = 1e-6
 
 @dataclass(frozen=True)
 class Cost:
-    """What of a guarantee adds up. Reading one back does not check it again, which would take a search each time."""
+    """The part of a guarantee that adds up. A stored one is not checked again, because that would take a search."""
 
     epsilon: float
     delta: float
@@ -43,7 +43,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Charge:
-    """A cost and whom it concerns: the donors of one partition, or all of them (None)."""
+    """A cost and the donors it concerns: those of one partition, or all of them (None)."""
 
     cost: Cost
     partition: str | None = None
@@ -57,7 +57,7 @@ class Budget:
     delta: float
 
     def allows(self, costs: Sequence[Cost]) -> bool:
-        """Say whether releases from the same donors stay within the budget together."""
+        """Return whether releases from the same donors stay within the budget together."""
         return self._plainly(costs) or total_loss(costs).delta(self.epsilon) <= self.delta
 
     def _plainly(self, costs: Sequence[Cost]) -> bool:
@@ -72,7 +72,7 @@ class Budget:
         ways = [total_loss(costs).epsilon(self.delta)]
         if sum(map(_written, deltas)) <= _written(self.delta):
             ways.append(float(sum(map(_written, epsilons))))
-        # The search for an epsilon gives a little away; what was allowed is within the budget.
+        # The search returns a slightly larger epsilon; what was allowed is within the budget.
         return min(*ways, self.epsilon) if self.allows(costs) else min(ways)
 
     def largest(self, costs: Sequence[Cost], delta: float, like: Cost | None = None) -> float:
@@ -93,7 +93,7 @@ class Budget:
 
 
 def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]:
-    """Return what was charged to each donor whom a release from ``partition`` (None: all donors) concerns.
+    """Return what was charged to each group of donors that a release from ``partition`` (None: all donors) concerns.
 
     Partitions are disjoint and their membership is public. Neighbours differ in one donor, who is in one partition, so
     only the releases of that partition and those of all donors can tell them apart.
@@ -136,7 +136,7 @@ def _stated(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A family of releases: what an amount (rho, mu, ...) costs, and which epsilon it is at a delta."""
+    """A family of releases: what an amount (rho, mu, ...) costs, and which epsilon it gives at a delta."""
 
     loss: Callable[[float, float], Loss]
     epsilon: Callable[[float, float], float]
@@ -175,7 +175,7 @@ def _largest_by_curves(budget: Budget, booked: Loss, delta: float, kind: _Kind) 
         return _added_up([booked, kind.loss(amount, delta)]).delta(budget.epsilon) <= budget.delta
 
     start = max(budget.epsilon, 1e-9)
-    least = start * 1e-9  # less than this is not worth having
+    least = start * 1e-9  # less than this counts as nothing
     amount = largest(affordable, start, precision=_PRECISION, known=least) if affordable(least) else 0.0
     return kind.epsilon(amount, delta)
 

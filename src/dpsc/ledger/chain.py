@@ -1,7 +1,7 @@
-"""The hash chain: every row carries the hash of the one before, so that an edited or missing one shows.
+"""The hash chain: every row carries the hash of the row before it, so that an edited or missing row shows.
 
-One chain for the whole ledger, not one per data set: it also covers which data sets there are, with their budgets,
-and there is one head to note elsewhere. Bookings are rare, so waiting for each other costs nothing.
+There is one chain for the whole ledger, not one per data set: it also covers which data sets there are, with their
+budgets, and there is one head to note elsewhere. Bookings are rare, so that they wait for each other costs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ START = "0" * 64
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the book, as it is stored. Times and numbers are kept as text, the same in every database.
+    """One row of the ledger, as it is stored. Times and numbers are kept as text, the same in every database.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Head:
-    """How long the chain is and how it ends: what to note elsewhere."""
+    """The length and the last hash of the chain: what to note elsewhere."""
 
     length: int
     hash: str

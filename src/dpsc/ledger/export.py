@@ -1,4 +1,4 @@
-"""The book for other programs: CSV for people with spreadsheets, JSON with everything that verifying needs."""
+"""The ledger for other programs: CSV for spreadsheets, JSON with everything that is needed to verify it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
 
 
 def as_json(ledger: Ledger, dataset: str | None = None) -> str:
-    """Return balances, bookings, and the chain as it is stored; the chain is always whole."""
+    """Return balances, bookings, and the chain as it is stored; the chain is always that of the whole ledger."""
     names = [each.name for each in ledger.datasets() if dataset in (None, each.name)]
     rows = ledger.rows()
     book = {

@@ -1,4 +1,4 @@
-"""Reading the book: rows into data sets, bookings and balances, and whether they make sense together."""
+"""Read the ledger: turn rows into data sets, bookings and balances, and check that they make sense together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Balance:
     remaining : float
         The largest epsilon of a further Gram release of all donors, at the budget's delta (a pure one for delta = 0).
     states : mapping
-        How many bookings are in which state; all count.
+        How many bookings are in which state; all count as spent.
     partitions : mapping
         The epsilon spent by each partition, with what was booked for all donors.
     """
@@ -77,7 +77,7 @@ def entries(connection: Connection, name: str | None) -> list[Entry]:
 
 
 def charges(connection: Connection, name: str) -> list[Charge]:
-    """Return what was booked for a data set; every booking counts, whatever became of it."""
+    """Return what was booked for a data set; every booking counts, whatever its state."""
     return [_charge(row) for row in _rows(connection, event="booked", dataset=name)]
 
 
@@ -116,7 +116,7 @@ def read_dataset(row: Row) -> DataSet:
 
 
 def read_entry(row: Row, outcome: Row | None) -> Entry:
-    """Turn a booking, and what became of it, into an entry."""
+    """Turn a booking, and its outcome if it has one, into an entry."""
     states: dict[str, State] = {"confirmed": "confirmed", "failed": "failed"}
     try:
         body = row.content
@@ -139,7 +139,7 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
 
 
 def problems(rows: Sequence[Row]) -> list[str]:
-    """Return what does not make sense in the book, beyond its hashes."""
+    """Return what does not make sense in the ledger, apart from its hashes."""
     found: list[str] = []
     known: dict[str, DataSet] = {}
     charged: dict[str, list[Charge]] = {}

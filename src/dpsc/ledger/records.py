@@ -52,7 +52,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Entry:
-    """A booking and what became of it. Whatever its state, it counts as spent."""
+    """A booking and its state. Whatever the state, it counts as spent."""
 
     number: int
     time: str
@@ -74,13 +74,13 @@ class Entry:
 
 
 def canonical(value: Any, name: str) -> str:
-    """Return the one JSON text of a value of plain types; refuse anything that might hold data."""
+    """Return the canonical JSON text of a value of plain types; refuse anything that might hold data."""
     _require_plain(value, name)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     if len(text) > LONGEST_JSON:
         raise LedgerError(
-            f"{name} is too long for the ledger ({len(text)} characters, at most {LONGEST_JSON}); it holds what is "
-            "public about a release in a few words, not data."
+            f"{name} is too long for the ledger ({len(text)} characters, at most {LONGEST_JSON}); the ledger holds "
+            "a few public facts about a release, not data."
         )
     return text
 
@@ -111,7 +111,7 @@ def fingerprint(description: Mapping[str, Any]) -> str:
 
 
 def differences(described: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return what two descriptions both speak of and say differently."""
+    """Return the keys that two descriptions share with different values."""
 
     def text(value: Any) -> str:
         return canonical(value, "description")
@@ -141,7 +141,7 @@ def guarantee_from_json(plain: Mapping[str, Any]) -> Guarantee:
 
 
 def promises_something_else(content: bytes, promise: Mapping[str, Any]) -> bool:
-    """Say whether a file is a dpsc release whose guarantee is not the promised one; other files say nothing."""
+    """Return whether a file is a dpsc release whose guarantee is not the promised one; False for other files."""
     try:
         body = json.loads(content)
         if not isinstance(body, dict) or body.get("format") != "dpsc-release":
@@ -176,7 +176,7 @@ def public_terms(algorithm: Any) -> dict[str, Any]:
 
 
 def require_guarantee(guarantee: Any) -> Guarantee:
-    """Refuse what promises nothing: a budget for it would mean nothing."""
+    """Refuse a run without a guarantee: a budget for it would mean nothing."""
     if guarantee is None:
         raise LedgerError(
             "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so it has no "
@@ -188,7 +188,7 @@ def require_guarantee(guarantee: Any) -> Guarantee:
 
 
 def unreadable(number: int, problem: Exception) -> LedgerError:
-    """Return the error for an entry that is in the book but makes no sense."""
+    """Return the error for an entry that is in the ledger but makes no sense."""
     kind = type(problem).__name__ if not isinstance(problem, DpscError) else str(problem)
     return LedgerError(
         f"entry {number} of the ledger cannot be read ({kind}): it was edited or damaged. Run dpsc ledger verify, and "

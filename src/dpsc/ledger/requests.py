@@ -1,4 +1,4 @@
-"""A request to book: whose it is, where its output goes, and how it is refused."""
+"""A request to book: who makes it, where its output goes, and how it is refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Refused:
 
 
 def another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:
-    """Return the error for data that are not what the data set was entered as."""
+    """Return the error for data whose description differs from the one that was entered."""
     keys = records.differences(known, given) or sorted(set(known) ^ set(given))
     return LedgerError(
         f"the data set {name!r} was entered with another public description (they differ in {', '.join(keys)}). Other "
@@ -64,7 +64,7 @@ def writable(path: Path) -> str:
 
 
 def user() -> str:
-    """Return the name of the operating system's user; the environment is asked only if the system does not know."""
+    """Return the name of the operating system's user; the environment is used only if the system does not know it."""
     ways: list[Callable[[], str]] = [getpass.getuser]
     with suppress(ImportError):
         import pwd

@@ -61,7 +61,7 @@ def migrate(connection: Connection, found: int) -> None:
 
 
 def rows(connection: Connection) -> list[chain.Row]:
-    """Return every row of the book, in order."""
+    """Return every row of the ledger, in order."""
     found = connection.execute(select(entries).order_by(entries.c.number))
     return [chain.Row(**row) for row in found.mappings()]
 

@@ -38,9 +38,9 @@ class Store:
     ----------
     address : Address
     create : bool
-        Whether to make the ledger if it is not there.
+        Whether to make the ledger if there is none.
     patience : float
-        Seconds to wait for others who hold a lock, before giving up.
+        Seconds to wait while another process holds a lock.
     """
 
     def __init__(self, address: Address, *, create: bool, patience: float) -> None:
@@ -57,7 +57,7 @@ class Store:
         return self._run(lambda connection: work(connection, self._lock_head(connection)), write=True)
 
     def append(self, connection: Connection, row: Row) -> Row:
-        """Add a row to the book and move the head, inside the transaction of :meth:`write`."""
+        """Add a row to the ledger and move the head, inside the transaction of :meth:`write`."""
         connection.execute(schema.entries.insert().values(**vars(row)))
         head = update(schema.ledger).where(schema.ledger.c.id == 1)
         connection.execute(head.values(length=row.number, hash=row.hash))
@@ -91,7 +91,7 @@ class Store:
             try:
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:
-                pass  # somebody else is making it at this moment
+                pass  # another process is making it at this moment
             except OSError as problem:
                 raise LedgerError(f"cannot create the ledger {path}: {problem.strerror}.") from None
         if self.read(schema.version) != schema.VERSION:
@@ -117,7 +117,7 @@ class Store:
             try:
                 with self._engine.connect() as plain:
                     connection = plain.execution_options(dpsc_write=write)
-                    if self.address.path is None:  # a writer reads what the lock waited for, a reader one snapshot
+                    if self.address.path is None:  # a writer sees what it waited for, a reader one snapshot
                         level = "READ COMMITTED" if write else "REPEATABLE READ"
                         connection = connection.execution_options(isolation_level=level)
                     with connection.begin():
@@ -130,8 +130,8 @@ class Store:
                     raise self._explained(problem) from None
                 if time.monotonic() >= give_up:
                     raise LedgerError(
-                        f"the ledger at {self.address} has been locked by somebody else for {self.patience:g} seconds. "
-                        "Nothing was booked. Try again; if it stays locked, look for a program that has it open."
+                        f"the ledger at {self.address} has been locked by another program for {self.patience:g} "
+                        "seconds. Nothing was booked. Try again; if it stays locked, find the program that has it open."
                     ) from None
                 time.sleep(min(pause * (1 + os.getpid() % 8 / 8), max(0.0, give_up - time.monotonic())))
                 pause = min(2 * pause, _LONGEST_PAUSE)
@@ -140,7 +140,7 @@ class Store:
         return max(1, int(1000 * min(self.patience / 2, 5.0)))
 
     def _explained(self, problem: SQLAlchemyError) -> LedgerError:
-        """Return our error for a database's: its first line, no statement, no password."""
+        """Return our error for a database error: its first line, no statement, no password."""
         original = problem.orig if isinstance(problem, DBAPIError) else problem
         reason = self.address.without_secrets(str(original).strip().split("\n")[0]).rstrip(".")
         code = getattr(original, "sqlite_errorcode", 0) & 0xFF
@@ -148,7 +148,7 @@ class Store:
             sqlite3.SQLITE_FULL: " Make room on the disk.",
             sqlite3.SQLITE_READONLY: " The file or its folder is read-only.",
             sqlite3.SQLITE_CANTOPEN: " The file or its folder cannot be opened; check their permissions.",
-            sqlite3.SQLITE_NOTADB: " The file is something else than a ledger.",
+            sqlite3.SQLITE_NOTADB: " The file is not a ledger.",
             sqlite3.SQLITE_CORRUPT: " Restore it from a backup.",
         }.get(code, "")
         return LedgerError(f"the ledger at {self.address} cannot be used: {reason}.{advice}")
@@ -164,7 +164,7 @@ class Store:
 
     def _make_sqlite_engine(self, path: str) -> Engine:
         def connect() -> sqlite3.Connection:
-            # mode=rw: opening never makes a file. isolation_level=None: we say BEGIN ourselves.
+            # mode=rw: opening never makes a file. isolation_level=None: BEGIN is ours, below.
             uri = f"file:{quote(path)}?mode=rw"
             return sqlite3.connect(uri, uri=True, timeout=min(self.patience / 2, 5.0), isolation_level=None)
 

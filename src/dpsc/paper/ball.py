@@ -1,4 +1,4 @@
-"""Many points onto the l1 ball, and many perturbed ridge objectives minimised over it, at once. For experiments."""
+"""For experiments: project many points onto the l1 ball, and minimise many perturbed ridge objectives over it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the experiment section says it found, each sentence as a check that returns a verdict with its numbers.
+"""What the experiment section says it found: each sentence as a check that returns a verdict with its numbers.
 
-Verdicts rest on 95% intervals of the mean RMSE: a claim about many points holds if every comparison comes out its way,
-fails if one significantly does not, and is undecided otherwise. Where the paper's words are loose ("around",
-"substantially"), the number we took for them stands beside the check.
+Verdicts use 95% intervals of the mean RMSE. A claim about many points holds if every comparison agrees with it, fails
+if one significantly disagrees, and is undecided otherwise. Where the paper's words are vague ("around",
+"substantially"), the constants below say which number we use for them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DRAMATIC = 2.0  # "dramatically better": by this factor, averaged over the curve
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, a recipe, and what came of it."""
+    """A claim, a recipe, the verdict and its numbers."""
 
     claim: Claim
     recipe: Recipe
@@ -53,7 +53,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The outcomes of one recipe, by the parameters that the claims speak of."""
+    """The outcomes of one recipe, by the parameters that the claims are about."""
 
     recipe: Recipe
     outcomes: Mapping[Point, Outcome]
@@ -98,7 +98,7 @@ def obj_better_in_many_regimes(e: Evidence) -> tuple[Verdict, str]:
     signs += [compare(e.at_epsilon("obj", s, v), e.at_epsilon("out", s, v)) for s in SIZES for v in EPSILONS]
     verdict = most_of(signs)
     if verdict == "holds" and WORSE not in signs:
-        verdict = "undecided"  # it might be in all
+        verdict = "undecided"  # it might be better in all
     return verdict, f"objective better: {tally(signs)}, of {len(signs)} points"
 
 
@@ -244,7 +244,7 @@ def out_slightly_better_at_2_for_n_10(e: Evidence) -> tuple[Verdict, str]:
 
 
 def not_for_all_sizes(e: Evidence) -> tuple[Verdict, str]:
-    """At epsilon = 2 DPSC_obj is significantly better on some size."""
+    """At epsilon = 2 DPSC_obj is significantly better on at least one size."""
     signs = [compare(e.at_epsilon("obj", s, 2.0), e.at_epsilon("out", s, 2.0)) for s in SIZES]
     verdict: Verdict = "holds" if BETTER in signs else "does not hold" if set(signs) == {WORSE} else "undecided"
     return verdict, f"objective better at ε = 2: {tally(signs)}, of four sizes"

@@ -1,4 +1,4 @@
-"""The paper's generated data: as its text says (``printed``) and as its published code does it (``published``)."""
+"""The paper's generated data: as its text says (``printed``) and as its published code draws them (``published``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ H = 3  # periods to predict, in every experiment of the paper
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Donors and a target that nobody treated, on the scale of [-1, 1], and the signal beneath their noise.
+    """Donors and a target without an intervention, scaled to [-1, 1], and the signal beneath their noise.
 
     Attributes
     ----------
@@ -99,5 +99,5 @@ def published(n: int, T0: int, h: int, rng: np.random.Generator) -> Dataset:
 
 
 def _dataset(paths: Array, signal: Array, T0: int, sigma: float) -> Dataset:
-    """Take the first path for the target."""
+    """Use the first path as the target."""
     return Dataset(paths[1:], signal[1:], paths[0], signal[0], T0, sigma)

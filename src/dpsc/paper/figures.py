@@ -27,7 +27,7 @@ SERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "donors' mean": ("donors' mean, not private", {"color": GREY, "ls": "-.", "lw": 1}),
 }
 DONOR_FREE = ("last value", "straight line", "donors' mean")
-SIZE_STYLE: dict[tuple[int, int], dict[str, Any]] = {  # curves of equal n may lie on each other: large and open beneath
+SIZE_STYLE: dict[tuple[int, int], dict[str, Any]] = {  # curves of equal n may overlap: one has large open markers
     (10, 10): {"color": ORANGE, "marker": "o", "ms": 8, "mfc": "none"},
     (10, 100): {"color": GREEN, "marker": "s", "ms": 3.5},
     (100, 10): {"color": BLUE, "marker": "^", "ms": 8, "mfc": "none"},
@@ -45,7 +45,7 @@ def draw(name: Name, table: pd.DataFrame) -> Figure:
     with _style():
         figure = _draw(name, table)
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out once, however often it is saved
+        figure.set_layout_engine("none")  # laid out once, not again at every save
     return figure
 
 
@@ -100,7 +100,7 @@ def _data(table: pd.DataFrame) -> Figure:
 
 
 def _one_size(table: pd.DataFrame, recipes: Sequence[Recipe], x: str) -> Figure:
-    """One panel a recipe, on a common scale of errors."""
+    """One panel per recipe, on a common scale of errors."""
     figure = _figure(max(3.5 * len(recipes), 5), 4.0)
     grid = figure.subplots(1, len(recipes), squeeze=False, sharey=True)[0]
     for axes, recipe in zip(grid, recipes, strict=True):
@@ -139,7 +139,7 @@ def _theory(table: pd.DataFrame, recipes: Sequence[Recipe]) -> Figure:
 def _four_sizes(
     table: pd.DataFrame, recipes: Sequence[Recipe], x: str, panels: Sequence[tuple[str, float, str]]
 ) -> Figure:
-    """One row a recipe, one panel an algorithm, one curve a size; yardsticks are marks at the right edge."""
+    """One row per recipe, one panel per algorithm, one curve per size; yardsticks are marks at the right edge."""
     figure = _figure(3.9 * len(panels), 2.8 * len(recipes) + 0.9)
     widths = [5, 0.9] * len(panels)
     vacant: list[Axes] = []
@@ -176,7 +176,7 @@ def _four_sizes(
 
 
 def _doubt(recipe: Recipe, method: str) -> str:
-    """Say so where a recipe has no proof."""
+    """Return a mark for an algorithm that has no proof of privacy."""
     return " (unproven)" if recipe == "printed" and method == "obj" else ""
 
 
@@ -189,7 +189,7 @@ def _with_epsilon(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _curve(axes: Axes, part: pd.DataFrame, x: str, style: dict[str, Any]) -> None:
-    """Draw a curve with its band; a single number without an x is a level."""
+    """Draw a curve with its band; a single number without an x becomes a horizontal line."""
     if part.empty:
         return
     if part[x].isna().all():

@@ -1,8 +1,8 @@
 """Our three algorithms on the paper's data, many runs at once.
 
-Each algorithm is run once for its noise scales; the many runs then draw noise of those laws in floating point, from a
-seed. That shows the size of the errors, and is private no more than any other simulation. Tests compare the
-errors with those of the algorithms themselves.
+Each algorithm runs once to learn its noise scales; the many runs then draw noise of the same laws in floating point,
+from a seed. This shows the size of the errors; like every simulation, it is not private. Tests compare the errors with
+those of the algorithms themselves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def panel_of(data: Dataset) -> Panel:
 
 
 def output(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
-    """Simulate :class:`dpsc.OutputPerturbation`: noisy weights onto the l1 ball, then a noisy answer."""
+    """Simulate :class:`dpsc.OutputPerturbation`: noisy weights, projected onto the l1 ball, then a noisy answer."""
     algorithm = OutputPerturbation(
         epsilon=point.epsilon, delta=point.delta, split=_split(point), lambda_=point.lambda_, seed=0
     )
@@ -84,7 +84,7 @@ def _noise(point: Point, shape: tuple[int, ...], rng: np.random.Generator) -> Ar
 
 
 def _project(data: Dataset, f: Array, point: Point, budget: StepBudget, rng: np.random.Generator) -> Array:
-    """Answer with released weights; the scale of the noise is proportional to the largest of them."""
+    """Answer with released weights; the scale of the noise is proportional to the largest weight."""
     h = data.Z.shape[1]
     scale = discrete_scale(sensitivity.answer(1.0, np.full(h, 2.0)), budget)
     largest = np.abs(f).max(axis=1, keepdims=True)

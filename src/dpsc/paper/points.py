@@ -1,4 +1,4 @@
-"""A point of a figure: a recipe, an algorithm, a size and its parameters; and what many runs of it came to."""
+"""A point of a figure: a recipe, an algorithm, a size and its parameters; and the errors of many runs of it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Point:
 
     @property
     def key(self) -> str:
-        """A name that says everything, for files and seeds."""
+        """A name that holds every parameter, for files and seeds."""
         size = f"n={self.n} T0={self.T0}"
         budget = f"eps1={self.epsilon1:g} eps2={self.epsilon2:g} delta={self.delta:g}"
         return f"{self.recipe} {self.method} {size} lambda={self.lambda_:g} {budget}"
 
     @property
     def protection(self) -> str:
-        """What the recipe would promise donors with noise from the operating system; here it comes from a seed."""
+        """What the recipe would promise donors with noise from the operating system; here noise comes from a seed."""
         if self.recipe == "published":
             return "NOT PRIVATE"
         if self.recipe == "printed" and self.method == "obj":
@@ -66,7 +66,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The RMSE of many runs at one point: its mean, the standard error of that, and its median."""
+    """The RMSE of many runs at one point: its mean, the standard error of the mean, and its median."""
 
     mean: float
     error: float
@@ -86,6 +86,6 @@ class Outcome:
 
 
 def generator_for(seed: int, *names: object) -> np.random.Generator:
-    """Return the generator that belongs to a seed and a name, whatever else is run and in which order."""
+    """Return the generator of a seed and a name; what else is run, and in which order, does not matter."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])

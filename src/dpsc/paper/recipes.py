@@ -2,10 +2,10 @@
 
 Both algorithms draw rotation-invariant noise in R^n, so it may be drawn in the basis of the left singular vectors of X,
 where ridge regression is diagonal: one decomposition serves every lambda, epsilon and run. Of the n × h matrix W only
-W'f counts. It is ||f|| times h coordinates of the joint draw, so h normals and one chi-square stand for n h numbers.
+W'f counts. It is ||f|| times h coordinates of the joint draw, so h normals and one chi-square replace n h numbers.
 
 The ``published`` recipe is what made the paper's figures. It is NOT PRIVATE: its radii are too short, its Gaussian has
-the wrong variance and its curvature is missing. It exists here, on generated data, and nowhere else.
+the wrong variance and its curvature is missing. It runs here, on generated data, and nowhere else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpsc.privacy import sensitivity
 from dpsc.types import Array
 from dpsc.weights.printed import default_c, divide_budget, printed_beta
 
-_AT_ONCE = 1000  # runs, which keeps memory flat however many there are
+_AT_ONCE = 1000  # runs per block, so that memory does not grow with the number of runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class RecipeNoise:
-    """Weights are ``centre + gain * scale * noise``; the answer gets ``||weights||`` times noise of its own."""
+    """Weights are ``centre + gain * scale * noise``; the answer gets ``||weights||`` times separate noise."""
 
     centre: Array  # n
     gain: Array  # n
     scale: float
     gaussian: bool
-    radius: float  # shape of the Gamma radius of the noise: the dimension where it is the Laplace of the theory
+    radius: float  # shape of the Gamma radius of the noise; the theory's Laplace noise has the dimension here
     W_scale: float
     W_dimension: int
     W_radius: float
@@ -58,7 +58,7 @@ def basis_of(data: Dataset) -> Basis:
 
 
 def noise_of(point: Point, basis: Basis) -> RecipeNoise:
-    """Say what a recipe adds at one point."""
+    """Return the noise that a recipe adds at one point."""
     n, h = basis.Z.shape
     published = point.recipe == "published"
     if point.method == "out":
@@ -68,7 +68,7 @@ def noise_of(point: Point, basis: Basis) -> RecipeNoise:
     else:
         c = default_c(n, point.T0)
         epsilon0, Delta = divide_budget(point.epsilon1, point.lambda_, c)
-        added = point.delta if published else Delta  # the authors' code adds the privacy delta: a slip of a letter
+        added = point.delta if published else Delta  # the authors' code adds the privacy delta instead
         ridge = basis.squares + (point.lambda_ + added) / 2
         centre, gain = basis.Xy / ridge, -0.5 / ridge
         scale = printed_beta(n, point.T0, epsilon0, point.delta, c)
@@ -95,7 +95,7 @@ class Draws:
     normals: Array  # points × runs × n
     radii: Array  # points × runs
     W_normals: Array  # points × runs × h
-    W_rest: Array  # points × runs: the squared norm of the coordinates of W that are not seen
+    W_rest: Array  # points × runs: the squared norm of the coordinates of W that are not drawn
     W_radii: Array  # points × runs
 
 

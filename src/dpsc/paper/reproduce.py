@@ -1,4 +1,4 @@
-"""Run everything: points, tables, figures, claims and the page; each file is written whole or not at all."""
+"""Run everything: points, tables, figures, claims and the report; each file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reproduce(
     resume: bool = False,
     on_progress: Callable[[int], None] = lambda count: None,
 ) -> list[Judgement]:
-    """Leave PNG, SVG and CSV of every figure, ``claims.csv`` and ``report.html`` in a folder; return the findings."""
+    """Write PNG, SVG and CSV of every figure, ``claims.csv`` and ``report.html`` to a folder; return the findings."""
     out.mkdir(parents=True, exist_ok=True)
     store = sweep.KeptOutcomes(out / "points.jsonl", runs, seed, resume=resume)
     outcomes = sweep.run(points_of(figures, recipes), runs, seed, store, on_progress=on_progress)

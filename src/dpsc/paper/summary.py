@@ -1,4 +1,4 @@
-"""The findings in prose: what stands, what came from noise that was too small, and what replaces it."""
+"""The findings in words: what holds, what came from noise that was too small, and what replaces it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHY_NOT_PRIVATE = (
 def paragraphs(
     recipes: Sequence[Recipe], findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int
 ) -> list[str]:
-    """Return a page of prose about what was run."""
+    """Return one paragraph per recipe."""
     texts = {"published": _published, "printed": _printed, "ours": _ours}
     return [" ".join(filter(None, texts[recipe](findings, outcomes, seed))) for recipe in recipes]
 
@@ -62,7 +62,7 @@ def _printed(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], s
             f"The smallest error over all ε up to {EPSILONS[-1]:g} at λ = T0 is {outcome.mean:.2g} "
             f"(DPSC_{point.method}, n = {point.n}, T0 = {point.T0}), {outcome.mean / last:.2g} times that of the "
             "target's last value. "
-            "DPSC_obj is moreover not proved private: its proof assumes weights that its minimisation does not ensure."
+            "Besides, DPSC_obj is not proved private: its proof assumes weights that its minimisation does not ensure."
         )
     return sentences
 
@@ -75,8 +75,8 @@ def _best(recipe: Recipe, outcomes: Mapping[Point, Outcome]) -> tuple[Point, Out
 def _ours(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
     sentences = ["Ours: the same two ideas with exact sensitivities and the answer projected instead of the data, and "
                  "the Gram release, all at the same total ε and with a guarantee that holds.", _count("ours", findings),
-                 "The claims speak of the two-step algorithms; objective perturbation, made private, loses its "
-                 "lead."]  # fmt: skip
+                 "The claims are about the two-step algorithms; objective perturbation, once it is private, is no "
+                 "longer the better one."]  # fmt: skip
     for n, T0 in ((100, 10), (10, 10)):
         epsilon = EPSILONS[0]
         point = Point("ours", "gram", n, T0, 0.0, epsilon / 2, epsilon / 2, DELTA)
@@ -84,12 +84,14 @@ def _ours(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed
         if point in outcomes and two_step in outcomes:
             ridge = yardsticks.ridge(dataset(DATA["ours"], n, T0, seed), float(T0))
             sentences.append(
-                f"With n = {n}, T0 = {T0} and ε = {epsilon:g} the Gram release errs by {outcomes[point].mean:.2g}, our "
-                f"output perturbation by {outcomes[two_step].mean:.2g} and non-private ridge at λ = T0 by {ridge:.2g}."
+                f"With n = {n}, T0 = {T0} and ε = {epsilon:g} the error of the Gram release is "
+                f"{outcomes[point].mean:.2g}, of our output perturbation {outcomes[two_step].mean:.2g} and of "
+                f"non-private ridge at λ = T0 {ridge:.2g}."
             )
     line = yardsticks.donor_free(dataset(DATA["ours"], 10, 10, seed))["straight line"]
     sentences.append(
-        f"On these data a straight line through the target errs by {line:.2g} (n = T0 = 10) with no donor at all, so "
-        "they cannot show that donors help; the project's benchmarks use factor models and real panels for that."
+        f"On these data the error of a straight line through the target, without any donor, is {line:.2g} "
+        "(n = T0 = 10). So they cannot show that donors help; the project's benchmarks use factor models and real "
+        "panels for that."
     )
     return sentences

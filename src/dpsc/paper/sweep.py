@@ -1,4 +1,4 @@
-"""Running the points of the figures: in batches, on all cores, each finished point kept on disk at once."""
+"""Run the points of the figures: in batches, on all cores; each finished point is saved at once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Outcomes = dict[Point, Outcome]
 
 @lru_cache(maxsize=16)
 def dataset(generator: generated.Generator, n: int, T0: int, seed: int) -> Dataset:
-    """Return the one data set of a size that all points of a seed share, as in the paper."""
+    """Return the data set of a size, which all points of a seed share, as in the paper."""
     return generated.generate(generator, n, T0, generator_for(seed, "data", generator, n, T0))
 
 
 def run_batch(batch: Sequence[Point], runs: int, seed: int) -> list[Outcome]:
-    """Run points that share a recipe and a size. What a point gives does not depend on its company."""
+    """Run points that share a recipe and a size. The outcome of a point does not depend on the other points."""
     first = batch[0]
     data = dataset(DATA[first.recipe], first.n, first.T0, seed)
     rngs = [generator_for(seed, point.key) for point in batch]
@@ -63,7 +63,7 @@ def run(
     workers: int | None = None,
     on_progress: Callable[[int], None] = lambda count: None,
 ) -> Outcomes:
-    """Return the outcome of every point, from the store if it is there; ``on_progress`` is told how many are new."""
+    """Return the outcome of every point, saved or new; ``on_progress`` receives how many more are finished."""
     missing = [point for point in dict.fromkeys(points) if point not in store.outcomes]
     on_progress(len(set(points)) - len(missing))
     work = batches(missing)
@@ -89,7 +89,7 @@ def _results(
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes that does not outlive an interruption."""
+    """Open a pool of processes that ends when the command is interrupted."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
     try:
@@ -107,7 +107,7 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 class KeptOutcomes:
-    """Finished points in a file, one JSON line each, so that an interrupted run can go on where it stopped."""
+    """Finished points in a file, one JSON line each, so that an interrupted run can continue where it stopped."""
 
     def __init__(self, path: Path, runs: int, seed: int, *, resume: bool) -> None:
         self.path = path
@@ -119,14 +119,14 @@ class KeptOutcomes:
             path.write_text(self._header + "\n", encoding="utf-8")
 
     def add(self, batch: Sequence[Point], outcomes: Sequence[Outcome]) -> None:
-        """Keep finished points."""
+        """Save finished points."""
         with self.path.open("a", encoding="utf-8") as file:
             for point, outcome in zip(batch, outcomes, strict=True):
                 file.write(json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) + "\n")
                 self.outcomes[point] = outcome
 
     def _read(self) -> None:
-        """Read what was finished; a last line cut short by an interruption is dropped."""
+        """Read the finished points; drop a last line that an interruption left incomplete."""
         lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         if not lines or lines[0] != self._header:
             raise DpscError(

@@ -30,7 +30,7 @@ class Spec:
     """One figure of the paper."""
 
     name: Name
-    label: str  # the paper's own
+    label: str  # the paper's label
     caption: str
     points: Callable[[Recipe], list[Point]]
 
@@ -86,7 +86,7 @@ SPECS: dict[Name, Spec] = {
 def table(
     name: Name, recipes: Sequence[Recipe], outcomes: Mapping[Point, Outcome], runs: int, seed: int
 ) -> pd.DataFrame:
-    """Return everything a figure shows, one row a number."""
+    """Return everything a figure shows, one row per number."""
     if name == "data":
         return _examples(recipes, seed)
     rows = []

@@ -1,7 +1,7 @@
 """The paper's accuracy bounds, as printed and with the noise norms corrected.
 
-The printed theorems take E||v|| = a for density proportional to exp(-||v||/a) in d dimensions. It is d * a, so the
-printed bounds are too small by the dimension and are violated in practice. ``corrected`` puts in the right norms:
+The printed theorems assume E||v|| = a for density proportional to exp(-||v||/a) in d dimensions. It is d * a, so the
+printed bounds are too small by the dimension and are violated in practice. ``corrected`` uses the right norms:
 ``a -> n a`` for the weights and ``sqrt(2)/epsilon2 -> 2 n h / epsilon2`` for the projected matrix.
 """
 
@@ -31,7 +31,7 @@ Form = Literal["as_printed", "corrected"]
 
 @dataclass(frozen=True)
 class Setting:
-    """What the accuracy theorems speak of.
+    """The quantities in the accuracy theorems.
 
     Attributes
     ----------

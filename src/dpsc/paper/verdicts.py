@@ -25,14 +25,14 @@ def compare(a: Outcome | float, b: Outcome | float, factor: float = 1.0) -> int:
 
 
 def all_of(signs: Sequence[int]) -> Verdict:
-    """Hold if every comparison does, fail if one goes the other way."""
+    """Return "holds" if every comparison is BETTER, "does not hold" if one is WORSE."""
     if all(sign == BETTER for sign in signs):
         return "holds"
     return "does not hold" if WORSE in signs else "undecided"
 
 
 def most_of(signs: Sequence[int]) -> Verdict:
-    """Hold if more than half of the comparisons do, fail if at least half go the other way."""
+    """Return "holds" if more than half of the comparisons are BETTER, "does not hold" if at least half are WORSE."""
     if signs.count(BETTER) > len(signs) / 2:
         return "holds"
     return "does not hold" if signs.count(WORSE) >= len(signs) / 2 else "undecided"

@@ -1,4 +1,4 @@
-"""What the private algorithms are measured against: non-private ridge, and forecasts that need no donors' weights."""
+"""What the private algorithms are measured against: non-private ridge, and forecasts that need no weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What privacy losses cost: zCDP and Gaussian curves, and their (epsilon, delta) pairs. Formulas only, no data.
 
-Every function errs on the safe side: a returned epsilon or delta is never smaller, a returned budget never larger, than
-what the formula allows.
+Every result is rounded to the safe side: a returned epsilon or delta is never smaller, a returned budget never larger,
+than what the formula allows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import log_ndtr
 from dpsc import checks
 from dpsc.privacy.searching import largest, smallest
 
-_SLACK = 1e-9  # the relative precision of the searches below, always given away on the safe side
+_SLACK = 1e-9  # the relative precision of the searches below, always rounded to the safe side
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Loss:
     mu_squared : float
         The sum of mu^2 of releases that are exactly a Gaussian mechanism, mu = sensitivity / sigma.
     rest_epsilon, rest_delta : float
-        The sums over releases of which nothing finer than (epsilon, delta) is known.
+        The sums over releases for which nothing finer than (epsilon, delta) is known.
     """
 
     pure: float = 0.0
@@ -62,7 +62,7 @@ class Loss:
 
     @classmethod
     def from_epsilon_delta(cls, epsilon: float, delta: float) -> Loss:
-        """Return the loss of a release of which only (epsilon, delta) is known."""
+        """Return the loss of a release for which only (epsilon, delta) is known."""
         return cls.from_pure(epsilon) if delta == 0 else cls(rest_epsilon=epsilon, rest_delta=delta)
 
     def __post_init__(self) -> None:
@@ -184,7 +184,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     log_first = float(log_ndtr(x))
     first = math.exp(log_first)
     second = math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
-    lost = 2.0**-50 * (1 + abs(log_first) + x**2) * first  # what rounding may have taken away from the difference
+    lost = 2.0**-50 * (1 + abs(log_first) + x**2) * first  # what rounding may have removed from the difference
     return min(1.0, max(0.0, first - second) + lost)
 
 
@@ -197,7 +197,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the mu that (epsilon, delta) pays for; noise of standard deviation sensitivity / mu is calibrated.
+    """Return the mu that (epsilon, delta) pays for; the noise needs standard deviation sensitivity / mu.
 
     Examples
     --------

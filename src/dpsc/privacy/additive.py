@@ -37,19 +37,19 @@ class StepBudget:
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """The law of noise that was added: public, so that its size can be told. Independent entries, or one joint draw."""
+    """The law of noise that was added, which is public. Its entries are independent, or one joint draw."""
 
     law: Law
     scale: float
     dimension: int
-    ambient: int = 0  # for a joint draw of which only ``dimension`` coordinates are seen: how many it has
+    ambient: int = 0  # for a joint draw of which only ``dimension`` coordinates are used: how many it has
 
     def times(self, factor: float) -> NoiseLaw:
         """Return the law after a change of unit."""
         return replace(self, scale=self.scale * factor)
 
     def half_width(self, level: float) -> float:
-        """Return what the size of one entry stays below with probability ``level``; all entries have the same law."""
+        """Return the bound that one entry's size stays below with probability ``level``, the same for all entries."""
         return self.scale * _standard_half_width(self.law, self.dimension, max(self.ambient, self.dimension), level)
 
     def half_width_of(self, combination: Array, level: float) -> float:
@@ -69,8 +69,8 @@ def release_integers(
 ) -> tuple[Integers, NoiseLaw]:
     """Add discrete noise for the given l1 and l2 sensitivities of these very integers: exact arithmetic.
 
-    An epsilon buys Laplace noise calibrated in l1, a rho buys Gaussian noise calibrated in l2. ``largest`` is a public
-    bound on the size of the integers.
+    An epsilon pays for Laplace noise calibrated in l1, a rho for Gaussian noise calibrated in l2. ``largest`` is a
+    public bound on the size of the integers.
     """
     scale = discrete_scale(sensitivity, budget)
     law: discrete.Kind = "laplace" if budget.kind == "epsilon" else "gaussian"
@@ -91,7 +91,7 @@ def discrete_scale(sensitivity: tuple[float, float], budget: StepBudget) -> floa
 def release_floats(values: Array, l2: float, budget: StepBudget, source: Source) -> tuple[Array, NoiseLaw]:
     """Add continuous noise for an l2 sensitivity over the reals: float arithmetic, low bits may leak.
 
-    An epsilon buys one joint high-dimensional Laplace draw, a mu buys independent Gaussian noise.
+    An epsilon pays for one joint high-dimensional Laplace draw, a mu for independent Gaussian noise.
     """
     if budget.kind == "epsilon":
         noise = NoiseLaw("joint laplace", l2 / budget.amount, values.size)
@@ -109,18 +109,18 @@ def _standard_half_width(law: Law, dimension: int, ambient: int, level: float) -
 
 @lru_cache(maxsize=4)
 def _standard_draws(law: Law, dimension: int, ambient: int) -> Array:
-    """Draw from a law with scale 1, with a fixed seed, to read quantiles off; this is not noise for privacy."""
+    """Draw from a law with scale 1, with a fixed seed, to compute quantiles; this is not noise for privacy."""
     source, runs = seeded(0), _DRAWS
     shape = (runs, dimension)
     if law == "gaussian":
         return source.normals(shape)
     if law == "laplace":
         return source.gammas(1, shape) - source.gammas(1, shape)
-    # The seen coordinates are a share of a uniform direction, times the radius in all dimensions.
-    seen = source.normals(shape)
-    unseen = 2 * source.gammas((ambient - dimension) / 2, (runs,)) if ambient > dimension else 0.0
-    length = np.sqrt((seen**2).sum(axis=1) + unseen)
-    return np.asarray(seen * (source.gammas(ambient, (runs,)) / length)[:, np.newaxis])
+    # The used coordinates are a share of a uniform direction, times the radius in all dimensions.
+    used = source.normals(shape)
+    unused = 2 * source.gammas((ambient - dimension) / 2, (runs,)) if ambient > dimension else 0.0
+    length = np.sqrt((used**2).sum(axis=1) + unused)
+    return np.asarray(used * (source.gammas(ambient, (runs,)) / length)[:, np.newaxis])
 
 
 def zero_noise(dimension: int) -> NoiseLaw:

@@ -36,9 +36,9 @@ def add(
     ``"laplace"``: P(k) proportional to exp(-|k| / scale). Integers with l1 sensitivity D under replace-one become
     (D / scale, 0)-differentially private. ``"gaussian"``: P(k) proportional to exp(-k^2 / (2 scale^2)). Integers with
     l2 sensitivity D become D^2 / (2 scale^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4). Both statements are
-    about the very numbers that come out. They would break for 32-bit integers (OpenDP's ``int``), which saturate early
-    enough to matter, and for a scale computed from the donors. ``on_progress`` is told how many were drawn, block by
-    block; a million take a while.
+    about exactly the numbers that are returned. They would break for 32-bit integers (OpenDP's ``int``), which saturate
+    early enough to matter, and for a scale computed from the donors. ``on_progress`` receives how many were drawn,
+    block by block; a million take a while.
     """
     scale = finite_number("scale", scale, above=0)
     require_room(scale, largest)

@@ -1,4 +1,4 @@
-"""Dividing (epsilon, delta) between the steps of an algorithm, in the currency that composes best."""
+"""Divide (epsilon, delta) between the steps of an algorithm, in the unit that composes best."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> StepBudget:
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:
-    """Warn, from public numbers, of a delta that protects nobody in particular."""
+    """Warn, from public numbers, of a delta that is too large to protect a single donor."""
     if delta >= 1 / n:
         warnings.warn(
             f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: a mechanism that publishes one donor at random would "

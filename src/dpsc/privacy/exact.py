@@ -52,7 +52,7 @@ def second_moments(rows: Integers | Array, bits: int = ENTRY_BITS) -> Integers:
 
 
 def fits(largest: float) -> bool:
-    """Tell whether integers up to this size fit into 64 bits, with room to spare."""
+    """Return whether integers up to this size fit into 64 bits, with some room left."""
     return largest < _LARGEST
 
 

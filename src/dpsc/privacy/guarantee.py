@@ -53,7 +53,7 @@ class Guarantee:
             raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
         if self.loss == Loss():
             object.__setattr__(self, "loss", Loss.from_epsilon_delta(self.epsilon, self.delta))
-        elif not self.loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # 1e-8: what the search for it gives away
+        elif not self.loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # 1e-8: how imprecise the search for it is
             raise ParameterError(
                 f"the losses cost epsilon = {self.loss.epsilon(self.delta):g} at delta = {self.delta:g}; "
                 f"a guarantee of epsilon = {self.epsilon:g} would promise too much."

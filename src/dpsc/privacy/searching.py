@@ -1,4 +1,4 @@
-"""Where a condition that holds on one side of a number begins or ends. A result is always on the side that holds."""
+"""Search for the number where a condition starts or stops holding. The condition always holds at the result."""
 
 from __future__ import annotations
 

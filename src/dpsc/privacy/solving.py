@@ -9,7 +9,7 @@ from dpsc.privacy import exact
 
 
 def require_solvable(n: int, T0: int, R: float, mu: float) -> float:
-    """Return E, the perturbation that solving (X'X + mu I) r = y amounts to, or refuse a mu that it would swamp.
+    """Return E, the perturbation that solving (X'X + mu I) r = y amounts to, or refuse a mu that is too small for it.
 
     Higham, Accuracy and Stability of Numerical Algorithms, Theorem 10.4, for Cholesky; ||X'X|| <= n R^2.
     """
@@ -26,7 +26,7 @@ def solver_error(n: int, T0: int, y_norm: float, R: float, mu: float) -> float:
     """Bound the l2 distance between computed and true ridge weights.
 
     The solution r of a system perturbed by at most E moves X r by at most
-    ``||X (X'X + mu I)^-1|| E ||r|| <= E ||y|| / (2 sqrt(mu) (mu - E))``; the product X r adds gamma_T0 R ||r|| a
+    ``||X (X'X + mu I)^-1|| E ||r|| <= E ||y|| / (2 sqrt(mu) (mu - E))``; the product X r adds gamma_T0 R ||r|| per
     coordinate.
     """
     E = require_solvable(n, T0, R, mu)

@@ -1,7 +1,7 @@
-"""The one door through which randomness enters.
+"""The only place where randomness comes from.
 
 ``system()`` draws from the operating system's cryptographic generator and is the default everywhere. ``seeded(seed)``
-is reproducible, so its noise can be subtracted by anyone who knows the seed: what it makes is not private.
+is reproducible, so anyone who knows the seed can subtract its noise: what it makes is not private.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _System:
     def gammas(self, shape_parameter: float, shape: tuple[int, ...]) -> Array:
         count, terms = int(np.prod(shape)), whole_number("shape_parameter", shape_parameter, at_least=1)
         total = np.empty(count)
-        for i in range(count):  # a sum of exponentials; one draw at a time keeps memory at one draw
+        for i in range(count):  # a sum of exponentials, one draw at a time to save memory
             total[i] = -np.log(self._uniforms((terms,))).sum()
         return total.reshape(shape)
 

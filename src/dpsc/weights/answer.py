@@ -1,4 +1,4 @@
-"""The last lines of every two-step algorithm: a released path, back in the outcome's units, as a result."""
+"""The end of every two-step algorithm: turn a released path into a result in the outcome's units."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
 PROJECTION_ONLY = (
-    "intervals show what the noise of the projection step does, NOT the uncertainty of the effect: how good the "
-    "released weights are is not in them"
+    "intervals show the noise of the projection step, NOT the uncertainty of the effect: they do not include the error "
+    "of the released weights"
 )
 BEYOND_BOUNDS = (
-    "the counterfactual is beyond the public bounds: the noise is larger than any outcome can be, and the answer of no "
-    "use. A Gram release needs far less noise"
+    "the counterfactual is beyond the public bounds: the noise is larger than any outcome can be, and the answer is "
+    "useless. A Gram release needs far less noise"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectionNoise:
-    """The error that the noise of the projection step causes, in the outcome's units; nothing is known of the model."""
+    """The error that the noise of the projection step causes, in the outcome's units; the model's error is unknown."""
 
     noise: NoiseLaw
     unit: Array
@@ -46,7 +46,7 @@ class ProjectionNoise:
     def _known(self, part: IntervalPart) -> int:
         if part == "model":
             raise ParameterError(
-                "two-step algorithms release nothing about how well weights predict; see a Gram release."
+                "two-step algorithms release nothing about how well weights predict; use a Gram release."
             )
         return 1
 

@@ -1,4 +1,4 @@
-"""Donors truncated to the grid of exact arithmetic, in half the memory, multiplied a block of rows at a time."""
+"""Donors truncated to the grid of exact arithmetic, in half the memory, multiplied in blocks of rows."""
 
 from __future__ import annotations
 

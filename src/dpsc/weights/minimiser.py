@@ -23,14 +23,14 @@ def gradient_size(T0: int, nu: float) -> float:
     return 4 * T0 + nu
 
 
-def what_matters(b: Array | Integers, limit: float) -> Array:
+def shrink_noise(b: Array | Integers, limit: float) -> Array:
     """Return noise of size at most ``limit`` >= 4 G that has the same minimiser as b, whatever X and y are.
 
     Let c = max|b| - limit > 0 and soften: entries of b shrink by c toward zero. At the minimiser f for the softened
     noise the largest entry exceeds any other force, so f is on the sphere with a multiplier theta >= 3 G > G; entries
     that became 0 have |gradient| <= G < theta and weight 0; all others have the sign opposite to their noise. Putting c
-    back then only raises theta by c, so f satisfies the optimality conditions for b too. Large noise would otherwise
-    drown the data in floating point. For integers the arithmetic is exact.
+    back then only raises theta by c, so f satisfies the optimality conditions for b too. Without this, floating point
+    would lose the data beside large noise. For integers the arithmetic is exact.
     """
     size = np.abs(b)
     c = size.max() - limit
@@ -43,13 +43,13 @@ def tolerance(n: int, T0: int, nu: float) -> float:
 
 
 def minimise(X: Array | GriddedRows, y: Array, nu: float, b: Array) -> Array:
-    """Return a point of the ball within :func:`tolerance` of the minimiser in l2, for noise from :func:`what_matters`.
+    """Return a point of the ball within :func:`tolerance` of the minimiser in l2, for noise from :func:`shrink_noise`.
 
     Accelerated projected gradient for a nu-strongly convex function whose gradient is L-Lipschitz. It stops when
     :func:`distance_bound` certifies the tolerance. Without rounding J(f_k) - J* <= (1 - sqrt(nu/L))^k C, with C how
-    much J varies on the ball, so ||f_k - f*||^2 <= 2 C / nu times that factor; four times as many steps as this needs
-    are allowed, for rounding's sake. The tolerance is eight times what rounding can do to the certificate, so that it
-    comes; tests try to prevent it.
+    much J varies on the ball, so ||f_k - f*||^2 <= 2 C / nu times that factor; because of rounding, four times as
+    many steps as this needs are allowed. The tolerance is eight times the effect of rounding on the certificate, so
+    that the certificate is reached; tests try to prevent it.
     """
     n, T0 = X.shape
     goal = tolerance(n, T0, nu)
@@ -80,10 +80,10 @@ def distance_bound(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Arr
     """Bound the distance of a feasible f to the minimiser by the residual of the optimality conditions.
 
     f minimises J over the ball if ``gradient + w = 0`` for some w in the normal cone at f: w = 0 inside, and on the
-    sphere w_j = theta sign(f_j) where f_j is not 0, |w_j| <= theta elsewhere, theta >= 0. Whatever remains, r, makes f
-    the exact minimiser for noise b + r instead of b, and minimisers for two noises differ by at most ||r|| / nu by
-    strong convexity. (It is the duality gap taken apart by coordinates: the gap G itself would only give sqrt(G / nu),
-    which floating point cannot make small.) The rounding errors of this computation are added.
+    sphere w_j = theta sign(f_j) where f_j is not 0, |w_j| <= theta elsewhere, theta >= 0. The residual r makes f the
+    exact minimiser for noise b + r instead of b, and minimisers for two noises differ by at most ||r|| / nu by strong
+    convexity. (It is the duality gap split into coordinates: the gap G itself would only give sqrt(G / nu), which
+    floating point cannot make small.) The rounding errors of this computation are added.
     """
     g = gradient(X, y, nu, b, f)
     support = f != 0

@@ -96,7 +96,7 @@ class ObjectivePerturbation:
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:
-        """Release weights and a counterfactual; ``on_progress`` is told how many numbers are drawn, two a donor."""
+        """Release weights and a counterfactual; ``on_progress`` receives how many numbers are drawn, two per donor."""
         require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)
@@ -186,13 +186,13 @@ def release_minimiser(
     if arithmetic == "exact":
         finest = 2 * nu * tolerance / math.sqrt(n)
         integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source, on_progress)
-        b = constrained.what_matters(integers, math.ceil(limit / unit)) * unit
+        b = constrained.shrink_noise(integers, math.ceil(limit / unit)) * unit
     else:
         b, beta = draw_in_floats(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, source)
-        b, unit = constrained.what_matters(b, limit), 0.0
+        b, unit = constrained.shrink_noise(b, limit), 0.0
     alpha = constrained.minimise(X, y, nu, b)
 
-    # The noise that is thought to have been drawn is within half a unit of b, a coordinate (docs).
+    # The continuous noise of the proof is within half a unit of b in each coordinate (docs).
     apart = exact.safely_above(2 * (tolerance + math.sqrt(n) * unit / 2 / nu))
     budget = single(for_solver, SOLVER_SHARE * delta, arithmetic)
     if arithmetic == "exact":
@@ -229,12 +229,11 @@ def draw_on_a_grid(
 ) -> tuple[Integers, float, float]:
     """Draw discrete noise for the objective; return the integers, the scale of the noise and the unit of its grid.
 
-    Spread each integer uniformly over its cell, in thought: the noise then has a density, which is what the proof
-    needs, and the true draw is within half a unit of it. Laplace: shifting by h changes the integers by at most
-    ||h||_1 / unit + n in l1. Gaussian: t bounds all n entries but for a probability of delta / 1000; there, and
-    shifted by h, r = ||h|| / beta, the density is within a factor e^eta of the continuous one,
-    eta = n (t + r + 2) unit / beta. The unit is ``finest`` or coarser, but never so fine that 64 bits hold less than
-    2^12 scales to either side.
+    The proof spreads each integer uniformly over its cell: this noise has a density, which the proof needs, and the
+    true draw is within half a unit of it. Laplace: shifting by h changes the integers by at most ||h||_1 / unit + n in
+    l1. Gaussian: t bounds all n entries except with probability delta / 1000; there, and shifted by h,
+    r = ||h|| / beta, the density is within a factor e^eta of the continuous one, eta = n (t + r + 2) unit / beta. The
+    unit is ``finest`` or coarser, but never so fine that 64 bits hold less than 2^12 scales on either side.
     """
     l1, l2 = sensitivity.constrained_gradient(n, T0)
     if delta == 0:

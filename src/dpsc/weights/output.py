@@ -48,7 +48,7 @@ class OutputPerturbation:
         A public bound on the norm of a donor's scaled row before the intervention, at most sqrt(T0). Longer rows are
         shortened to it, silently; the noise on the weights shrinks with it.
     weights_ball : bool
-        Whether to project the released weights onto {||f||_1 <= 1}, the paper's model assumption. It is free.
+        Whether to project the released weights onto {||f||_1 <= 1}, the paper's model assumption. It costs no budget.
     arithmetic : {"exact", "float"}
         ``"exact"``: integers and OpenDP's discrete samplers. ``"float"``: continuous samplers, whose low bits may leak.
     seed : int, optional
@@ -99,7 +99,7 @@ class OutputPerturbation:
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, on_progress: OnProgress = lambda drawn: None) -> PrivateResult | UnprovenResult:
-        """Release weights and a counterfactual; ``on_progress`` is told how many weights have their noise."""
+        """Release weights and a counterfactual; ``on_progress`` receives how many weights have their noise."""
         require_panel(panel)
         data = panel.scaled(NAME)
         source = randomness.choose(self.seed)

@@ -99,7 +99,7 @@ class PrintedObjectivePerturbation:
 
     @np.errstate(all="ignore")
     def fit(self, panel: Panel, *, unproven: bool = False) -> UnprovenResult:
-        """Run on data, if the caller says ``unproven=True``: no guarantee is known to hold."""
+        """Run on data; this needs ``unproven=True``, because no guarantee is known to hold."""
         if unproven is not True:
             raise UnprovenError(
                 f"DPSC_obj as printed carries no guarantee: {WHY_UNPROVEN}. To run it on data all the same, for "

@@ -1,7 +1,7 @@
 """The second step of both algorithms: project the answer, not the data.
 
-Given weights f that are already released, release Z'f with noise in h dimensions, instead of noising all n × h entries
-of Z. Also the projection of weights onto {||f||_1 <= 1}, which is free post-processing.
+Given weights f that are already released, release Z'f with noise in h dimensions, instead of adding noise to all n × h
+entries of Z. Also the projection of weights onto {||f||_1 <= 1}, which is post-processing and costs no budget.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def release_answer(
     """Release Z'f for released weights f, and the law of the noise on it.
 
     Private: Z, entries within its public bounds. Neighbours: one row of Z replaced. Sensitivity:
-    ``sensitivity.answer``. The weights must be a released quantity, for they set the scale of the noise.
+    ``sensitivity.answer``. The weights must be a released quantity, because they set the scale of the noise.
     """
     largest = float(np.abs(weights).max())
-    if largest == 0:  # nobody has weight: the answer is zero whatever the donors are
+    if largest == 0:  # no donor has weight: the answer is zero whatever the donors are
         return np.zeros(data.Z.shape[1]), zero_noise(data.Z.shape[1])
     if arithmetic == "float":
         _, l2 = sensitivity.answer(largest, data.Z_upper - data.Z_lower)
