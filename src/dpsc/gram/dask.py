@@ -6,8 +6,6 @@ pieces done again by others; integers do not depend on who adds them, or in whic
 
 from __future__ import annotations
 
-import signal
-import threading
 from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +26,7 @@ from dpsc.data.formats import batches_of, format_name, in_file, readable
 from dpsc.data.missing import Completion
 from dpsc.data.writing import BLOCK_CELLS
 from dpsc.errors import DpscError, Parameter, TableError
+from dpsc.gram.cluster import local_client
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
 from dpsc.types import Array, Integers, Write
@@ -98,9 +97,9 @@ class DaskDonors:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        from distributed import Client, LocalCluster
-
         if self.scheduler is not None:
+            from distributed import Client
+
             try:
                 client = Client(self.scheduler, timeout=5)
             except (OSError, ValueError):
@@ -112,25 +111,8 @@ class DaskDonors:
                     raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
                 yield client
             return
-        with _workers_ignore_interrupts():
-            cluster = LocalCluster(
-                n_workers=self.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-            )
-        with cluster, Client(cluster) as client:
+        with local_client(self.workers) as client:
             yield client
-
-
-@contextmanager
-def _workers_ignore_interrupts() -> Iterator[None]:
-    """Let processes that start here leave Ctrl-C to the process that started them, which ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @dataclass(frozen=True, eq=False)

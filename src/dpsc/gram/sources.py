@@ -185,7 +185,7 @@ def scan(
     files = Files(place, layout, missing, bounds, tuple(exclude), held=engine == "memory")
     if engine != "dask":
         return FileDonors(files)
-    if find_spec("distributed") is None or find_spec("dask") is None:
+    if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
         raise ParameterError("{dask} needs Dask: pip install 'dpsc[dask]'.", dask=_DASK)
     from dpsc.gram.dask import DaskDonors
 
