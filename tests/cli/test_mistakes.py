@@ -174,13 +174,25 @@ def test_duplicate_rows(files: Path) -> None:
 
 
 def test_missing_cells_name_the_options_that_fill_them(files: Path) -> None:
-    table = pd.read_csv(files / "donors.csv").drop(index=7)
-    table.to_csv(files / "donors.csv", index=False)
+    change(files, "cost", 7, None)
     refused(release(files), "donors.csv", "has no value in period 2020-08-01", "--missing interpolate")
     refused(release(files, "--missing", "midpoint"), "--bounds LO HI")
     refused(release(files, "--missing", "guess"), "missing must be")
     code, _, err = quick(*release(files, "--missing", "interpolate"))
     assert code == 0, err
+
+
+def test_a_missing_row_names_the_option_that_declares_the_periods(files: Path) -> None:
+    pd.read_csv(files / "donors.csv").drop(index=7).to_csv(files / "donors.csv", index=False)
+    said = ("the donor at position 0 does not have a row for every period", "--periods 2022-01..2024-12")
+    refused(release(files), *said)
+    refused(release(files, "--missing", "interpolate"), *said)
+    refused(release(files, "--periods", "2020"), "--periods '2020' cannot be read: write a range")
+    refused(release(files, "--periods", "reference"), "give --reference")
+    refused(release(files, "--periods", "1990..1999"), "no row of the table has one of the declared periods")
+    code, out, err = quick(*release(files, "--periods", "2020-01..2021-06"))
+    assert code == 0, err
+    assert "declared beforehand" in out
 
 
 def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:

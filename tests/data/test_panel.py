@@ -499,7 +499,7 @@ def test_a_donor_without_any_value_is_refused_without_bounds() -> None:
         from_arrays([[1, 2, 3, 4, 5], [np.nan] * 5], missing="interpolate")
 
 
-@pytest.mark.parametrize("missing", ["drop", None, ["error"], np.array([1, 2])])
+@pytest.mark.parametrize("missing", ["drop", ["error"], np.array([1, 2])])
 def test_an_unknown_way_with_missing_cells_is_refused(missing: Any) -> None:
     with pytest.raises(PanelError, match="missing must be"):
         from_arrays(missing=missing)

@@ -29,7 +29,7 @@ def release() -> Release:
 
 def same(one: Release, other: Release) -> bool:
     plain = ("n", "outcome", "kernel", "grid_bits", "diagonal_scale", "off_diagonal_scale", "guarantee",
-             "no_guarantee", "sites", "provenance")  # fmt: skip
+             "no_guarantee", "sites", "provenance", "periods_from")  # fmt: skip
     assert one.reference is not None
     assert other.reference is not None
     return (

@@ -15,6 +15,7 @@ from dpsc import Donors, GramRelease
 from dpsc.data import formats
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
+from dpsc.data.declared import declared
 from dpsc.errors import PanelError, TableError
 from dpsc.gram import summing
 from dpsc.gram.kernel import Kernel
@@ -139,14 +140,15 @@ def test_a_release_from_files_is_the_release_of_their_donors(donors: Array, tmp_
 def test_missing_cells_bounds_and_excluded_units_are_treated_as_in_memory(donors: Array, tmp_path: Path) -> None:
     holes = donors.copy()
     holes[5, 3] = holes[7, 0] = np.nan
-    for layout, frame in ((WIDE, wide(holes)), (LONG, long(holes).dropna())):
+    weeks = declared([f"w{t}" for t in range(1, T + 1)])
+    for layout, frame, periods in ((WIDE, wide(holes), None), (LONG, long(holes).dropna(), weeks)):
         path = save(frame, tmp_path / f"{layout.wide}.parquet")
-        with pytest.raises(PanelError, match="has no value in period w"):
+        with pytest.raises(PanelError, match=r"has no value in period w|does not have a row for every period"):
             streamed(path, layout)
         options: dict[str, Any] = {"missing": "interpolate", "bounds": (-2, 2), "exclude": ("p00009",)}
         rows = Donors.from_arrays(np.delete(holes, 9, axis=0), missing="interpolate", bounds=(-2, 2))
         for held in (False, True):
-            total, n = streamed(path, layout, **options, held=held)
+            total, n = streamed(path, layout, **options, periods=periods, held=held)
             assert n == N - 1
             np.testing.assert_array_equal(total, expected(rows.values))
 
@@ -193,7 +195,7 @@ def test_a_donor_who_comes_back_much_later_is_refused(
     table = long(donors)
     path = save(pd.concat([table.iloc[3:], table.iloc[:3]]), tmp_path / "halves.parquet")
     with pytest.raises(TableError, match="do not follow each other"):
-        streamed(path, LONG, missing="interpolate")
+        streamed(path, LONG, periods=declared([f"w{t}" for t in range(1, T + 1)]))
 
 
 def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Array, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from dpsc import checks
@@ -80,7 +81,8 @@ class Analysis(BaseModel):
     epsilon: Number | None = None
     delta: Number | None = None
     bounds: Pair | None = None
-    missing: Literal["error", "interpolate", "midpoint"] = "error"
+    periods: Text | None = None
+    missing: Literal["error", "interpolate", "midpoint"] | None = None
     smoothness: Literal["high", "mild", "none"] | None = None
     reference: File | None = None
     split: Number | None = None
@@ -118,7 +120,10 @@ class Analysis(BaseModel):
 
     def panel(self) -> Panel:
         """Read the data."""
-        files = Files(self.data, self.layout, held=True)
+        index = None
+        if self.periods is not None:
+            index = tables.typed_periods(self.periods, self.reference_path(), self.time_format)
+        files = Files(self.data, self.layout, periods=index, held=True)
         with in_file(self.data):
             matrix = files.matrix()
             return Panel.of(
@@ -141,9 +146,11 @@ class Analysis(BaseModel):
             return OutputPerturbation(**options)
         if self.method == "objective":
             return ObjectivePerturbation(**options)
-        path = self.reference
-        reference = None if path is None else tables.series(path, None, None, self.time_format)
-        return GramRelease(**options, smoothness=self.smoothness or "high", reference=reference)
+        return GramRelease(**options, smoothness=self.smoothness or "high", reference=self.reference_path())
+
+    def reference_path(self) -> pd.Series[float] | None:
+        """Read the public path to subtract, if there is one."""
+        return None if self.reference is None else tables.series(self.reference, None, None, self.time_format)
 
 
 def _refusal(problem: ValidationError) -> ParameterError:

@@ -36,7 +36,18 @@ Bounds = Annotated[
     tuple[float, float] | None,
     typer.Option(metavar="LO HI", help="Public bounds of the outcome; donors beyond them are clipped silently."),
 ]
-Missing = Annotated[str, typer.Option(help="Missing donor cells: error, interpolate or midpoint (of the bounds).")]
+Periods = Annotated[
+    str | None,
+    typer.Option(
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, a list with "
+        "commas, a file with a column of periods, or 'reference' for those of --reference.",
+        rich_help_panel="Columns",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(help="Missing donor cells: error (default), interpolate (default with --periods) or midpoint."),
+]
 Smoothness = Annotated[
     str | None,
     typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),

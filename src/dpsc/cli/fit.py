@@ -30,10 +30,9 @@ def fit(
     outcome: common.Outcome = None,
     wide: common.Wide = False,
     time_format: common.TimeFormat = None,
+    periods: common.Periods = None,
     bounds: common.Bounds = None,
-    missing: Annotated[
-        str | None, typer.Option(help="Missing donor cells: error (default), interpolate or midpoint.")
-    ] = None,
+    missing: common.Missing = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
     split: Annotated[
@@ -59,8 +58,8 @@ def fit(
         given = {
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
-            "time_format": time_format, "bounds": bounds, "missing": missing, "smoothness": smoothness,
-            "reference": reference, "split": split, "lambda": lambda_, "units": units, "level": level,
+            "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
+            "smoothness": smoothness, "reference": reference, "split": split, "lambda": lambda_, "units": units, "level": level,
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)

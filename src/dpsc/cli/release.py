@@ -22,10 +22,11 @@ def release(
     outcome: common.Outcome = None,
     wide: common.Wide = False,
     time_format: common.TimeFormat = None,
+    periods: common.Periods = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
     bounds: common.Bounds = None,
-    missing: common.Missing = "error",
+    missing: common.Missing = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
     provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
@@ -45,15 +46,17 @@ def release(
     """Turn private donors into one small private release."""
     with common.errors("release"):
         from dpsc.cli import releasing
+        from dpsc.data import tables
         from dpsc.gram.sources import scan
 
         require_reasonable(epsilon, i_know)
         account = Account(ledger, dataset)
         common.keep_apart(out, donors, reference)
         algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]
+        index = None if periods is None else tables.typed_periods(periods, algorithm.reference, time_format)
         source = scan(
-            donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, bounds=bounds,
-            missing=missing, exclude=exclude or (), engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
+            donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, periods=index,
+            bounds=bounds, missing=missing, exclude=exclude or (), engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip
         releasing.run(
             source, algorithm, account, out, reference=reference, n_is_public=not exclude, provenance=provenance,

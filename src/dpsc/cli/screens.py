@@ -69,6 +69,9 @@ def show_release(release: Release, path: Path) -> None:
     console().print(table)
 
 
+_FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
+
+
 def describe(release: Release) -> dict[str, Any]:
     """Return what is public about a release."""
     smoothness = f"phi = {release.kernel.phi:g}, nu = {release.kernel.nu:g}"
@@ -76,7 +79,8 @@ def describe(release: Release) -> dict[str, Any]:
     return {
         "outcome": release.outcome,
         "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
-        "periods": f"{release.T}, from {period(release.times[0])} to {period(release.times[-1])}",
+        "periods": f"{release.T}, from {period(release.times[0])} to {period(release.times[-1])}"
+        + _FROM.get(release.periods_from, ""),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
         "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
         f"{release.n / release.T:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
@@ -99,6 +103,7 @@ def release_json(release: Release) -> dict[str, Any]:
         "kernel": asdict(release.kernel),
         "reference": None if release.reference is None else [float(v) for v in release.reference],
         "provenance": release.provenance,
+        "periods_from": release.periods_from or None,
     }
 
 

@@ -31,7 +31,10 @@ def load(path: Path) -> Analysis:
         raise TableError(f"{path}: {problem}") from None
     here = path.resolve().parent
     paths = {"data": analysis.data, "reference": analysis.reference}
-    return analysis.model_copy(update={name: here / file for name, file in paths.items() if file is not None})
+    found: dict[str, object] = {name: here / file for name, file in paths.items() if file is not None}
+    if analysis.periods is not None and (here / analysis.periods).is_file():
+        found["periods"] = str(here / analysis.periods)
+    return analysis.model_copy(update=found)
 
 
 def to_document(analysis: Analysis) -> dict[str, Any]:

@@ -17,14 +17,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.data import cells, columns, dates, formats, tables
+from dpsc.data import cells, columns, dates, declared, formats, tables
 from dpsc.data import periods as periods_of
-from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row
+from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_together
 from dpsc.data.bounds import Bounds
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
 from dpsc.data.formats import in_file
-from dpsc.data.frames import Matrix, pivot
+from dpsc.data.frames import Matrix, PeriodsFrom
 from dpsc.data.missing import Completion, Missing
 from dpsc.data.writing import row_writer
 from dpsc.errors import TableError, UnorderedError
@@ -33,7 +33,7 @@ from dpsc.types import Array, Write
 _SAMPLE = 2**20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Files:
     """A table in one file or in a folder of files, and how it holds donors.
 
@@ -45,15 +45,19 @@ class Files:
         What is done with missing cells and with values beyond public bounds: see :class:`Completion`.
     exclude : tuple of str
         Units to leave out, as they are written.
+    periods : Index, optional
+        The periods, declared beforehand. Rows outside them are ignored, and no refusal depends on which rows a donor
+        has. Without it the periods of a long table are read from it, and every donor needs a row for each.
     held : bool
         Whether the table is read once and held in memory; a long one may then have its rows in any order.
     """
 
     path: Path
     layout: Layout
-    missing: Missing = "error"
+    missing: Missing | None = None
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
+    periods: pd.Index[Any] | None = None
     held: bool = False
 
     @cached_property
@@ -81,6 +85,8 @@ class Files:
             periods = [name for name in names if name not in not_periods]
             if not periods:
                 raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({{unit}}).", unit=UNIT)
+            if self.periods is not None:
+                return [self.layout.unit, *self._declared_columns(periods)]
             columns.require_period_names(
                 periods,
                 "In a wide table every column but {unit} is one: drop the others, or give a long table (one row per "
@@ -90,6 +96,19 @@ class Files:
             for name in periods:
                 tables.require_column(self.dataset, name, number=True)
             return [self.layout.unit, *periods]
+
+    def _declared_columns(self, names: list[str]) -> list[str]:
+        """Return the columns of a wide table that hold the declared periods, in their order; a header is public."""
+        assert self.periods is not None
+        found = declared.places(names, self.periods, self.layout.time_format)
+        for position, period in enumerate(self.periods):
+            if (found == position).sum() != 1:
+                which = "no column" if position not in found else "more than one column"
+                raise TableError(f"there is {which} for the declared period {dates.shown(period)}.")
+        chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
+        for name in chosen:
+            tables.require_column(self.dataset, name, number=True)
+        return chosen
 
     def _saved_row_numbers(self) -> set[str]:
         """Return the columns that were the nameless index of a pandas frame."""
@@ -114,6 +133,8 @@ class Files:
     @cached_property
     def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
         """The periods and the labels that are written for them, in the order of time."""
+        if self.periods is not None:
+            return self.periods, self.columns[1:] if self.layout.wide else list(self._labels)
         name = "the header" if self.layout.wide else str(self.layout.time)
         written, where = list(self._labels), list(self._labels.values())
         with in_file(self.path):
@@ -137,6 +158,11 @@ class Files:
         return self._ordered[0]
 
     @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        return "declared" if self.periods is not None else "header" if self.layout.wide else "rows"
+
+    @property
     def outcome(self) -> str:
         """What the numbers are called."""
         return self.layout.name
@@ -147,16 +173,22 @@ class Files:
         return [self.columns[0], *self._ordered[1]] if self.layout.wide else self.columns
 
     @cached_property
-    def known_labels(self) -> Any:
-        """The periods as they are written, in the order of time, as an Arrow array of the column's own kind."""
-        kind = pa.string() if self.layout.wide else self.dataset.schema.field(str(self.layout.time)).type
-        return pa.array(self._ordered[1], kind.value_type if pa.types.is_dictionary(kind) else kind)
+    def calendar(self) -> cells.Calendar:
+        """Which period the labels of a long table stand for."""
+        kind = self.dataset.schema.field(str(self.layout.time)).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        written, places = self._ordered[1], np.arange(len(self.times))
+        if self.periods is not None:
+            places = declared.places(written, self.periods, self.layout.time_format)
+            if not (places >= 0).any():
+                raise formats.refusal(self.path, "no row of the table has one of the declared periods.")
+        return cells.Calendar(pa.array(written, kind), places, len(self.times), declared=self.periods is not None)
 
     @cached_property
     def completion(self) -> Completion:
         """How missing cells and bounds are dealt with."""
         public = None if self.bounds is None else Bounds.parse(self.bounds, len(self.times))
-        return Completion(self.times, self.missing, public)
+        return Completion(self.times, self.missing, public, declared=self.periods is not None)
 
     @cached_property
     def _table(self) -> list[Rows]:
@@ -202,16 +234,13 @@ class Files:
                 values = np.ascontiguousarray(np.hstack(blocks).T)
             else:
                 values = self._pivoted(batches, codes, len(labels))
-        return Matrix(values, labels, self.times)
+        return Matrix(values, labels, self.times, self.periods_from)
 
     def _pivoted(self, batches: list[Rows], codes: Any, count: int) -> Array:
         names = self.columns
-        when = np.concatenate([cells.positions_of(rows.batch.column(1), self.known_labels) for rows in batches])
+        when = np.concatenate([self.calendar.places(rows.batch.column(1)) for rows in batches])
         values = np.concatenate([cells.floats(rows.batch.column(2), names[2], rows) for rows in batches])
-        matrix, repeated = pivot(codes, when, values, (count, len(self.times)))
-        if repeated is not None:
-            raise columns.repeated_cell(formats.row_name(repeated, self.path))
-        return matrix
+        return self.calendar.pivoted(codes, when, values, count, lambda row: formats.row_name(row, self.path), 0)
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in the order of time."""
@@ -249,11 +278,11 @@ class Files:
             starts = cells.starts_of(units)
             if len(starts) > 1:
                 end = int(starts[-1])
-                yield from runs(Rows(rows.path, rows.first, rows.batch.slice(0, end)), self.known_labels, size)
+                yield from runs(Rows(rows.path, rows.first, rows.batch.slice(0, end)), self.calendar, size)
                 rows = Rows(rows.path, None if rows.first is None else rows.first + end, rows.batch.slice(end))
             waiting = rows
         if waiting is not None and waiting.batch.num_rows:
-            yield from runs(waiting, self.known_labels, size)
+            yield from runs(waiting, self.calendar, size)
 
     def _units(self, rows: Rows) -> Any:
         with in_file(rows.path):
@@ -272,7 +301,7 @@ class Files:
     def require_plausible(self, n: int) -> None:
         """Refuse units taken for periods, which would be published: more labels that are text than donors."""
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
-        if not self.layout.wide and text and len(self.times) > n:
+        if self.periods is None and not self.layout.wide and text and len(self.times) > n:
             raise TableError(
                 f"column {self.layout.time!r} ({{time}}) has more different labels than column "
                 f"{self.layout.unit!r} ({{unit}}) has units; are the two swapped?",
@@ -280,18 +309,18 @@ class Files:
             )  # fmt: skip
 
 
-def runs(rows: Rows, known_labels: Any, size: int) -> Iterator[tuple[str, Any, Write]]:
+def runs(rows: Rows, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:
     """Yield donors from rows of a long table (unit, time, outcome) in which each donor's follow each other."""
     unit, _, outcome = rows.batch.schema.names
     with in_file(rows.path):
         units = cells.units_of(rows, unit)
         starts = cells.starts_of(units)
+        donors = units.take(pa.array(starts))
+        if pc.count_distinct(donors).as_py() < len(donors):
+            raise not_together(unit)
         donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(units))))
-        when = cells.positions_of(rows.batch.column(1), known_labels)
+        when = calendar.places(rows.batch.column(1))
         values = cells.floats(rows.batch.column(2), outcome, rows)
-        matrix, repeated = pivot(donor, when, values, (len(starts), len(known_labels)))
-        if repeated is not None:
-            raise columns.repeated_cell(rows.row_name(repeated))
-    donors = units.take(pa.array(starts))
+        matrix = calendar.pivoted(donor, when, values, len(starts), rows.row_name)
     for i in range(0, len(matrix), size):
         yield rows.path, donors.slice(i, size), row_writer(matrix[i : i + size])

@@ -39,8 +39,6 @@ class Identities:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
             self.left_out.append(int((~kept).sum()))  # appended, not added to: several threads come here
         hashes = pd.util.hash_array(units.to_numpy(zero_copy_only=False), categorize=False)
-        if not self.layout.wide:  # a table in disorder is found out early
-            self._require_once(hashes.copy())
         self.hashes.frombytes(hashes.tobytes())  # in one call, as several threads come here
         return kept
 
@@ -59,11 +57,16 @@ class Identities:
             return
         if self.layout.wide:
             raise more_than_one_row(self.layout, "a unit has more than one row")
-        raise TableError(
-            f"the rows of a unit ({self.layout.unit!r}, {{unit}}) do not follow each other. Use {{memory}}, which "
-            "takes them in any order, or {dask} for more than fits into memory; or sort the table by unit first.",
-            unit=UNIT, memory=Parameter("engine", "'memory'"), dask=Parameter("engine", "'dask'"),
-        )  # fmt: skip
+        raise not_together(self.layout.unit)
+
+
+def not_together(unit: str) -> TableError:
+    """Return the refusal of a long table in which the rows of a unit do not follow each other."""
+    return TableError(
+        f"the rows of a unit ({unit!r}, {{unit}}) do not follow each other. Use {{memory}}, which takes them in any "
+        "order, or {dask} for more than fits into memory; or sort the table by unit first.",
+        unit=UNIT, memory=Parameter("engine", "'memory'"), dask=Parameter("engine", "'dask'"),
+    )  # fmt: skip
 
 
 def more_than_one_row(layout: Layout, what: str) -> TableError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.data import formats
-from dpsc.data.columns import UNIT
+from dpsc.data.columns import UNIT, repeated_cell
+from dpsc.data.declared import PERIODS
+from dpsc.data.frames import pivot
 from dpsc.errors import TableError
 from dpsc.types import Array, Write
 
@@ -98,9 +102,68 @@ def starts_of(units: Any) -> Positions:
     return np.append(0, np.flatnonzero(changes) + 1)
 
 
-def positions_of(labels: Any, known: Any) -> Positions:
-    """Return which of the known labels each label is."""
-    return np.asarray(pc.index_in(labels.cast(known.type), value_set=known).to_numpy(zero_copy_only=False), np.intp)
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """Which period each label of a long table stands for.
+
+    Attributes
+    ----------
+    labels : Arrow array
+        As they are written, different from each other.
+    positions : array
+        The period of each label, -1 for one that is outside the declared periods.
+    T : int
+        The number of periods.
+    declared : bool
+        Whether the periods were declared beforehand. If not, every donor needs a row for every period: a period that
+        one donor alone has would otherwise be published.
+    """
+
+    labels: Any
+    positions: Positions
+    T: int
+    declared: bool
+
+    def as_text(self) -> Calendar:
+        """Return the same for labels that were turned into text."""
+        return replace(self, labels=self.labels.cast(pa.string()))
+
+    def places(self, labels: Any) -> Positions:
+        """Return the period of each label, -1 for one that is outside."""
+        found = pc.index_in(labels.cast(self.labels.type), value_set=self.labels).to_numpy(zero_copy_only=False)
+        return np.asarray(self.positions[np.asarray(found, np.intp)])
+
+    def pivoted(
+        self,
+        donors: Positions,
+        when: Positions,
+        values: Array,
+        count: int,
+        row_name: Callable[[int], str],
+        first: int | None = None,
+    ) -> Array:
+        """Return rows of a long table as a matrix of so many donors, absent cells NaN.
+
+        With declared periods rows outside are ignored and rows of one cell are averaged, each donor by itself. Without,
+        both a repeated and an absent row are refused; ``first`` is the position of the first donor, if it is known.
+        """
+        inside = when >= 0
+        if not inside.all():
+            donors, when, values = donors[inside], when[inside], values[inside]
+        matrix, repeated = pivot(donors, when, values, (count, self.T), average=self.declared)
+        if self.declared:
+            return matrix
+        if repeated is not None:
+            raise repeated_cell(row_name(repeated))
+        if len(values) < count * self.T:
+            short = int(np.argmin(np.bincount(donors, minlength=count)))
+            donor = "a donor" if first is None else f"the donor at position {first + short}"
+            raise TableError(
+                f"{donor} does not have a row for every period. Say which periods there are, for example with "
+                "{periods}; what is missing is then filled.",
+                periods=PERIODS,
+            )
+        return matrix
 
 
 def _is_text(kind: Any) -> bool:

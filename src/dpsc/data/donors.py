@@ -11,7 +11,8 @@ import pandas as pd
 
 from dpsc.data import periods as periods_of
 from dpsc.data.bounds import Bounds, Scaling
-from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
+from dpsc.data.declared import PERIODS
+from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
@@ -38,6 +39,8 @@ class Donors:
         Public. Chosen without looking at the donors.
     outcome : str
         What the numbers are called.
+    periods_from : str
+        Where the periods are from; a release says it.
     """
 
     values: Array
@@ -45,6 +48,7 @@ class Donors:
     labels: pd.Index[Any]
     bounds: Bounds | None = None
     outcome: str = "outcome"
+    periods_from: PeriodsFrom = "header"
     _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -55,8 +59,9 @@ class Donors:
         unit: Hashable,
         time: Hashable,
         outcome: Hashable,
+        periods: Any | None = None,
         bounds: Any | None = None,
-        missing: Missing = "error",
+        missing: Missing | None = None,
     ) -> Donors:
         """Read one row per unit and period; every unit is a donor.
 
@@ -65,11 +70,17 @@ class Donors:
         df : DataFrame
             Never modified.
         unit, time, outcome : column names
+        periods : str or list, optional
+            The periods, declared beforehand: ``"2022-01..2024-12"``, ``"1980..1987"``, or a list. Rows outside are
+            ignored, rows of the same unit and period averaged, and nothing is refused because of the rows that a donor
+            has. Without it the periods are read from the rows; a private release then needs a row for every unit and
+            period, because a period that one donor alone has would be published.
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Values outside are clipped silently.
-        missing : {"error", "interpolate", "midpoint"}
+        missing : {"error", "interpolate", "midpoint"}, optional
             What to do with missing cells: refuse; interpolate along the donor's own row, ends held constant; or the
-            middle of the bounds, which is also what a donor without any value gets.
+            middle of the bounds, which is also what a donor without any value gets. Default: interpolate if the
+            periods were declared, else refuse.
 
         Examples
         --------
@@ -77,7 +88,8 @@ class Donors:
         >>> Donors.from_long(df, unit="who", time="year", outcome="x")
         Donors(2 donors × 3 periods, unbounded)
         """
-        return cls.of(read_long(df, unit, time, outcome), bounds=bounds, missing=missing, outcome=str(outcome))
+        matrix = read_long(df, unit, time, outcome, periods)
+        return cls.of(matrix, bounds=bounds, missing=missing, outcome=str(outcome))
 
     @classmethod
     def from_wide(
@@ -87,7 +99,7 @@ class Donors:
         unit: Hashable | None = None,
         periods: Sequence[Hashable] | None = None,
         bounds: Any | None = None,
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
     ) -> Donors:
         """Read one row per unit and one column per period.
@@ -104,7 +116,7 @@ class Donors:
         *,
         times: Sequence[Any] | None = None,
         bounds: Any | None = None,
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
     ) -> Donors:
         """Read an n × T array; without ``times`` the periods are 0, 1, ..., T-1."""
@@ -118,7 +130,7 @@ class Donors:
         rows: periods_of.Positions | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
         by_column: bool = False,
     ) -> Donors:
@@ -130,7 +142,7 @@ class Donors:
         times = periods_of.plain(matrix.times[order])
         given: Any = order if by_column else slice(None)
         public = None if bounds is None else Bounds.parse(bounds, len(times), scaling, given)
-        completion = Completion(times, missing, public)
+        completion = Completion(times, missing, public, declared=matrix.periods_from == "declared")
         rows = np.arange(len(matrix.values)) if rows is None else rows
 
         values = matrix.values  # copied only where rows or columns move
@@ -144,7 +156,7 @@ class Donors:
             first += len(part)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
-        return cls(values, times, matrix.units[rows], public, outcome, diagnostics)
+        return cls(values, times, matrix.units[rows], public, outcome, matrix.periods_from, diagnostics)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -166,3 +178,13 @@ def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:
     if not index.is_unique:
         raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
     return Matrix(values, pd.RangeIndex(values.shape[0]), index)
+
+
+def require_public_periods(periods_from: PeriodsFrom) -> None:
+    """Refuse to release anything over periods that the rows of single donors may have added."""
+    if periods_from == "rows with gaps":
+        raise PanelError(
+            "the periods were read from the donors, and not every unit has a row for each: a period that one donor "
+            "alone has would be published. Declare them, for example with {periods}.",
+            periods=PERIODS,
+        )

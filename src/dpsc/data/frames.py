@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,16 @@ import pandas as pd
 from dpsc.checks import did_you_mean
 from dpsc.data import periods as periods_of
 from dpsc.data.columns import require_period_names
+from dpsc.data.declared import declared, places
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
 _MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built however few of its cells have a row
+
+
+PeriodsFrom = Literal["declared", "header", "rows", "rows with gaps"]
+"""Where periods are from: declared beforehand, the header of a wide table or the shape of an array, or the rows of a
+long table, each of which had all of them or not."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,29 +34,49 @@ class Matrix:
     values: Array
     units: pd.Index[Any]
     times: pd.Index[Any]
+    periods_from: PeriodsFrom = "header"
 
 
-def read_long(df: pd.DataFrame, unit: Hashable, time: Hashable, outcome: Hashable) -> Matrix:
-    """Pivot one row per unit and period into a matrix."""
+def read_long(
+    df: pd.DataFrame, unit: Hashable, time: Hashable, outcome: Hashable, periods: Any | None = None
+) -> Matrix:
+    """Pivot one row per unit and period into a matrix; rows outside declared periods are left out."""
     columns = [_column(df, name) for name in (unit, time, outcome)]
     if not len(df):
         raise PanelError("the frame has no rows.")
     unit_codes, units = _labels(columns[0], f"column {unit!r}")
     time_codes, times = _labels(columns[1], f"column {time!r}")
     values = to_floats(columns[2], f"column {outcome!r}")
+    if periods is not None:
+        index = declared(periods)
+        when = places(times, index)[time_codes]
+        inside = when >= 0
+        shape = (len(units), len(index))
+        matrix, _ = pivot(unit_codes[inside], when[inside], values[inside], shape, average=True)
+        return Matrix(matrix, periods_of.plain(units), index.rename(str(time)), "declared")
     matrix, repeated = pivot(unit_codes, time_codes, values, (len(units), len(times)))
     if repeated is not None:
         raise PanelError(
             f"the unit at position {unit_codes[repeated]} has more than one row for period "
             f"{times[time_codes[repeated]]}; each (unit, time) may occur once."
         )
-    return Matrix(matrix, periods_of.plain(units), periods_of.as_index(times, str(time)))
+    complete = len(values) == matrix.size
+    source: PeriodsFrom = "rows" if complete else "rows with gaps"
+    return Matrix(matrix, periods_of.plain(units), periods_of.as_index(times, str(time)), source)
 
 
 def pivot(
-    units: periods_of.Positions, times: periods_of.Positions, values: Array, shape: tuple[int, int]
+    units: periods_of.Positions,
+    times: periods_of.Positions,
+    values: Array,
+    shape: tuple[int, int],
+    *,
+    average: bool = False,
 ) -> tuple[Array, int | None]:
-    """Put values into a matrix by unit and period, absent cells NaN; return also the first row that repeats a cell."""
+    """Put values into a matrix by unit and period, absent cells NaN; return also the first row that repeats a cell.
+
+    With ``average`` a cell with several finite values gets their mean, and no row counts as repeated.
+    """
     if shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
             f"{len(values)} rows name {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are "
@@ -61,7 +88,14 @@ def pivot(
     matrix[cells] = values
     repeated = None
     if len(cells) > 1 and np.bincount(cells).max() > 1:
-        repeated = int(np.argmax(pd.Index(cells).duplicated()))
+        if average:
+            shared = pd.Index(cells).duplicated(keep=False)
+            for cell, group in pd.Series(values[shared]).groupby(cells[shared]):
+                known = [value for value in group if math.isfinite(value)]
+                # The sum is correctly rounded, so that the order of the rows does not matter.
+                matrix[cell] = math.fsum(value / len(known) for value in known) if known else np.nan
+        else:
+            repeated = int(np.argmax(pd.Index(cells).duplicated()))
     return matrix.reshape(shape), repeated
 
 

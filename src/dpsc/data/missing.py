@@ -26,15 +26,22 @@ class Completion:
     ----------
     times : Index
         The periods.
-    missing : {"error", "interpolate", "midpoint"}
+    missing : {"error", "interpolate", "midpoint"}, optional
+        Default: interpolate if the periods were declared, else refuse.
     bounds : Bounds or None
+    declared : bool
+        Whether the periods were declared beforehand. A donor without any value then stays without: it has no direction,
+        and a Gram release takes it for a fixed public vector. Infinite values count as missing.
     """
 
     times: pd.Index[Any]
-    missing: Missing
+    missing: Missing | None
     bounds: Bounds | None
+    declared: bool = False
 
     def __post_init__(self) -> None:
+        if self.missing is None:
+            object.__setattr__(self, "missing", "interpolate" if self.declared else "error")
         if not isinstance(self.missing, str) or self.missing not in get_args(Missing):
             raise PanelError(
                 f"{{missing}} must be 'error', 'interpolate' or 'midpoint', not {shown(self.missing)}.",
@@ -60,7 +67,10 @@ class Completion:
 
     def _fill(self, rows: Array, first: int | None) -> int:
         infinite, holes = np.isinf(rows), np.isnan(rows)
-        if infinite.any():
+        if self.declared and self.missing != "error":
+            rows[infinite] = np.nan
+            holes |= infinite
+        elif infinite.any():
             raise PanelError(
                 f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, or "
                 "make it missing and choose {interpolate} or {midpoint}.",
@@ -77,7 +87,7 @@ class Completion:
             affected = np.flatnonzero(holes.any(axis=1))
             rows[affected] = _interpolate(rows[affected])
             holes = np.isnan(rows)  # rows with no value at all
-        if self.bounds is None and holes.any():
+        if self.bounds is None and holes.any() and not self.declared:
             raise PanelError(
                 f"{self._first(holes, first)} has no value at all, so there is nothing to interpolate; leave it out "
                 "with {donors}, or give {bounds} to fill it with their middle.",

@@ -16,8 +16,8 @@ import pandas as pd
 
 from dpsc.data import periods as periods_of
 from dpsc.data.bounds import Bounds, Scaling
-from dpsc.data.donors import Donors, array_matrix
-from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
+from dpsc.data.donors import Donors, array_matrix, require_public_periods
+from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.missing import Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
@@ -89,6 +89,7 @@ class Panel:
     bounds: Bounds | None
     donor_labels: pd.Index[Any]
     outcome: str = "outcome"
+    periods_from: PeriodsFrom = "header"
     _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -102,10 +103,11 @@ class Panel:
         treatment_time: Any,
         treated_unit: Hashable | None = None,
         target: Any | None = None,
+        periods: Any | None = None,
         donors: Sequence[Hashable] | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
-        missing: Missing = "error",
+        missing: Missing | None = None,
     ) -> Panel:
         """Read one row per unit and period.
 
@@ -120,15 +122,16 @@ class Panel:
             The unit of the frame that was treated. Give this or ``target``.
         target : Series or array, optional
             The treated unit as a series of its own, indexed by time, or in time order.
+        periods : str or list, optional
+            The periods, declared beforehand: see :meth:`dpsc.Donors.from_long`.
         donors : labels, optional
             The units to use as donors; all others but the treated unit by default.
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Donor values outside are clipped silently.
         scaling : {"zero", "center"}
             See :class:`~dpsc.data.bounds.Bounds`.
-        missing : {"error", "interpolate", "midpoint"}
-            What to do with missing donor cells: refuse; interpolate along the donor's own row, ends held
-            constant; or the middle of the bounds, which is also what a donor without any value gets.
+        missing : {"error", "interpolate", "midpoint"}, optional
+            What to do with missing donor cells: see :meth:`dpsc.Donors.from_long`.
 
         Examples
         --------
@@ -137,7 +140,7 @@ class Panel:
         ...                 treated_unit="a", treatment_time=3, bounds=(0, 10))
         Panel(2 donors × 3 periods, 2 before and 1 after treatment at 3, bounded)
         """
-        matrix = read_long(df, unit, time, outcome)
+        matrix = read_long(df, unit, time, outcome, periods)
         return cls.of(
             matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
             bounds=bounds, scaling=scaling, missing=missing, outcome=str(outcome),
@@ -156,7 +159,7 @@ class Panel:
         donors: Sequence[Hashable] | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
     ) -> Panel:
         """Read one row per unit and one column per period.
@@ -186,7 +189,7 @@ class Panel:
         bounds: Any | None = None,
         times: Sequence[Any] | None = None,
         scaling: Scaling = "zero",
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
     ) -> Panel:
         """Read donors as an n × T array and the target as a vector of length T.
@@ -215,7 +218,7 @@ class Panel:
         donors: Sequence[Hashable] | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
-        missing: Missing = "error",
+        missing: Missing | None = None,
         outcome: str = "outcome",
         by_column: bool = False,
     ) -> Panel:
@@ -246,7 +249,10 @@ class Panel:
             matrix, rows=rows, bounds=bounds, scaling=scaling, missing=missing, outcome=outcome, by_column=by_column
         )
         _check_target(series, T0, pool.bounds)
-        return cls(pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.custodian_diagnostics())
+        return cls(
+            pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.periods_from,
+            pool.custodian_diagnostics(),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -293,6 +299,7 @@ class Panel:
     @np.errstate(all="ignore")
     def scaled(self, algorithm: str) -> ScaledPanel:
         """Scale to [-1, 1] with the public bounds, or refuse in the name of the algorithm that needs them."""
+        require_public_periods(self.periods_from)
         if self.bounds is None:
             raise PanelError(
                 f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from dpsc.data import cells, columns, dates, formats
+from dpsc.data import cells, columns, dates, declared, formats
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME
 from dpsc.data.formats import in_file
@@ -120,6 +120,28 @@ def series(path: Path, time: str | None, outcome: str | None, time_format: str |
         if when.duplicated().any():
             raise TableError(f"the period {when[when.duplicated()].iloc[0]} occurs twice in column {time!r}.")
         return pd.Series(values, index=as_index(list(when), str(time)), name=outcome, dtype=float)
+
+
+def typed_periods(text: str, reference: pd.Series[float] | None, time_format: str | None) -> pd.Index[Any]:
+    """Return the periods that somebody typed: a range, a list with commas, a file, or the word "reference"."""
+    if text == "reference":
+        if reference is None:
+            raise TableError(
+                "{periods} takes the periods of the reference path; give {reference}.",
+                periods=Parameter("periods", "'reference'"), reference=Parameter("reference"),
+            )  # fmt: skip
+        return declared.declared(reference.index)
+    if ".." in text or not Path(text).exists():
+        return declared.declared([part.strip() for part in text.split(",")] if "," in text else text, time_format)
+    path = Path(text)
+    with in_file(path):
+        names = open_table(path, []).schema.names
+        labels = [
+            label for rows in rows_of(open_table(path, names), names[:1]) for label in rows.batch.column(0).to_pylist()
+        ]
+        require_rows(len(labels), path)
+        when = dates.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
+        return declared.declared(pd.Index(when.unique()))
 
 
 def require_rows(count: int, path: Path) -> None:

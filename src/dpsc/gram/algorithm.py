@@ -12,8 +12,8 @@ import pandas as pd
 from dpsc import checks
 from dpsc.answers.result import SEEDED
 from dpsc.data.dates import shown
-from dpsc.data.donors import Donors
-from dpsc.data.frames import to_floats
+from dpsc.data.donors import Donors, require_public_periods
+from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.panel import Panel
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.kernel import Kernel, Smoothness
@@ -42,6 +42,7 @@ class CustodianSum:
     kernel: Kernel
     reference: Array | None
     grid_bits: int
+    periods_from: PeriodsFrom
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,7 @@ class GramRelease:
             guarantee=self.guarantee,
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
+            periods_from=exactly.periods_from,
         )
 
     @np.errstate(all="ignore")
@@ -178,6 +180,7 @@ class GramRelease:
         This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
         """
         where = source_of(donors)
+        require_public_periods(where.periods_from)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
             self._check_sizes(len(where.values), len(where.times))
         elif len(where.times) > LARGEST_T:
@@ -188,7 +191,7 @@ class GramRelease:
             raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
             self._check_sizes(n, len(where.times))
-        return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits)
+        return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits, where.periods_from)
 
     def _scales(self) -> tuple[float, float]:
         """Return the scales of the noise on the diagonal and above it."""

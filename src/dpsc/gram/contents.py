@@ -33,6 +33,7 @@ class ReleasedMatrix:
     no_guarantee: str = ""
     sites: int = 1
     provenance: str = ""
+    periods_from: str = ""
 
     def __repr__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"

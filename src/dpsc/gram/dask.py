@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from dpsc.data.arrow import Files, runs
 from dpsc.data.blocks import CheckedBlock, Identities
-from dpsc.data.cells import Rows, column_writer, floats, units_of
+from dpsc.data.cells import Calendar, Rows, column_writer, floats, units_of
 from dpsc.data.columns import Layout
 from dpsc.data.formats import batches_of, format_name, in_file, readable
+from dpsc.data.frames import PeriodsFrom
 from dpsc.data.missing import Completion
 from dpsc.data.writing import BLOCK_CELLS
 from dpsc.errors import DpscError, Parameter, TableError
@@ -63,6 +64,11 @@ class DaskDonors:
     def outcome(self) -> str:
         """What the numbers are called."""
         return self.files.outcome
+
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        return self.files.periods_from
 
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, if that is known."""
@@ -138,7 +144,7 @@ class Instructions:
     columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
     file_format: Any
-    labels: Any  # the periods as they are written, in time order
+    calendar: Calendar | None  # of a long table
     completion: Completion
     exclude: tuple[str, ...]
     kernel: Kernel
@@ -161,7 +167,7 @@ class Job:
             columns=files.in_time_order,
             schema=files.dataset.schema,
             file_format=files.dataset.format,
-            labels=files.known_labels,
+            calendar=None if files.layout.wide else files.calendar.as_text(),
             completion=files.completion,
             exclude=files.exclude,
             kernel=self.kernel,
@@ -298,7 +304,8 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
         return
     frame = frame.sort_values(instructions.layout.unit, kind="stable")
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
-    yield from runs(Rows("", None, batch), instructions.labels.cast(pa.string()), size)
+    assert instructions.calendar is not None
+    yield from runs(Rows("", None, batch), instructions.calendar, size)
 
 
 def together(parts: list[PartialSum]) -> PartialSum:

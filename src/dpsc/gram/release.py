@@ -40,6 +40,9 @@ class Release(ReleasedMatrix):
         None if the noise came from a seed; ``no_guarantee`` then says so.
     sites : int
         How many releases of disjoint donors were merged.
+    periods_from : str
+        Where the periods are from: "declared" beforehand, the "header" of a wide table or the shape of an array, or the
+        "rows" of the donors, each of whom had all of them; empty if it is not known.
     """
 
     def save(self, path: str | Path) -> None:
@@ -100,6 +103,7 @@ class Release(ReleasedMatrix):
             no_guarantee=missing,
             sites=sum(r.sites for r in releases),
             provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
+            periods_from=first.periods_from if len({r.periods_from for r in releases}) == 1 else "",
         )
 
     def estimate(

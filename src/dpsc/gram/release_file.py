@@ -64,6 +64,7 @@ def dumps(release: ReleasedMatrix) -> str:
         "guarantee": None if release.guarantee is None else asdict(release.guarantee),
         "no_guarantee": release.no_guarantee,
         "provenance": release.provenance,
+        "periods_from": release.periods_from,
         "matrix": [int(v) for v in release.matrix[np.triu_indices(release.T)]],
     }
     return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
@@ -114,7 +115,8 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     reference = None if body["reference"] is None else np.array(body["reference"], dtype=np.float64)
     if reference is not None:
         _require(reference.shape == (T,) and bool(np.isfinite(reference).all()), "the reference path is wrong")
-    texts = [body[name] for name in ("outcome", "no_guarantee", "provenance")]
+    body.setdefault("periods_from", "")  # which 0.1.0 did not write
+    texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
     guarantee = body["guarantee"]
     if guarantee is not None:
@@ -133,6 +135,7 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
         no_guarantee=texts[1],
         sites=sites,
         provenance=texts[2],
+        periods_from=texts[3],
     )
 
 

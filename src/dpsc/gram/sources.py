@@ -18,8 +18,9 @@ import pandas as pd
 from dpsc import checks
 from dpsc.data.bounds import Bounds
 from dpsc.data.columns import Layout
+from dpsc.data.declared import declared
 from dpsc.data.donors import Donors
-from dpsc.data.frames import read_wide, to_floats
+from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
 from dpsc.data.panel import Panel
 from dpsc.data.periods import as_index, in_order
@@ -51,6 +52,11 @@ class DonorSource(Protocol):
         """What the numbers are called."""
         ...
 
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        ...
+
     def rows_expected(self) -> int | None:
         """Return how many donors a progress bar should expect, if that is known."""
         ...
@@ -67,6 +73,7 @@ class ArrayDonors:
     values: Array
     times: pd.Index[Any]
     outcome: str
+    periods_from: PeriodsFrom = "header"
 
     def rows_expected(self) -> int:
         """Return how many donors there are."""
@@ -111,6 +118,11 @@ class FileDonors:
         """What the numbers are called."""
         return self.files.outcome
 
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        return self.files.periods_from
+
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, if that is known."""
         return self.files.rows_expected()
@@ -132,8 +144,9 @@ def scan(
     outcome: str | None = None,
     wide: bool = False,
     time_format: str | None = None,
+    periods: Any | None = None,
     bounds: tuple[float, float] | None = None,
-    missing: Missing = "error",
+    missing: Missing | None = None,
     exclude: Sequence[str] = (),
     engine: Engine = "auto",
     scheduler: str | None = None,
@@ -153,7 +166,7 @@ def scan(
         Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
     time_format : str, optional
         How dates are written, for example ``%d/%m/%Y``.
-    bounds, missing
+    periods, bounds, missing
         As in :meth:`dpsc.Donors.from_long`.
     exclude : list of str
         Units to leave out, such as the treated one, as they are written.
@@ -174,6 +187,7 @@ def scan(
             "{workers} belongs to {dask} without {scheduler}.",
             workers=Parameter("workers"), dask=_DASK, scheduler=Parameter("scheduler"),
         )  # fmt: skip
+    index = None if periods is None else declared(periods, time_format)
     Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
@@ -182,7 +196,7 @@ def scan(
 
     # The workers of a cluster may stand in another folder.
     place = where.absolute() if engine == "dask" else where
-    files = Files(place, layout, missing, bounds, tuple(exclude), held=engine == "memory")
+    files = Files(place, layout, missing, bounds, tuple(exclude), index, held=engine == "memory")
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
@@ -203,9 +217,9 @@ def source_of(donors: Any) -> DonorSource:
     if isinstance(donors, DonorSource) and not isinstance(donors, pd.DataFrame):
         return donors
     if isinstance(donors, Panel):
-        return ArrayDonors(donors.donors, donors.times, donors.outcome)
+        return ArrayDonors(donors.donors, donors.times, donors.outcome, donors.periods_from)
     if isinstance(donors, Donors):
-        return ArrayDonors(donors.values, donors.times, donors.outcome)
+        return ArrayDonors(donors.values, donors.times, donors.outcome, donors.periods_from)
     if isinstance(donors, pd.DataFrame):
         matrix = read_wide(donors, None, None)
         order = in_order(matrix.times)
