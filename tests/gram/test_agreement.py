@@ -126,9 +126,9 @@ def test_all_engines_accept_it_and_give_the_same_integers(case: str, scheduler: 
 
 NULLS = pa.array([1, 1, None, None, 3, 3], pa.int64())
 REFUSED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
-    "rows with no unit": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {"missing": "interpolate"}),
-    "rows of not a number": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
-    "rows of an empty name": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
+    "null as unit": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {"missing": "interpolate"}),
+    "not a number as unit": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
+    "an empty name as unit": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
     "text among numbers": (late(SECRET + "x"), LONG, {}),
     "text among numbers, wide": (wide_csv(f"who,t1,t2\na,1,{SECRET} EUR\nb,3,4\n"), WIDE, {}),
     "no header": (wide_csv(f"who1,{SECRET}.25,4.5\nwho2,3.5,1.25\n"), WIDE, {}),
