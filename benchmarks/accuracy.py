@@ -1,4 +1,4 @@
-"""Every accuracy figure of the project in one command: the two-step algorithms, then the Gram release.
+"""Every measurement of accuracy in one command: the two-step algorithms, then the Gram release.
 
     python benchmarks/accuracy.py [--runs 100]
 

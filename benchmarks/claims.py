@@ -22,7 +22,7 @@ MARK = {"holds": "**holds**", "does not hold": "does not hold", "undecided": "un
 
 def main() -> None:
     verdicts: Counter[tuple[str, str, str]] = Counter()
-    for seed in reversed(SEEDS):  # the first seed last: its findings are the table's
+    for seed in reversed(SEEDS):  # the first seed last: the table shows its findings
         with TemporaryDirectory() as folder:
             findings = reproduce(Path(folder), list(SPECS), RECIPES, runs=RUNS, seed=seed)
             verdicts.update((f.claim.name, f.recipe, f.verdict) for f in findings)

@@ -1,4 +1,4 @@
-"""Panels to measure on: the paper's generator, factor models, and real panels. Bounds are public knowledge of each."""
+"""Panels to measure on: the paper's generator, factor models, and real panels, each with public bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Donors and a target nobody treated, so that the truth after T0 is known."""
+    """Donors and an untreated target, so that the truth after T0 is known."""
 
     donors: Array
     target: Array
@@ -51,7 +51,7 @@ def factors(kind: str, rank: int, T: int, rng: np.random.Generator) -> Array:
 def factor_model(
     n: int, T0: int, h: int, rng: np.random.Generator, *, rank: int = 3, kind: str = "walk", noise: float = 0.3
 ) -> Problem:
-    """Donors and target with uniform loadings on common factors: the target does not extrapolate by itself."""
+    """Donors and target with uniform loadings on common factors: the target's own past says little about its future."""
     T = T0 + h
     common = factors(kind, rank, T, rng)
     loadings = rng.uniform(-1, 1, size=(n + 1, rank))
@@ -105,7 +105,7 @@ def rmse(forecast: Any, truth: Array) -> float:
 
 
 def best_ridge(problem: Problem) -> float:
-    """Return the error of non-private ridge at its best lambda, which nobody knows in advance: a hard yardstick."""
+    """Return the error of non-private ridge at its best lambda, which is not known in advance: hard to beat."""
     from dpsc.weights.classic import ridge_weights
 
     T0 = problem.T0

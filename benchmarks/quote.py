@@ -1,4 +1,4 @@
-"""Put the measured numbers where README and docs quote them, so that no number there is typed by hand.
+"""Write the measured numbers into README and docs, so that no number there is typed by hand.
 
     python benchmarks/quote.py
 
@@ -93,7 +93,7 @@ def growth() -> str:
 
 
 def on_paper() -> str:
-    """Return what the measured rates come to for a billion donors."""
+    """Return the time for a billion donors at the measured rates."""
     import results_page
 
     rows = results_page.scale()
@@ -102,9 +102,9 @@ def on_paper() -> str:
     read = rows[(rows["kind"] == "gram") & (rows["what"] == "reading with pyarrow alone")].set_index("n")["seconds"]
     speed = 10**7 * 51 * 8 / read[10**7] / 1e9
     return (
-        f"One worker here adds up {rate / 1e6:.2f} million donors a second, a hundred of them {rate / 1e4:.0f} million: "
-        f"{1e9 / rate / 100:.0f} seconds, if the storage delivers {400 / (1e9 / rate / 100):.0f} GB a second (this machine "
-        f"reads {speed:.1f} GB a second, of a file that it has just read)."
+        f"One worker here adds up {rate / 1e6:.2f} million donors per second, a hundred of them {rate / 1e4:.0f} million: "
+        f"{1e9 / rate / 100:.0f} seconds, if the storage delivers {400 / (1e9 / rate / 100):.0f} GB per second (this machine "
+        f"reads {speed:.1f} GB per second, from a file that it has just read)."
     )
 
 

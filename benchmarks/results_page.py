@@ -116,7 +116,10 @@ def figures() -> None:
     rows = scale().query("kind == 'fit'")
     figure = Figure(figsize=(9, 4), layout="constrained")
     for axes, column, label in zip(
-        figure.subplots(1, 2), ("seconds", "peak MB"), ("seconds a fit", "peak memory of the process, MB"), strict=True
+        figure.subplots(1, 2),
+        ("seconds", "peak MB"),
+        ("seconds per fit", "peak memory of the process, MB"),
+        strict=True,
     ):
         for (what, part), colour, marker in zip(rows.groupby("what", sort=False), COLOURS, MARKERS, strict=True):
             axes.plot(part["n"], part[column], color=colour, marker=marker, ms=5, label=what)

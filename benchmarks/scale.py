@@ -2,8 +2,8 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|two-step|start] [--largest 10000000]
 
-Every measurement is a process of its own, so that its peak memory is its own (after the first round); times are the
-shortest of several rounds inside it. Writes results/scale.csv, scale-*.png and scale.md; benchmarks/results_page.py makes RESULTS.md of it.
+Every measurement runs in its own process, so that its peak memory is its own (after the first round); times are the
+shortest of several rounds in it. Writes results/scale.csv; benchmarks/results_page.py turns it into figures and RESULTS.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def panel(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit_task(name: str, n: int) -> Callable[[], object]:
-    """Return one fit, from arrays in memory to a counterfactual (and what is imported is imported before)."""
+    """Return one fit, from arrays in memory to a counterfactual (imports are done before)."""
     donors, target = panel(n)
     X, Z, y = donors[:, :T0], donors[:, T0:], target[:T0]
     if name.startswith("dpsc"):
@@ -81,7 +81,7 @@ def fit_task(name: str, n: int) -> Callable[[], object]:
 
 
 def dataprep(donors: np.ndarray, target: np.ndarray) -> object:
-    """Return the panel in the form that pysyncon takes, made before the clock starts."""
+    """Return the panel in the form that pysyncon takes, made before the time is taken."""
     from pysyncon import Dataprep
 
     names = [f"d{i}" for i in range(len(donors))]
@@ -138,7 +138,7 @@ def periods_task(name: str, T: int) -> Callable[[], object]:
 
 
 def evict(path: Path) -> None:
-    """Make the system forget a file that it has read."""
+    """Remove a file from the system's cache."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -158,7 +158,7 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
         def read() -> int:
             import pyarrow.parquet as pq
 
-            options = {"buffer_size": 2**18, "pre_buffer": False}  # its quickest, and memory stays flat
+            options = {"buffer_size": 2**18, "pre_buffer": False}  # its fastest options, with constant memory
             with pq.ParquetFile(source.path, **options) as file:
                 return sum(file.read_row_group(i).num_rows for i in range(file.num_row_groups))
 
@@ -208,7 +208,7 @@ TASKS = {"fit": fit_task, "gram": gram_task, "periods": periods_task, "dask": da
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has had, in MB, and not that of the process it was made from."""
+    """Return the most memory that this process has had, in MB, without that of the process that started it."""
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
@@ -222,7 +222,7 @@ def one(kind: str, name: str, n: int, rounds: int) -> None:
         started = time.perf_counter()
         task()
         times.append(time.perf_counter() - started)
-        peak = peak if len(times) > 1 else peak_memory()  # of doing it once
+        peak = peak if len(times) > 1 else peak_memory()  # of the first round
     print(
         json.dumps(
             {
@@ -236,7 +236,7 @@ def one(kind: str, name: str, n: int, rounds: int) -> None:
         ),
         flush=True,
     )
-    os._exit(0)  # clusters and pools need no goodbye
+    os._exit(0)  # ends clusters and pools at once
 
 
 def measured(kind: str, name: str, n: int, rounds: int = 3) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/speed.py
 
-Writes results/speed.md. The best of several repetitions of each, taken in turn.
+Writes results/speed.md. Each time is the shortest of several repetitions, taken in turn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT = Path(__file__).parent / "results"
 
 
 def best(*tasks: Callable[[], object], repeat: int = 5) -> list[float]:
-    """Return the shortest time of each task, repeated in turn so that a noisy machine treats all alike."""
+    """Return the shortest time of each task, repeated in turn so that other load on the machine affects all alike."""
     times = [[float("inf")] for _ in tasks]
     for _ in range(repeat):
         for k, task in enumerate(tasks):

@@ -1,7 +1,7 @@
 """The paper's lambda figure: the vectorised engine against a plain loop and against its random numbers alone.
 
-Printed recipe, n = T0 = 10, twelve lambdas, both algorithms, 500 runs. The loop does what the text says: one solve, one
-draw of the weights' noise and one n × h draw of W a run. Best of several rounds, taken in turn.
+Printed recipe, n = T0 = 10, twelve lambdas, both algorithms, 500 runs. The loop does what the text says, per run: one
+solve, one draw of the weights' noise and one n × h draw of W. Times are the shortest of several rounds, taken in turn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def points(recipe: Recipe, n: int, T0: int) -> list[Point]:
 
 
 def loop(n: int, T0: int) -> np.ndarray:
-    """One solve and one draw per run, as anyone would write it first."""
+    """One solve and one draw per run: the straightforward version."""
     data = dataset("printed", n, T0, 0)
     X, Z, y = data.X, data.Z, data.y
     h = Z.shape[1]

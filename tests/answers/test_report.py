@@ -30,11 +30,11 @@ def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
     return GramRelease(epsilon=1.0, delta=1e-6).release(panel).estimate(panel.target, times[15])
 
 
-def test_an_effect_is_told_from_none() -> None:
+def test_an_effect_is_distinguished_from_no_effect() -> None:
     strong, none = (" ".join(wording.answer(gram_result(effect))) for effect in (5.0, 0.0))
-    assert "an increase that chance and privacy noise alone would hardly produce" in strong
+    assert "an increase that chance and privacy noise alone would rarely produce" in strong
     assert "from 2021Q4 to 2022Q4" in strong
-    assert "no effect at all is among what the data allow" in none
+    assert "the data are also compatible with no effect at all" in none
     assert "a decrease" in " ".join(wording.answer(gram_result(-5.0)))
 
 

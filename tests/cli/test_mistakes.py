@@ -145,7 +145,7 @@ def change(files: Path, column: str, row: int, value: object) -> None:
 
 def test_text_in_the_outcome_is_located_and_not_repeated(files: Path) -> None:
     change(files, "cost", 5, f"{SECRET} EUR")
-    refused(release(files), "column 'cost' holds text in line 7", "numbers alone")
+    refused(release(files), "column 'cost' holds text in line 7", "only numbers")
 
 
 def test_dates_that_do_not_parse(files: Path) -> None:

@@ -126,9 +126,9 @@ def test_all_engines_accept_it_and_give_the_same_integers(case: str, scheduler: 
 
 NULLS = pa.array([1, 1, None, None, 3, 3], pa.int64())
 REFUSED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
-    "rows of nobody": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {"missing": "interpolate"}),
-    "rows of not a number": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
-    "rows of an empty name": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
+    "null as unit": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {"missing": "interpolate"}),
+    "not a number as unit": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
+    "an empty name as unit": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
     "text among numbers": (late(SECRET + "x"), LONG, {}),
     "text among numbers, wide": (wide_csv(f"who,t1,t2\na,1,{SECRET} EUR\nb,3,4\n"), WIDE, {}),
     "no header": (wide_csv(f"who1,{SECRET}.25,4.5\nwho2,3.5,1.25\n"), WIDE, {}),
@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
     "no rows, long": (
         parquet(who=pa.array([], pa.string()), year=pa.array([], pa.int64()), x=pa.array([], pa.float64())), LONG, {},
     ),
-    "everybody excluded": (wide_csv("who,t1,t2\na,1,2\nb,3,4\n"), WIDE, {"exclude": ("a", "b")}),
+    "all units excluded": (wide_csv("who,t1,t2\na,1,2\nb,3,4\n"), WIDE, {"exclude": ("a", "b")}),
     "a way to fill that is none": (wide_csv("who,t1,t2\na,1,2\nb,3,4\n"), WIDE, {"missing": "guess"}),
     "the middle of no bounds": (wide_csv("who,t1,t2\na,1,2\nb,3,4\n"), WIDE, {"missing": "midpoint"}),
 }  # fmt: skip
@@ -216,8 +216,8 @@ def test_damaged_pages_are_found_if_the_file_has_checksums(tmp_path: Path) -> No
 def test_a_scheduler_without_workers_is_named() -> None:
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as nobody:
-        donors = scan("t.parquet", unit="who", wide=True, engine="dask", scheduler=nobody.scheduler_address)
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as no_workers:
+        donors = scan("t.parquet", unit="who", wide=True, engine="dask", scheduler=no_workers.scheduler_address)
         with pytest.raises(DpscError, match="has no workers"), donors._client():  # type: ignore[attr-defined]
             pass
 

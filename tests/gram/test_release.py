@@ -75,7 +75,7 @@ def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
     assert "987654" not in text
     assert set(json.loads(text)) == {
         "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "grid_bits", "noise",
-        "guarantee", "no_guarantee", "provenance", "matrix", "checksum",
+        "guarantee", "no_guarantee", "provenance", "periods_from", "matrix", "checksum",
     }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monke
     np.testing.assert_array_equal(total, expected(donors))
 
 
-def test_a_block_of_which_everybody_is_excluded_adds_nothing(donors: Array, tmp_path: Path) -> None:
+def test_a_block_whose_units_are_all_excluded_adds_nothing(donors: Array, tmp_path: Path) -> None:
     path = save(wide(donors), tmp_path / "donors.parquet")  # in row groups of fifty
     first = tuple(f"p{i:05}" for i in range(50))
     total, n = streamed(path, WIDE, exclude=first)

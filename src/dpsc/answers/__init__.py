@@ -1,1 +1,1 @@
-"""Answers and how people see them: results, words, figures, reports. Never sees a donor."""
+"""Answers and how they are shown: results, words, figures, reports. Never sees a donor."""

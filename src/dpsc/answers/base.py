@@ -1,4 +1,4 @@
-"""What every answer says about itself, so that words and figures never ask for its class. It knows no mechanism."""
+"""The fields that every answer has, so that words and figures need not know its class. Knows no mechanism."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
 IntervalKind = Literal["effect", "projection noise", "none"]
-"""What an interval covers: the effect; only what the noise of the last step does; there is no interval."""
+"""What an interval covers: the effect, or only the noise of the last step; "none" if there is no interval."""
 
 IntervalPart = Literal["both", "privacy", "model"]
 
 
 class Uncertainty(Protocol):
-    """What is known of the error of a counterfactual: from privacy noise, and from the model where there is one."""
+    """What is known about the error of a counterfactual: from privacy noise, and from the model if there is one."""
 
     @property
     def kind(self) -> IntervalKind:
@@ -39,22 +39,22 @@ class Uncertainty(Protocol):
 
 
 class Unknown:
-    """Nothing is known of the error: half-widths are not a number."""
+    """Nothing is known about the error: half-widths are NaN."""
 
     kind: IntervalKind = "none"
 
     def half_widths(self, level: float, part: IntervalPart) -> Array:
-        """Return not a number, for all periods alike."""
+        """Return NaN, for all periods."""
         return np.asarray(np.nan)
 
     def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
-        """Return not a number."""
+        """Return NaN."""
         return np.nan
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Answer:
-    """The observed target, a counterfactual after the intervention, and all that is known of how it was made.
+    """The observed target, a counterfactual after the intervention, and everything known about how it was made.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Answer:
     parameters : mapping
         The public numbers used.
     uncertainty : Uncertainty
-        What the intervals are made of.
+        The source of the intervals.
     level : float
         The level of the intervals in summaries and figures.
     fitted : Series
@@ -82,7 +82,7 @@ class Answer:
     baselines : DataFrame
         Forecasts without donors, one column each; without columns if there are none.
     notes : tuple of str
-        What to beware of.
+        Warnings to the reader.
     """
 
     target: pd.Series[float]
@@ -145,12 +145,13 @@ class Answer:
         return self.uncertainty.kind
 
     def interval(self, level: float | None = None, part: IntervalPart = "both") -> pd.DataFrame:
-        """Return an interval around the counterfactual of each period; its bounds are NaN if nothing is known of it.
+        """Return an interval around the counterfactual of each period; its bounds are NaN if nothing is known.
 
-        From a Gram release: ``"both"`` covers the untreated outcome, from how targets differ from donors (``"model"``)
-        and what the release's noise does (``"privacy"``, too narrow alone). From the two-step algorithms: only
-        what the noise of the projection step does is known, so the interval covers what the released weights give on
-        the donors themselves. How good those weights are is not in it: it is not an interval for the effect.
+        From a Gram release, ``"both"`` covers the untreated outcome: it combines how targets differ from donors
+        (``"model"``) with the error from the release's noise (``"privacy"``, too narrow alone). From the two-step
+        algorithms, only the error from the noise of the projection step is known, so the interval covers what the
+        released weights give on the donors themselves. It does not include how good those weights are: it is not an
+        interval for the effect.
         """
         half = self.uncertainty.half_widths(self._level(level), _part(part))
         return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})

@@ -54,7 +54,7 @@ def gaps(result: Answer, units: str | None = None) -> Figure:
 
 
 def plan_curves(table: pd.DataFrame, unit: str) -> Figure:
-    """Draw the expected error over epsilon, a curve for each number of donors, with what no privacy would give."""
+    """Draw the expected error over epsilon, one curve per number of donors, and the error without privacy."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     figure = _figure(4.6)
@@ -107,7 +107,7 @@ def _draw_gaps(axes: Axes, result: Answer, named: bool = False) -> None:
         lower, upper = result.observed - band["upper"], result.observed - band["lower"]
         _fill(axes, post, lower, upper, BLUE, shade, label if named else "")
     axes.plot(post, result.gaps, color=BLUE, lw=1.8, marker="o", ms=4 if named else 3, label="gap")
-    if named and len(post) == 1:  # one point alone has no scale: show the last period before it too
+    if named and len(post) == 1:  # one point has no scale: show the period before it too
         times = _axis_values(result.target.index)
         step = times[-1] - times[-2]
         axes.set_xlim(times[-2] - step / 4, times[-1] + step)
@@ -145,7 +145,7 @@ def _fill(axes: Axes, times: Any, lower: Any, upper: Any, colour: str, shade: fl
 
 
 def _bands(result: Answer) -> list[tuple[pd.DataFrame, float, str]]:
-    """Return the intervals to draw: from a Gram release the whole one and, set apart, what privacy noise causes."""
+    """Return the intervals to draw: from a Gram release the whole one and the part from privacy noise."""
     level = percent(result.level)
     if result.interval_kind == "none":
         return []

@@ -1,4 +1,4 @@
-"""A result as files: the table, the numbers, the figures and one page to hand on. It knows no mechanism, no donor."""
+"""A result as files: the table, the numbers, the figures and a page to share. Knows no mechanism and no donor."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def report(result: Result, folder: str | Path, *, units: str | None = None, comm
     ----------
     result : PrivateResult, UnprovenResult or NonPrivateResult
     folder : path
-        Made if it is not there. Files of an earlier report in it are replaced, each whole or not at all.
+        Created if it does not exist. Files of an earlier report are replaced, each completely or not at all.
     units : str, optional
         The outcome's units.
     command : str, optional
-        How to get this answer again, for the page.
+        The command that gives this answer again; the page shows it.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def report(result: Result, folder: str | Path, *, units: str | None = None, comm
 
 
 def result_files(result: Result, *, command: str = "", units: str | None = None) -> dict[str, bytes]:
-    """Return the content of every file that an answer is handed over in, by name."""
+    """Return the content of every file of a report, by name."""
     figures = {"path": plot.path(result, units), "gaps": plot.gaps(result, units)}
     images = {name: plot.as_bytes(figure, "svg") for name, figure in figures.items()}
     document = to_json(result, units)
@@ -96,7 +96,7 @@ def to_json(result: Result, units: str | None = None) -> dict[str, Any]:
 
 
 def guarantee_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
-    """Return what a guarantee says, without what adding it to others takes."""
+    """Return a guarantee as plain values, without the loss, which is needed only to add it to others."""
     return None if guarantee is None else {k: v for k, v in asdict(guarantee).items() if k != "loss"}
 
 
@@ -148,7 +148,7 @@ def _baselines(result: Result) -> dict[str, float]:
 
 
 def _placebo(result: Result) -> dict[str, Any] | None:
-    """Pretend that the intervention came earlier, where that is free and there are periods enough."""
+    """Return a placebo in time, if it is free and there are enough periods."""
     if not result.backdating.available:
         return None
     placebo = result.placebo_in_time()

@@ -1,4 +1,4 @@
-"""What people look at: answers that carry a guarantee, answers that carry none, and why.
+"""Results: answers that carry a guarantee, and answers that carry none and say why.
 
 A result is frozen. A number computed from donors without a mechanism exists only on ``NonPrivateResult``.
 """
@@ -29,7 +29,7 @@ class Backdating(Protocol):
 
     @property
     def available(self) -> bool:
-        """Whether there is a placebo to be had without naming a date."""
+        """Whether a placebo is possible without naming a date."""
         ...
 
     def placebo(self, treatment_time: Any | None = None) -> Result:
@@ -38,7 +38,7 @@ class Backdating(Protocol):
 
 
 class NoBackdating:
-    """The answer to a placebo that would touch the donors again."""
+    """Refuses a placebo, because it would touch the donors again."""
 
     available = False
 
@@ -52,7 +52,7 @@ class NoBackdating:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(Answer):
-    """An answer that can show itself, and be asked for a placebo."""
+    """An answer with a summary, a figure and a placebo in time."""
 
     backdating: Backdating = field(default_factory=NoBackdating)
 
@@ -91,7 +91,7 @@ class Result(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class NonPrivateResult(Result):
-    """An answer computed from raw donors. It protects nobody and is not for publication where donors are people.
+    """An answer computed from raw donors. It protects no donor: do not publish it if donors are people.
 
     Attributes
     ----------
@@ -129,13 +129,12 @@ class PrivateResult(Result):
     weights : Series or DataFrame
         Two-step algorithms: the released weights by the donor's position in the panel; labels stay with the
         custodian. Gram release: each period after the intervention as a combination of those before (the same
-        forecast seen from the other side, and it names no donor).
+        forecast in another form, which names no donor).
     counterfactual : Series
         By period from the intervention on.
     fitted, baselines, notes
-        From a Gram release: forecasts one period ahead before the intervention, forecasts without donors, and what to
-        beware of.
-        The two-step algorithms have no pre-period fit: it would touch the donors again.
+        From a Gram release: forecasts one period ahead before the intervention, forecasts without donors, and
+        warnings. The two-step algorithms have no pre-period fit: it would touch the donors again.
     guarantee : Guarantee
     parameters : mapping
         The public numbers used, enough to redo the arithmetic by hand.
@@ -172,7 +171,7 @@ class Findings(TypedDict, total=False):
 
 
 def released(guarantee: Guarantee | None, reason: str, **findings: Unpack[Findings]) -> PrivateResult | UnprovenResult:
-    """Return what was found with its guarantee, or without one (None) and the reason why."""
+    """Return a result with its guarantee or, if that is None, a result without one and with the reason."""
     if guarantee is None:
         return UnprovenResult(**findings, reason=reason)
     return PrivateResult(**findings, guarantee=guarantee)

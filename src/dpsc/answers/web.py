@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template of ``dpsc/templates``."""
+    """Fill a template of ``dpsc/answers/templates``."""
     return _environment().get_template(template).render(**values)
 
 

@@ -1,4 +1,4 @@
-"""An answer in words that a board understands, and what its guarantee means to the people behind it."""
+"""An answer in plain words, and what its guarantee means for the donors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpsc.privacy.guarantee import Guarantee
 
 
 def number(value: float) -> str:
-    """Write a number with four digits that count, and thousands apart.
+    """Write a number with four significant digits and commas between thousands.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def signed(value: float) -> str:
 
 
 def shown(value: Any) -> str:
-    """Write a parameter: a number as such, anything else as it is."""
+    """Write a parameter: a float with :func:`number`, anything else as it is."""
     return number(value) if isinstance(value, float) else str(value)
 
 
@@ -64,11 +64,11 @@ def _second(result: Answer, unit: str) -> str:
         )
     where = f"with a {level} interval from {signed(low)} to {signed(high)}{unit}"
     if low <= 0 <= high:
-        return f"{effect}, {where}: no effect at all is among what the data allow."
+        return f"{effect}, {where}: the data are also compatible with no effect at all."
     direction = "an increase" if low > 0 else "a decrease"
     if result.level < 0.9:
         return f"{effect}, {where}."
-    return f"{effect}, {where}: {direction} that chance and privacy noise alone would hardly produce."
+    return f"{effect}, {where}: {direction} that chance and privacy noise alone would rarely produce."
 
 
 def span(result: Answer) -> str:
@@ -79,7 +79,7 @@ def span(result: Answer) -> str:
 
 
 def percent(level: float) -> str:
-    """Write a level without rounding it to certainty.
+    """Write a level in percent, without rounding it up to 100%.
 
     Examples
     --------
@@ -90,27 +90,27 @@ def percent(level: float) -> str:
 
 
 def period(label: Any) -> str:
-    """Write a period; midnight is not worth saying."""
+    """Write a period; leave out the time if it is midnight."""
     return str(label).removesuffix(" 00:00:00")
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
-    """Say what a guarantee means to a donor."""
+    """Say what a guarantee means for a donor."""
     factor = math.exp(min(guarantee.epsilon, 700.0))
     guess = (factor + guarantee.delta) / (1 + factor)
     sentences = [
         f"Epsilon is {guarantee.epsilon:g}. Take any donor and anything that someone might want to learn about them. "
-        "Whether the donor's whole record is as it is or any other, the odds of any conclusion drawn from what was "
+        "If the donor's whole record is replaced by any other, the odds of any conclusion drawn from what was "
         f"published change by a factor of at most {number(factor)}.",
-        "Put differently: someone who knows everything about all other donors and must guess which of two records a "
-        f"donor has, each as likely, is right at most {guess:.1%} of the time, where guessing blindly is right 50% of "
-        "the time.",
+        "In other words: suppose that someone knows everything about all other donors and must guess which of two "
+        f"equally likely records a donor has. This guess is right at most {guess:.1%} of the time; a blind guess is "
+        "right 50% of the time.",
     ]
     if guarantee.delta > 0:
         sentences.append(f"This may fail with a probability of at most {guarantee.delta:g} (delta).")
     sentences.append(
-        "The guarantee holds whatever else is known or will become known. It covers this publication alone: other "
-        "publications from the same donors add up."
+        "The guarantee holds whatever else is known or will become known. It covers only this publication: if "
+        "there are others from the same donors, their losses add up."
     )
     if guarantee.arithmetic == "float":
         sentences.append("It was computed in floating point, whose last digits may leak more than the proof says.")

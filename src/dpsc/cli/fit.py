@@ -59,7 +59,8 @@ def fit(
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
             "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
-            "smoothness": smoothness, "reference": reference, "split": split, "lambda": lambda_, "units": units, "level": level,
+            "smoothness": smoothness, "reference": reference, "split": split, "lambda": lambda_, "units": units,
+            "level": level,
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)

@@ -1,1 +1,1 @@
-"""Donors and targets as tables and matrices, whatever form they come in. Knows nothing of noise."""
+"""Donors and targets as tables and matrices, from frames, arrays and files. Knows nothing about noise."""

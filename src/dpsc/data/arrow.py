@@ -1,7 +1,7 @@
-"""Donors in files: their columns, periods and rows, in blocks or whole. CSV, Parquet, Feather, one file or a folder.
+"""Donors in files: columns, periods and rows, in blocks or whole. CSV, TSV, Parquet or Feather; one file or a folder.
 
 Wide: one row per donor, one column per period. Long: one row per donor and period, the rows of a donor together
-(in any order if the table is held in memory); a donor split between two blocks or files is put together again.
+(in any order if the table is held in memory). A donor split between two blocks or files is put together again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Files:
     path : Path
     layout : Layout
     missing, bounds
-        What is done with missing cells and with values beyond public bounds: see :class:`Completion`.
+        What to do with missing cells and with values outside the public bounds: see :class:`Completion`.
     exclude : tuple of str
         Units to leave out, as they are written.
     periods : Index, optional
@@ -62,7 +62,7 @@ class Files:
 
     @cached_property
     def dataset(self) -> Any:
-        """The files as an Arrow data set; nothing is read but the schema."""
+        """The files as an Arrow data set; only the schema is read."""
         return tables.open_table(self.path, [self.layout.unit, self.layout.time])
 
     @cached_property
@@ -89,8 +89,8 @@ class Files:
                 return [self.layout.unit, *self._declared_columns(periods)]
             columns.require_period_names(
                 periods,
-                "In a wide table every column but {unit} is one: drop the others, or give a long table (one row per "
-                "unit and period) with {time} and {outcome}.",
+                "In a wide table every column except {unit} is a period: drop the other columns, or give a long "
+                "table (one row per unit and period) with {time} and {outcome}.",
                 unit=UNIT, time=TIME, outcome=OUTCOME,
             )  # fmt: skip
             for name in periods:
@@ -111,13 +111,13 @@ class Files:
         return chosen
 
     def _saved_row_numbers(self) -> set[str]:
-        """Return the columns that were the nameless index of a pandas frame."""
+        """Return the columns in which pandas saved an index without a name."""
         index = (self.dataset.schema.pandas_metadata or {}).get("index_columns", [])
         return {name for name in index if isinstance(name, str) and name.startswith("__index_level_")}
 
     @cached_property
     def _labels(self) -> dict[Any, str]:
-        """The periods as they are written, in the order of the files, and where each is first; they are public."""
+        """The periods as the files write them, in their order, and where each occurs first. They are public."""
         if self.layout.wide:
             return dict.fromkeys(self.columns[1:], "the header")
         found: dict[Any, str] = {}
@@ -164,12 +164,12 @@ class Files:
 
     @property
     def outcome(self) -> str:
-        """What the numbers are called."""
+        """The name of the outcome."""
         return self.layout.name
 
     @property
     def in_time_order(self) -> list[str]:
-        """The columns to read, those of a wide table's periods in the order of time."""
+        """The columns to read; the periods of a wide table are in time order."""
         return [self.columns[0], *self._ordered[1]] if self.layout.wide else self.columns
 
     @cached_property
@@ -186,7 +186,7 @@ class Files:
 
     @cached_property
     def completion(self) -> Completion:
-        """How missing cells and bounds are dealt with."""
+        """How missing cells and values outside the bounds are handled."""
         public = None if self.bounds is None else Bounds.parse(self.bounds, len(self.times))
         return Completion(self.times, self.missing, public, declared=self.periods is not None)
 
@@ -195,7 +195,7 @@ class Files:
         return list(tables.rows_of(self.dataset, self.columns))
 
     def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
-        """Yield rows with the named columns; of a table that is held, without reading again."""
+        """Yield rows with the named columns; a table held in memory is not read again."""
         if not self.held:
             yield from tables.rows_of(self.dataset, names, size)
             return
@@ -203,7 +203,7 @@ class Files:
             yield Rows(path, first, batch.select(names))
 
     def rows_expected(self) -> int | None:
-        """Return how many donors to expect, for a progress bar: known for Parquet and Feather, a guess for CSV."""
+        """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
         rows = self._table_rows()
         return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.times)))
 
@@ -243,7 +243,7 @@ class Files:
         return self.calendar.pivoted(codes, when, values, count, lambda row: formats.row_name(row, self.path), 0)
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
-        """Yield blocks of at most ``size`` donors, periods in the order of time."""
+        """Yield blocks of at most ``size`` donors, periods in time order."""
         if self.held:
             yield from self._held_blocks(size, identities)
             return
@@ -266,7 +266,7 @@ class Files:
         tables.require_rows(count, self.path)
 
     def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
-        """Put the rows of each donor together; what the last donor of a batch has so far waits for the next batch."""
+        """Put the rows of each donor together; the last donor of a batch waits for its rows in the next batch."""
         waiting: Rows | None = None
         for rows in self._rows(self.columns, size * max(1, len(self.times))):
             if waiting is not None:
@@ -289,17 +289,17 @@ class Files:
             return cells.units_of(rows, self.layout.unit)
 
     def identities(self) -> Identities:
-        """Return a list, still empty, of who has been seen."""
+        """Return an empty record of the units seen."""
         return Identities(self.layout, self.exclude)
 
     def finish(self, identities: Identities, n: int) -> None:
-        """Check what can only be known when everybody has been seen."""
+        """Make the checks that need all units."""
         with in_file(self.path):
             self.require_plausible(n)
             identities.finish()
 
     def require_plausible(self, n: int) -> None:
-        """Refuse units taken for periods, which would be published: more labels that are text than donors."""
+        """Refuse a table in which unit and time seem swapped (more text labels than donors): periods are published."""
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
         if self.periods is None and not self.layout.wide and text and len(self.times) > n:
             raise TableError(

@@ -1,4 +1,4 @@
-"""Blocks of donors as they come from files: the excluded left out, nobody twice, every cell there and in bounds."""
+"""Blocks of donors from files: without excluded units, no unit twice, every cell filled and within the bounds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dpsc.types import Array, Write
 
 
 class Identities:
-    """Who has been seen: leaves out the excluded, and refuses a unit that comes twice.
+    """The units seen so far: leaves out excluded units and refuses a unit that comes twice.
 
-    A unit counted twice could move the sum twice as far as the guarantee allows for. Eight bytes per donor are kept, a
-    hash of the unit's label. Two donors with one hash would be refused by mistake: one release of ten million donors in
-    400,000, one of a billion in forty.
+    A unit counted twice could move the sum twice as far as the guarantee allows for. Eight bytes per donor are kept: a
+    hash of the unit's label. Two donors with the same hash are refused by mistake. This happens in one of 400,000
+    releases of ten million donors, and in one of forty releases of a billion donors.
     """
 
     def __init__(self, layout: Layout, exclude: tuple[str, ...]) -> None:
@@ -33,17 +33,17 @@ class Identities:
         self.left_out: list[int] = []
 
     def keep(self, units: Any) -> np.ndarray[Any, Any]:
-        """Return which of the next units to use."""
+        """Record the next units and return which of them to use."""
         kept = np.ones(len(units), dtype=bool)
         if self.exclude:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
-            self.left_out.append(int((~kept).sum()))  # appended, not added to: several threads come here
+            self.left_out.append(int((~kept).sum()))  # appended, not added: several threads run this
         hashes = pd.util.hash_array(units.to_numpy(zero_copy_only=False), categorize=False)
         self.hashes.frombytes(hashes.tobytes())  # in one call, as several threads come here
         return kept
 
     def finish(self) -> None:
-        """Check what can only be known at the end."""
+        """Make the checks that need all units."""
         if sum(self.left_out) != len(set(self.exclude)):
             raise TableError(
                 "not every unit of {exclude} is in the data; labels are matched as they are written.",
@@ -70,7 +70,7 @@ def not_together(unit: str) -> TableError:
 
 
 def more_than_one_row(layout: Layout, what: str) -> TableError:
-    """Return the refusal of a wide table in which a unit has two rows; ``what`` says where."""
+    """Return the error for a wide table in which a unit has two rows; ``what`` says where."""
     return TableError(
         f"{what} in column {layout.unit!r} ({{unit}}); {{wide}} means one row per unit. For one row per unit and "
         "period give {time} and {outcome} instead.",
@@ -87,7 +87,7 @@ class CheckedBlock:
     raw: Write
     identities: Identities
     completion: Completion
-    first: int | None = None  # the position of the first of them among all units, if it is known
+    first: int | None = None  # the position of the first donor among all units, if it is known
 
     def __call__(self, memory: Array) -> Array:
         """Write the donors, checked, into T × size memory; return the part that they fill."""
@@ -100,5 +100,5 @@ class CheckedBlock:
 
     @cached_property
     def _kept(self) -> np.ndarray[Any, Any]:
-        """Which donors are used; asked for once, as everybody counts once."""
+        """Which donors are used; computed once, because ``keep`` records the units."""
         return self.identities.keep(self.units)

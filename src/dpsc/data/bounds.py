@@ -1,7 +1,7 @@
 """Public bounds on the outcome, and the scaling to [-1, 1] that they define.
 
-Bounds come from outside the data (a law of nature, a questionnaire's scale, a price list). Nothing here
-looks at a value to choose a bound, because a bound computed from donors would leak them.
+Bounds come from outside the data (a law of nature, a questionnaire's scale, a price list). Nothing here looks at a
+value to choose a bound, because a bound computed from donors would reveal something about them.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Bounds:
         return self.lower + (self.upper - self.lower) / 2
 
     def clip(self, values: Array, out: Array | None = None) -> Array:
-        """Move values into the bounds (the last axis is time), into ``out`` if it is given."""
+        """Clip values to the bounds (the last axis is time); write into ``out`` if it is given."""
         return np.clip(values, self.lower, self.upper, out=out)
 
     def scale(self, values: Array, periods: slice = slice(None)) -> Array:
-        """Map values of the given periods, the bounds onto [-1, 1] (up to rounding under "center")."""
+        """Scale values of the given periods, the bounds into [-1, 1] (up to rounding under "center")."""
         return (values - self.offset[periods]) / self.factor[periods]
 
     def unscale(self, scaled: Array, periods: slice = slice(None)) -> Array:

@@ -1,4 +1,4 @@
-"""Columns of Arrow as donors: their units, and their cells as rows or columns of numbers."""
+"""Arrow columns as donors: their units, and their cells as rows or columns of numbers."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ Positions = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Rows(NamedTuple):
-    """Some rows of one file, and the position of the first of them in it (None if it is not known)."""
+    """Some rows of one file, and the position of the first one in the file (None if it is not known)."""
 
     path: str
     first: int | None
     batch: Any
 
     def row_name(self, position: int) -> str:
-        """Name one of the rows as an editor would."""
+        """Name a row by the number that an editor shows."""
         return "a row" if self.first is None else formats.row_name(self.first + position, self.path)
 
 
 def may_hold_numbers(kind: Any) -> bool:
-    """Tell whether a column of this kind may hold numbers, possibly written as text."""
+    """Tell whether a column of this type may hold numbers, possibly written as text."""
     return _is_text(kind) or any(
         test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     )
 
 
 def floats(column: Any, name: str, rows: Rows) -> Array:
-    """Return a column of numbers in float64, missing ones NaN, rounded as Python rounds them."""
-    if pa.types.is_decimal(column.type):  # which Arrow rounds in its own way
+    """Return a column of numbers as float64, rounded as Python rounds; missing cells are NaN."""
+    if pa.types.is_decimal(column.type):  # Arrow rounds decimals in its own way
         return np.array(
             [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
         )
@@ -53,12 +53,12 @@ def floats(column: Any, name: str, rows: Rows) -> Array:
         if wrong is not None:
             raise formats.text_in(name, rows.path, None if rows.first is None else rows.first + wrong)
     if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)  # a safe one refuses long whole numbers, and quotes them
+        column = column.cast(pa.float64(), safe=False)  # a safe cast refuses large whole numbers and quotes them
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def column_writer(rows: Rows) -> Write:
-    """Return how to write some rows of a wide table, whose first column is the unit."""
+    """Return a function that writes some rows of a wide table, whose first column is the unit."""
 
     def write(memory: Array) -> Array:
         columns = memory[:, : rows.batch.num_rows]
@@ -71,7 +71,7 @@ def column_writer(rows: Rows) -> Write:
 
 
 def units_of(rows: Rows, name: str) -> Any:
-    """Return the first column, the units; refuse rows that belong to nobody."""
+    """Return the first column, the units; refuse rows without a unit."""
     units = rows.batch.column(0)
     if pa.types.is_dictionary(units.type):
         units = units.dictionary_decode()
@@ -85,17 +85,17 @@ def units_of(rows: Rows, name: str) -> Any:
 
 
 def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
-    """Return which unit each row is of, and the units in the order of first appearance."""
+    """Return the position of each row's unit, and the units in the order of first appearance."""
     if not parts:
         return np.empty(0, dtype=np.intp), pd.Index([])
     whole = pa.chunked_array(parts)
-    text = _is_text(whole.type)  # in which offsets of 32 bits would not be enough for many rows
+    text = _is_text(whole.type)  # 32-bit offsets would be too small for many rows of text
     coded = (whole.cast(pa.large_string()) if text else whole).combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
 
 
 def starts_of(units: Any) -> Positions:
-    """Return where each run of rows of one unit begins."""
+    """Return the first row of each group of consecutive rows with the same unit."""
     if len(units) < 2:
         return np.arange(len(units))
     changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)

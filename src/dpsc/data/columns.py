@@ -1,4 +1,4 @@
-"""How a table holds a panel, and which of its columns hold what."""
+"""How a table holds a panel: long or wide, and which column holds what."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """What the numbers are called."""
+        """The name of the outcome."""
         return self.outcome or "outcome"
 
 
 def require_header(names: Sequence[str], *, text: bool) -> None:
-    """Refuse a first line that is not a header, without repeating it: it may be a donor's row."""
+    """Refuse a first line that is not a header, without quoting it: it may be a donor's row."""
     if any(map(is_decimal, names)):
         raise TableError(
             "there are numbers with decimals where names of columns should be; does it have a header line?"
@@ -62,20 +62,20 @@ def require_header(names: Sequence[str], *, text: bool) -> None:
         return
     if len(names) == 1 and ";" in names[0]:
         raise TableError(
-            "the columns are separated by semicolons, as some spreadsheets write it; save it with commas (and "
+            "the columns are separated by semicolons, as some spreadsheets write them; save the table with commas (and "
             "decimal points), or as a .tsv file with tabs."
         )
     if names[-1] == "":
         raise TableError("the lines end in a separator, which makes an empty last column; remove it.")
     if "" in names:
-        raise TableError("there is a column without a name (row numbers that were saved with it?); remove it.")
+        raise TableError("there is a column without a name (saved row numbers?); remove it.")
 
 
 def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
-    """Return where the one column of that name is, or refuse and suggest the near one."""
+    """Return the position of the column with that name, or refuse and suggest a similar name."""
     if name not in names:
         hint = did_you_mean(name, names)
-        if not hint and any(map(is_number, names)):  # perhaps a row of data: do not repeat it
+        if not hint and any(map(is_number, names)):  # perhaps a row of data: do not quote it
             raise TableError(f"there is no column {name!r} ({{it}}); does it have a header line?", it=parameter)
         hint = hint or f" The columns are {', '.join(map(repr, names[:12]))}."
         raise TableError(f"there is no column {name!r} ({{it}}).{hint}", it=parameter)
@@ -85,14 +85,14 @@ def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
 
 
 def require_period_names(names: Sequence[str], advice: str, **parameters: Parameter) -> None:
-    """Refuse a column of a wide table that does not look like a period, as every column but the unit's is one."""
+    """Refuse a column of a wide table that does not look like a period."""
     for name in names:
         if not any(character.isdigit() for character in name):
             raise TableError(f"the column {name!r} does not look like a period. {advice}", **parameters)
 
 
 def repeated_cell(row: str) -> TableError:
-    """Return the refusal of a row whose unit and period another row has."""
+    """Return the error for a row with the same unit and period as another row."""
     return TableError(
         f"{row} repeats a unit and period that another row has; each may occur once. Are {{unit}} and {{time}} the "
         "right columns?",
@@ -101,7 +101,7 @@ def repeated_cell(row: str) -> TableError:
 
 
 def is_number(name: str) -> bool:
-    """Tell whether a name of a column, or a label, reads as a number."""
+    """Tell whether the name of a column, or a label, is a number."""
     try:
         float(name)
     except ValueError:
@@ -110,5 +110,5 @@ def is_number(name: str) -> bool:
 
 
 def is_decimal(name: str) -> bool:
-    """Tell whether it reads as a number with decimals."""
+    """Tell whether it is a number with decimals."""
     return is_number(name) and bool(re.search(r"[.eE]", name))

@@ -20,18 +20,18 @@ NameRow = Callable[[int], str]
 
 
 def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_format: str | None) -> pd.Series[Any]:
-    """Return labels as numbers, dates, quarters or text; what looks like dates must be dates throughout.
+    """Return labels as numbers, dates, quarters or text; if most are dates, all must be.
 
     Parameters
     ----------
     labels
-        As they are written, in the order of the table; each may occur once or often.
+        As the table writes them, in its order; a label may occur several times.
     column : str
-        Where they are, for messages.
+        The column of the labels, for messages.
     row_name : callable
-        Names the row of a label by its position among the labels.
+        Returns the name of a row, given the position of its label.
     time_format : str, optional
-        How dates are written, if it cannot be seen.
+        How dates are written, if the labels do not show it.
     """
     series = pd.Series(list(labels), dtype=object).infer_objects()
     empty = (series.isna() | (series.astype(str) == "")).to_numpy()
@@ -72,7 +72,7 @@ def _parsed(distinct: pd.Series[str], column: str, time_format: str | None) -> l
             time=TIME,
         )
     looks = distinct.map(lambda text: bool(_ISO_DATE.match(text)))
-    if looks.mean() > 0.5:  # a column of dates, in which anything else is a slip
+    if looks.mean() > 0.5:  # a column of dates: anything else is a mistake
         dates = pd.to_datetime(distinct, format="ISO8601", errors="coerce")
         _require_dates(distinct, dates, column, None)
         return list(dates)
@@ -80,7 +80,7 @@ def _parsed(distinct: pd.Series[str], column: str, time_format: str | None) -> l
 
 
 def _months(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Take 202112, 202201 for months, which are no years."""
+    """Read numbers such as 202112 and 202201 as months, if all of them can be months."""
     years, months = values // 100, values % 100
     if not (years.between(1800, 2200) & months.between(1, 12)).all():
         return values
@@ -108,7 +108,7 @@ def _require_dates(distinct: pd.Series[str], dates: pd.Series[Any], column: str,
 
 
 def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> Any:
-    """Find the period that somebody typed for the treatment time; one that is not there is refused, not rounded."""
+    """Find the period that the user typed as treatment time; refuse, and do not round, one that is not there."""
     it = Parameter("treatment_time", repr(text), repr(text))
     label: Any = text
     if isinstance(index, pd.DatetimeIndex):
@@ -142,5 +142,5 @@ def _typed_date(text: str, time_format: str | None) -> pd.Timestamp | None:
 
 
 def shown(label: Any) -> str:
-    """Write a period; midnight is not worth saying."""
+    """Write a period; leave out the time if it is midnight."""
     return str(label).removesuffix(" 00:00:00")

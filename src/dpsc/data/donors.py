@@ -1,4 +1,4 @@
-"""Donors without a target: what a custodian holds and turns into a release. Knows nothing of noise or budgets."""
+"""Donors without a target: what a custodian holds and turns into a release. Knows nothing about noise or budgets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Donors:
     times : Index
         The periods, in order.
     labels : Index
-        Private. Who the rows are.
+        Private. The unit of each row.
     bounds : Bounds or None
         Public. Chosen without looking at the donors.
     outcome : str
@@ -104,8 +104,8 @@ class Donors:
     ) -> Donors:
         """Read one row per unit and one column per period.
 
-        Units are named by the column ``unit``, or by the index without it. ``periods`` names the columns to use; all
-        but ``unit`` by default. The other parameters are those of :meth:`from_long`.
+        The column ``unit`` names the units; without it, the index does. ``periods`` names the columns to use; all
+        except ``unit`` by default. The other parameters are those of :meth:`from_long`.
         """
         return cls.of(read_wide(df, unit, periods), bounds=bounds, missing=missing, outcome=outcome)
 
@@ -134,9 +134,9 @@ class Donors:
         outcome: str = "outcome",
         by_column: bool = False,
     ) -> Donors:
-        """Take rows of a matrix (all by default), whose array may be changed: order the periods, fill, clip.
+        """Take rows of a matrix (all by default), order the periods, fill and clip; the matrix may be changed.
 
-        With ``by_column`` one pair of bounds per period is in the order of the matrix' columns, else in time order.
+        With ``by_column``, bounds per period are in the order of the matrix's columns; otherwise in time order.
         """
         order = periods_of.in_order(matrix.times)
         times = periods_of.plain(matrix.times[order])
@@ -163,12 +163,12 @@ class Donors:
         return f"Donors({len(self.values)} donors × {len(self.times)} periods, {bounded})"
 
     def custodian_diagnostics(self) -> dict[str, int]:
-        """Count what was clipped and filled. Private: for the custodian's eyes, not for publication."""
+        """Count what was clipped and filled. Private: for the custodian only, not for publication."""
         return dict(self._diagnostics)
 
 
 def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:
-    """Return an n × T array as a matrix of its own."""
+    """Return a copy of an n × T array as a matrix."""
     values = to_floats(donors, "donors")
     if values.ndim != 2:
         raise PanelError(f"donors must be an n × T array, not {values.ndim}-dimensional.")

@@ -1,4 +1,4 @@
-"""Kinds of files: which they are, how Arrow opens them, reading one of them in batches, and why one cannot be read."""
+"""Kinds of files: how to recognise them, open them with Arrow, read one in batches, and say why one cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it 
 
 @contextmanager
 def in_file(path: Path | str) -> Iterator[None]:
-    """Put the file's name in front of what is said of its content."""
+    """Put the file's name in front of errors about its content."""
     try:
         yield
     except DpscError as problem:
@@ -33,14 +33,14 @@ def in_file(path: Path | str) -> Iterator[None]:
 
 
 def refusal(path: Path | str, message: str) -> TableError:
-    """Return a refusal of a file."""
+    """Return an error about a file."""
     problem = TableError(message)
     problem.file = str(path)
     return problem
 
 
 def format_name(path: Path) -> str:
-    """Tell the kind of file from its name; in a folder all must be of one kind."""
+    """Return the kind of a file, from its name; all files of a folder must be of one kind."""
     if not path.exists():
         here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
         raise refusal(path, f"there is no such file.{did_you_mean(path.name, here)}")
@@ -52,7 +52,7 @@ def format_name(path: Path) -> str:
         if len(kinds) > 1:
             one, other = list(kinds.values())[:2]
             raise refusal(
-                path, f"the folder holds files of different kinds, {one.name} and {other.name}; move the others away."
+                path, f"the folder holds files of different kinds, {one.name} and {other.name}; keep only one kind."
             )
         return next(iter(kinds))
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
@@ -68,17 +68,17 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def is_text(path: Path) -> bool:
-    """Tell whether a file has lines."""
+    """Tell whether a file is a text file, CSV or TSV."""
     return _ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower()) in ("csv", "tsv")
 
 
 def row_name(position: int, path: Path | str) -> str:
-    """Name a row as an editor would: the header of a CSV is line 1."""
+    """Name a row by the number that an editor shows: the header of a CSV is line 1."""
     return f"line {position + 2}" if is_text(Path(path)) else f"row {position + 1}"
 
 
 def arrow_format(path: Path) -> Any:
-    """Return what Arrow must know to open a file or folder."""
+    """Return the format that Arrow needs to open a file or folder."""
     name = format_name(path)
     if name in ("csv", "tsv"):
         from pyarrow import csv
@@ -94,13 +94,13 @@ def _delimiter(path: Path, **more: Any) -> Any:
 
 
 def partitions_of(dataset: Any) -> set[str]:
-    """Return what the names of the folders say (region=north)."""
+    """Return the columns that are in the names of folders (region=north)."""
     first = next(iter(dataset.get_fragments()), None)
     return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
 
 
 def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
-    """Read one file in batches of at most ``size`` rows; without ``threads`` on one core, as a worker should."""
+    """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should."""
     with readable(Path(fragment.path), schema, columns):
         if isinstance(fragment, ds.ParquetFileFragment):
             yield from _parquet_batches(fragment, schema, columns, size, threads)
@@ -111,7 +111,7 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
 
 
 def _parquet_batches(fragment: Any, schema: Any, columns: list[str], size: int, threads: bool) -> Iterator[Any]:
-    """Read a row group at a time, or less if it is large: a scan would read ahead of what is used, and keep it all."""
+    """Read one row group at a time, or part of a large one; a scan would read far ahead and keep it all in memory."""
     import pyarrow.parquet as pq
 
     kinds = pa.schema([schema.field(name) for name in columns])
@@ -132,7 +132,7 @@ def _parquet_batches(fragment: Any, schema: Any, columns: list[str], size: int, 
 
 @contextmanager
 def readable(path: Path, schema: Any = None, columns: Sequence[str] = ()) -> Iterator[None]:
-    """Say which file cannot be read, and in a CSV where, without repeating what is in it."""
+    """Say which file cannot be read, and in a CSV where, without quoting its content."""
     try:
         with in_file(path):
             yield
@@ -151,17 +151,17 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str]) -> TableError:
         return refusal(path, "the file is empty.")
     where = ""
     if is_text(path) and schema is not None:
-        found = _first_slip(path, schema, columns)
+        found = _first_mistake(path, schema, columns)
         if isinstance(found, TableError):
             return found
         where = found
     packed = " compressed with gzip" if path.suffix == ".gz" else ""
     kind = _SHOWN[format_name(path)] + packed
-    return refusal(path, f"it cannot be read{where}; is it really {kind}, and whole?")
+    return refusal(path, f"it cannot be read{where}; is it really {kind}, and complete?")
 
 
-def _first_slip(path: Path, schema: Any, columns: Sequence[str]) -> str | TableError:
-    """Read a CSV again, slowly, to find the line with too many fields or the cell that is no number."""
+def _first_mistake(path: Path, schema: Any, columns: Sequence[str]) -> str | TableError:
+    """Read a CSV again, slowly, to find the line with too many fields or the cell that is not a number."""
     from pyarrow import csv
 
     wrong: list[int] = []
@@ -197,7 +197,7 @@ def _first_slip(path: Path, schema: Any, columns: Sequence[str]) -> str | TableE
 
 
 def not_a_number(column: Any) -> int | None:
-    """Return the position of the first cell of a column of text that is no number, if there is one."""
+    """Return the position of the first cell of a text column that is not a number, if there is one."""
     import pandas as pd
 
     values = column.to_pandas()
@@ -206,10 +206,10 @@ def not_a_number(column: Any) -> int | None:
 
 
 def text_in(name: str, path: Path | str, row: int | None) -> TableError:
-    """Return the refusal of a cell that is no number; the cell itself is not repeated."""
+    """Return the error for a cell that is not a number, without quoting the cell."""
     where = "" if row is None else f" in {row_name(row, path)}"
     return refusal(
         path,
-        f"column {name!r} holds text{where}; it must hold numbers alone (no units, no thousands separators). Leave a "
+        f"column {name!r} holds text{where}; it must hold only numbers (no units, no thousands separators). Leave a "
         "missing value empty.",
     )

@@ -1,4 +1,4 @@
-"""Turning data frames into one matrix, units down and periods across, without a loop over units."""
+"""Turns data frames into one matrix, one row per unit and one column per period, without a loop over units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpsc.data.declared import declared, places
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
-_MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built however few of its cells have a row
+_MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built even if most of its cells are missing
 
 
 PeriodsFrom = Literal["declared", "header", "rows", "rows with gaps"]
@@ -131,15 +131,15 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
 
 
 def to_floats(values: Any, what: str) -> Array:
-    """Return a fresh float64 array; anything but real numbers and booleans is refused without being shown."""
+    """Return a new float64 array; refuse anything but real numbers and booleans, without showing it."""
     try:
         numbers = _real_numbers(values)
     except (TypeError, ValueError, ArithmeticError):
         numbers = None
-    if numbers is None:  # raised out here because the exception above, which may quote a cell, would be chained
+    if numbers is None:  # raised here, so that the exception above, which may quote a cell, is not chained
         raise PanelError(
             f"{what} is not numeric; convert it first, for example with pd.to_numeric. "
-            "(Text in numbers: thousands separators, units, 'NA' spelled in a new way.)"
+            "(Common causes: thousands separators, units, an unusual spelling of 'NA'.)"
         )
     return numbers
 
@@ -168,7 +168,7 @@ def _real_numbers(values: Any) -> Array | None:
 
 
 def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable:
-    """Return the unit that somebody typed, whether the file holds it as a number or as text."""
+    """Return the unit that the user typed, whether the file holds it as a number or as text."""
     matches = np.flatnonzero(units.astype(str) == typed)
     if len(matches) != 1:
         raise PanelError(
@@ -179,7 +179,7 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
 
 
 def _labels(values: pd.Series[Any] | pd.Index[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
-    """Return the distinct labels in order of first appearance, and which of them each row has."""
+    """Return the position of each row's label among the distinct labels, and these in order of first appearance."""
     try:
         codes, labels = pd.factorize(values)
     except TypeError:
@@ -190,7 +190,7 @@ def _labels(values: pd.Series[Any] | pd.Index[Any], what: str) -> tuple[periods_
 
 
 def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
-    """Return one column, or refuse and name the nearest one."""
+    """Return one column, or refuse and suggest a similar name."""
     if not isinstance(df, pd.DataFrame):
         raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
     if not pd.api.types.is_hashable(name):

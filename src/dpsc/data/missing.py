@@ -1,4 +1,4 @@
-"""The one place where a missing cell is filled and a donor's value moved into the bounds, each row by itself."""
+"""Fills missing cells and clips donors' values to the bounds, each row by itself. No other module does either."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Completion:
                 "{midpoint} fills with the middle of the bounds; give {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS
             )
 
-    @np.errstate(all="ignore")  # which a thread does not inherit: a warning would tell of donors' values
+    @np.errstate(all="ignore")  # set here, as threads do not inherit it: a warning would reveal donors' values
     def in_place(self, rows: Array, first: int | None = None) -> int:
         """Complete donors that are the rows of an array, and return how many cells were filled.
 
-        ``first`` is the position of the first of them among all donors, if it is known.
+        ``first`` is the position of the first row among all donors, if it is known.
         """
-        # A sum is finite only if all of it is; adding up is quicker than looking at every cell.
+        # A sum is finite only if every cell is; adding up is quicker than looking at every cell.
         complete = bool(np.isfinite(rows.sum()) or np.isfinite(rows).all())
         filled = 0 if complete else self._fill(rows, first)
         if self.bounds is not None:
@@ -107,7 +107,7 @@ class Completion:
 
 
 def _interpolate(values: Array) -> Array:
-    """Fill a row's holes on the straight line between its neighbours, ends held; a row of holes stays one."""
+    """Fill missing cells by straight lines, constant at the ends; a row without any value stays as it is."""
     periods = values.shape[1]
     here, known = np.arange(periods), ~np.isnan(values)
     left = np.maximum.accumulate(np.where(known, here, -1), axis=1)

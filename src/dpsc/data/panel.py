@@ -1,7 +1,7 @@
 """Donors and a target, in order, with public bounds.
 
-A ``Panel`` belongs to the custodian. It holds raw donor rows, so it never prints them, and what it counts
-about them is behind a method whose name says who may look. It knows nothing of noise or privacy budgets.
+A ``Panel`` belongs to the custodian. It holds raw donor rows, so it never prints them, and only a method whose name
+says who may call it returns counts of them. It knows nothing about noise or privacy budgets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dpsc.types import Array
 class ScaledPanel:
     """What the paper calls X_pre, X_post and y_pre: entries in [-1, 1] after scaling with public bounds.
 
-    X is scaled when it is first asked for as a whole; ``X_blocks`` scales it a block of rows at a time.
+    The whole of X is scaled when it is first needed; ``X_blocks`` scales one block of rows at a time.
     ``Z_lower`` and ``Z_upper`` are the scaled bounds of the periods of Z, which may be narrower than [-1, 1].
     """
 
@@ -80,7 +80,7 @@ class Panel:
     bounds : Bounds or None
         Public. Chosen without looking at the donors.
     donor_labels : Index
-        Private. Who the rows are.
+        Private. The unit of each row.
     """
 
     donors: Array
@@ -125,7 +125,7 @@ class Panel:
         periods : str or list, optional
             The periods, declared beforehand: see :meth:`dpsc.Donors.from_long`.
         donors : labels, optional
-            The units to use as donors; all others but the treated unit by default.
+            The units to use as donors; by default all except the treated unit.
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Donor values outside are clipped silently.
         scaling : {"zero", "center"}
@@ -164,8 +164,8 @@ class Panel:
     ) -> Panel:
         """Read one row per unit and one column per period.
 
-        Units are named by the column ``unit``, or by the index without it. ``periods`` names the columns
-        to use; all but ``unit`` by default. The other parameters are those of :meth:`from_long`.
+        The column ``unit`` names the units; without it, the index does. ``periods`` names the columns to use; all
+        except ``unit`` by default. The other parameters are those of :meth:`from_long`.
 
         Examples
         --------
@@ -222,9 +222,9 @@ class Panel:
         outcome: str = "outcome",
         by_column: bool = False,
     ) -> Panel:
-        """Check and combine: order the periods, set the target apart; the array of the matrix may be changed.
+        """Check, order the periods and separate the target from the donors; the matrix may be changed.
 
-        With ``by_column`` the target and the bounds are in the order of the matrix' columns, else in time order.
+        With ``by_column``, target and bounds are in the order of the matrix's columns; otherwise in time order.
         """
         if len(matrix.times) < 3:
             raise PanelError(
@@ -305,7 +305,7 @@ class Panel:
                 f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "
                 "panel with bounds=(lo, hi), chosen from public knowledge and never from the data."
             )
-        # Donors and target are within the bounds; the second clip takes off what rounding may add under "center".
+        # Donors and target are within the bounds; this clip removes what rounding may add under "center".
         Z = np.clip(self.bounds.scale(self.donors[:, self.post], self.post), -1.0, 1.0)
         y = np.clip(self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre), -1.0, 1.0)
         lower = np.maximum(self.bounds.scale(self.bounds.lower), -1.0)[self.post]
@@ -313,7 +313,7 @@ class Panel:
         return ScaledPanel(self.donors, self.bounds, self.T0, Z, y, lower, upper)
 
     def custodian_diagnostics(self) -> dict[str, int]:
-        """Count what was clipped and filled. Private: for the custodian's eyes, not for publication.
+        """Count what was clipped and filled. Private: for the custodian only, not for publication.
 
         Examples
         --------

@@ -133,7 +133,7 @@ def _holds_strings(index: pd.Index[Any]) -> bool:
 
 
 def _has_own_order(index: pd.CategoricalIndex[Any]) -> bool:
-    """Tell an order that the caller chose from the alphabetical one that pandas chooses."""
+    """Tell whether the caller chose the order; pandas itself chooses the alphabetical one."""
     return bool(index.ordered) and not index.categories.is_monotonic_increasing
 
 
@@ -143,12 +143,12 @@ def _not_in_text_order(labels: list[str]) -> str | None:
         if _DAY_OR_MONTH_NAME.search(label) or _SHORT_YEAR_LAST.match(label):
             return label
     year_last = {match[1]: match[0] for match in map(_YEAR_LAST.match, labels) if match}
-    # "FY2001", "FY2002" sort well: what stands before the year is always the same.
+    # "FY2001", "FY2002" sort well: the text before the year is always the same.
     return next(iter(year_last.values())) if len(year_last) > 1 else None
 
 
 def _numbers(labels: list[str]) -> list[Decimal] | None:
-    """Return the numbers that the labels spell, exactly, or None if one of them is not a number."""
+    """Return the exact numbers that the labels are, or None if one of them is not a number."""
     try:
         numbers = [Decimal(label) for label in labels]
     except InvalidOperation:
@@ -157,7 +157,7 @@ def _numbers(labels: list[str]) -> list[Decimal] | None:
 
 
 def _natural_key(label: str) -> list[tuple[int, int, str]]:
-    """Compare digits by value (without leading zeros: first the longer, then the larger) and the rest as text."""
+    """Return a key that sorts digits by value (no leading zeros; by length, then by digits) and the rest as text."""
     parts = [part for part in re.split(r"([0-9]+)", label) if part]
     return [(0, len(part.lstrip("0")), part.lstrip("0")) if part[0] in "0123456789" else (1, 0, part) for part in parts]
 

@@ -1,4 +1,4 @@
-"""Opening a table on disk, a file or a folder of files, and reading it. Everything goes through Arrow.
+"""Opens and reads a table on disk, a file or a folder of files. Everything goes through Arrow.
 
 Errors name the file, the column or the row and the next step. They never quote a cell; names of columns are public.
 """
@@ -27,10 +27,10 @@ HEADER = Parameter("periods")
 
 
 def open_table(path: Path, text: Sequence[str | None]) -> Any:
-    """Return a table as an Arrow data set, its header checked; nothing is read but that.
+    """Return a table as an Arrow data set and check its header; nothing else is read.
 
     The columns ``text`` of a CSV stay as they are written, so that 007 is not 7 and NA is a name; all others hold
-    numbers. Guessing from the first lines would be wrong sooner or later.
+    numbers. A type guessed from the first lines may be wrong for later ones.
     """
     if formats.format_name(path) not in ("csv", "tsv"):
         dataset = _open(path, None)
@@ -41,7 +41,7 @@ def open_table(path: Path, text: Sequence[str | None]) -> Any:
         names = _header(path)
         columns.require_header(names, text=True)
     schema = pa.schema((name, pa.string() if name in text else pa.float64()) for name in names)
-    if path.is_dir():  # whose names may say something too
+    if path.is_dir():  # names of folders may hold columns too
         found = _open(path, None)
         folders = formats.partitions_of(found)
         schema = pa.schema([*schema, *(field for field in found.schema if field.name in folders)])
@@ -68,9 +68,9 @@ def _open(path: Path, schema: Any) -> Any:
         with formats.readable(path):
             partitioning = "hive" if path.is_dir() else None
             dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
-            _ = dataset.schema.names  # which must be text
+            _ = dataset.schema.names  # raises if they are not text
     except TableError:
-        for file in formats.files_in(path) if path.is_dir() else []:  # which one is it?
+        for file in formats.files_in(path) if path.is_dir() else []:  # find the file that cannot be read
             names = _header(file) if formats.is_text(file) else []
             with formats.readable(file, pa.schema((name, pa.string()) for name in names)):
                 ds.dataset(str(file), format=kind)
@@ -88,7 +88,7 @@ def rows_of(dataset: Any, names: list[str], size: int = ROWS_AT_ONCE) -> Iterato
 
 
 def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
-    """Refuse a column that is not there, or that cannot hold what it should."""
+    """Refuse a column that is not there, or whose type does not fit."""
     kind = dataset.schema.field(columns.find(dataset.schema.names, name, parameter)).type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise TableError(f"column {name!r} is not text in UTF-8.")
@@ -97,7 +97,7 @@ def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, nu
 
 
 def series(path: Path, time: str | None, outcome: str | None, time_format: str | None = None) -> pd.Series[float]:
-    """Return a public path from a file with a column of periods and one of numbers."""
+    """Read a public series from a file with a column of periods and a column of numbers."""
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):

@@ -1,1 +1,1 @@
-"""The Gram release: one private matrix, and everything that is read from it."""
+"""The Gram release: one private matrix, and everything that is computed from it."""

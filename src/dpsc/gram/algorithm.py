@@ -33,7 +33,7 @@ LARGEST_T = 2000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CustodianSum:
-    """The donors added up exactly, without noise. Private: it stays with the custodian, never printed or saved."""
+    """The exact sum over the donors, without noise. Private: it stays with the custodian, never printed or saved."""
 
     total: Integers
     n: int
@@ -49,7 +49,7 @@ class CustodianSum:
 class GramRelease:
     """Release the T × T second-moment matrix of the donors, each scaled to length one.
 
-    No bounds are needed: a donor's row counts by its direction only, so no row can weigh more than any other. Ridge and
+    No bounds are needed: only the direction of a donor's row counts, so no row can weigh more than any other. Ridge and
     principal-component synthetic control depend on the donors only through this matrix, and its noise does not
     grow with n, so the error falls with the number of donors.
 
@@ -61,10 +61,10 @@ class GramRelease:
         How persistent such series are, from public knowledge: see docs/gram-release.md.
     reference : Series or array, optional
         A public path that is subtracted from every donor (and later from the target): a national average, a price
-        index. A large common level hides what distinguishes donors; take it off.
+        index. A large common level hides how donors differ; subtract it.
     grid_bits : int
         The resolution of the integer arithmetic: entries of unit rows are cut off at 2^-grid_bits. The default has room
-        for sixty million donors; every bit less for four times as many.
+        for sixty million donors; each bit less gives room for four times as many.
     seed : int, optional
         For experiments only; the release then carries no guarantee.
 
@@ -127,10 +127,10 @@ class GramRelease:
         ----------
         donors : Donors, Panel, DataFrame, array or CustodianSum
             :class:`dpsc.Donors` (from a long or wide frame), donors in files (:func:`dpsc.scan`), a panel (its target
-            is not used), a wide frame (one row per donor, one column per period), an n × T array, or what
-            :meth:`custodian_sum` made of any of these.
+            is not used), a wide frame (one row per donor, one column per period), an n × T array, or the
+            result of :meth:`custodian_sum` for any of these.
         provenance : str
-            Free text for whoever reads the release. It is published as it is.
+            Free text for the readers of the release. It is published as it is.
         outcome : str, optional
             The outcome's name; the panel's own by default.
 
@@ -143,9 +143,9 @@ class GramRelease:
         sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
         were dropped or scaled by something computed from other rows.
         """
-        exactly = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
-        self._require_own(exactly)
-        total, n, T = exactly.total, exactly.n, len(exactly.times)
+        summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
+        self._require_own(summed)
+        total, n, T = summed.total, summed.n, len(summed.times)
         warn_of_large_delta(self.delta, n)
         largest = n * 4.0**self.grid_bits
         diagonal, above = self._scales()
@@ -160,10 +160,10 @@ class GramRelease:
         return Release(
             matrix=noisy,
             n=n,
-            times=exactly.times,
-            outcome=exactly.outcome if outcome is None else str(outcome),
-            kernel=exactly.kernel,
-            reference=exactly.reference,
+            times=summed.times,
+            outcome=summed.outcome if outcome is None else str(outcome),
+            kernel=summed.kernel,
+            reference=summed.reference,
             grid_bits=self.grid_bits,
             diagonal_scale=diagonal,
             off_diagonal_scale=above,
@@ -175,7 +175,7 @@ class GramRelease:
 
     @np.errstate(all="ignore")
     def custodian_sum(self, donors: Any, *, on_rows: OnRows = lambda rows: None) -> CustodianSum:
-        """Add up the donors exactly, without noise: private, for :meth:`release` alone.
+        """Add up the donors exactly, without noise: private, only for :meth:`release`.
 
         This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
         """
@@ -198,15 +198,15 @@ class GramRelease:
         diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(self.rho))
         return diagonal, exact.safely_above(diagonal / math.sqrt(2))
 
-    def _require_own(self, exactly: CustodianSum) -> None:
-        """Refuse a sum that was made in another way than this algorithm's parameters say."""
+    def _require_own(self, summed: CustodianSum) -> None:
+        """Refuse a sum that was made with other parameters than this algorithm's."""
         mine = (Kernel.named(self.smoothness), self.grid_bits)
-        same_path = np.array_equal(_or_nothing(self.reference_for(exactly.times)), _or_nothing(exactly.reference))
-        if (exactly.kernel, exactly.grid_bits) != mine or not same_path:
-            raise ParameterError("this sum was made with another smoothness, reference or grid_bits than the release.")
+        same_path = np.array_equal(_or_nothing(self.reference_for(summed.times)), _or_nothing(summed.reference))
+        if (summed.kernel, summed.grid_bits) != mine or not same_path:
+            raise ParameterError("this sum was made with another smoothness, reference or grid_bits than this release.")
 
     def _check_sizes(self, n: int, T: int) -> None:
-        """Refuse, from public numbers, what cannot be added up."""
+        """Refuse public sizes that cannot be added up."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
         largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one

@@ -1,4 +1,4 @@
-"""What a release holds: a noisy integer matrix and everything public about it. It knows no raw data and no question."""
+"""What a release holds: a noisy integer matrix and everything public about it. Knows no raw data and no target."""
 
 from __future__ import annotations
 

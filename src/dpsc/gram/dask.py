@@ -1,7 +1,7 @@
-"""The Dask engine: pieces of the files are added up by workers, and their exact integers by a tree of workers.
+"""The Dask engine: workers add up pieces of the files, and a tree of workers adds up these exact integer sums.
 
-Noise is not drawn here: the sum comes back to the custodian's process, which adds it once. A worker that dies has its
-pieces done again by others; integers do not depend on who adds them, or in which order.
+Noise is not drawn here: the sum comes back to the custodian's process, which adds the noise once. If a worker dies,
+others do its pieces again; a sum of integers does not depend on who adds them, or in which order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
 from dpsc.types import Array, Integers, Write
 
 _SPLIT_EVERY = 8
-_KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, on their way between workers
+_KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, as they are sent between workers
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
-_PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers end together
+_PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class DaskDonors:
 
     @property
     def outcome(self) -> str:
-        """What the numbers are called."""
+        """The name of the outcome."""
         return self.files.outcome
 
     @property
@@ -81,7 +81,7 @@ class DaskDonors:
             try:
                 whole = self._on(client, job, on_rows)
             except (Exception, CancelledError) as problem:
-                raise _told(problem) from None
+                raise _safe_to_show(problem) from None
         with in_file(self.files.path):
             if whole.problem is not None:
                 raise whole.problem
@@ -89,7 +89,7 @@ class DaskDonors:
         return whole.total, whole.n
 
     def _on(self, client: Any, job: Job, on_rows: OnRows) -> PartialSum:
-        """Let a cluster add up the pieces, and what they came to by a tree."""
+        """Let a cluster add up the pieces, and then their sums by a tree."""
         futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
         if not futures:
             return failed(TableError("there are no rows."))
@@ -123,7 +123,7 @@ class DaskDonors:
 
 @dataclass(frozen=True, eq=False)
 class PartialSum:
-    """What some of the donors add up to, and who they were; or what went wrong."""
+    """The sum over some donors and their identities, or an error."""
 
     total: Integers
     n: int
@@ -132,7 +132,7 @@ class PartialSum:
 
 
 def failed(problem: DpscError) -> PartialSum:
-    """Return what stands for a sum that could not be made."""
+    """Return an error in place of a sum."""
     return PartialSum(np.zeros((0, 0), dtype=np.int64), 0, None, problem)
 
 
@@ -176,7 +176,7 @@ class Job:
         )
 
     def pieces(self, client: Any) -> list[Any]:
-        """Divide a wide table by files and row groups; bring the rows of a long table's donors together first."""
+        """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together."""
         pieces = list(_row_groups(self.files))
         where = [(path, groups) for path, groups, _ in pieces]
         if self.files.layout.wide:
@@ -187,7 +187,7 @@ class Job:
         return list(client.compute(partitions))
 
     def _share(self, pieces: list[Any]) -> int:
-        """Guess how many donors a piece has that does not say so."""
+        """Estimate how many donors a piece has if its file does not say."""
         return (self.files.rows_expected() or 0) // max(1, len(pieces))
 
 
@@ -244,20 +244,20 @@ def long_frame(instructions: Instructions, piece: Any) -> pd.DataFrame:
             with in_file(rows.path):
                 parts.append(_as_frame(rows))
     except Exception as problem:
-        raise _told(problem) from None  # without what it was working on, which Dask would log
+        raise _safe_to_show(problem) from None  # without the original error, whose data Dask would log
     return pd.concat(parts, ignore_index=True) if parts else _no_rows(instructions.columns)
 
 
 def piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
-    """Add up one piece, on a worker; what goes wrong is told and not raised: Dask logs arguments, the donors."""
+    """Add up one piece, on a worker. An error is returned, not raised: Dask would log the arguments, the donors."""
     try:
         return _piece_sum(instructions, piece)
     except Exception as problem:
-        return failed(_told(problem))
+        return failed(_safe_to_show(problem))
 
 
-def _told(problem: BaseException | None) -> DpscError:
-    """Return what may be told of a problem: our own words, or its kind; others quote what they were working on."""
+def _safe_to_show(problem: BaseException | None) -> DpscError:
+    """Return an error without donors' values: our own, or only the type of another, whose text may quote them."""
     kind = type(problem).__name__
     while problem is not None:
         if isinstance(problem, DpscError):
@@ -309,7 +309,7 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
 
 
 def together(parts: list[PartialSum]) -> PartialSum:
-    """Add up what several pieces came to."""
+    """Add up the sums of several pieces."""
     if wrong := [part for part in parts if part.problem is not None]:
         return wrong[0]
     seen = [part.identities for part in parts if part.identities is not None]
@@ -322,7 +322,7 @@ def together(parts: list[PartialSum]) -> PartialSum:
 
 
 def complete(part: PartialSum, path: Path) -> PartialSum:
-    """Check who was seen, on a worker: what identifies donors need not travel further."""
+    """Check the identities on a worker, so that they are not sent further."""
     if part.identities is None:
         return part
     try:

@@ -1,4 +1,4 @@
-"""The analyst's side: a release and a public target become a counterfactual. Pure post-processing, free of charge."""
+"""The analyst's side: a release and a public target become a counterfactual. Pure post-processing, at no cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_BETTER = (
     "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do "
     "not help"
 )
-WITHOUT_NOISE = "intervals of this estimator leave out the noise of the release; the default's include it"
+WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
 
 
 def estimate(
@@ -51,7 +51,7 @@ def estimate(
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """A forecast of the periods from T0 on from those before; the same question can be asked of an earlier date.
+    """A forecast of the periods from T0 on, from the periods before; it can be repeated for an earlier date.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Forecast:
     default: bool
 
     def result(self) -> PrivateResult | UnprovenResult:
-        """Forecast, and say how sure that is."""
+        """Return the forecast and its uncertainty."""
         release, series, T0, T = self.release, self.series, self.T0, len(self.series)
         reference = np.zeros(T) if release.reference is None else release.reference[:T]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
@@ -120,7 +120,7 @@ class Forecast:
 
     @property
     def available(self) -> bool:
-        """Whether there are periods enough for a placebo: 2 before its date and 1 after."""
+        """Whether there are enough periods for a placebo: 2 before its date and 1 after."""
         return self.T0 >= 3
 
     def placebo(self, treatment_time: Any | None = None) -> PrivateResult | UnprovenResult:

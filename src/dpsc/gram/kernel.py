@@ -1,7 +1,7 @@
-"""The public covariance kernel with which donors are whitened before the Gram release.
+"""The public covariance kernel that whitens donors before the Gram release.
 
-K[s, t] = (1 - nu) phi^|s - t| + nu 1{s = t}: a persistent series plus white noise. Chosen before the release from
-public knowledge of how smooth such series are, never from the donors.
+K[s, t] = (1 - nu) phi^|s - t| + nu 1{s = t}: a persistent series plus white noise. It is chosen before the release
+from public knowledge of how smooth such series are, never from the donors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Smoothness = Literal["high", "mild", "none"]
 
 @dataclass(frozen=True)
 class Kernel:
-    """phi is the persistence from one period to the next, nu the share of variance without any.
+    """phi is the persistence from one period to the next, nu the share of variance without persistence.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Kernel:
 
     @classmethod
     def named(cls, smoothness: Smoothness) -> Kernel:
-        """Return the kernel for "high", "mild" or no smoothness."""
+        """Return the kernel for the smoothness "high", "mild" or "none"."""
         kernels = {"high": cls(0.95, 0.2), "mild": cls(0.9, 0.5), "none": cls(0.0, 1.0)}
         if not isinstance(smoothness, str) or smoothness not in kernels:
             raise ParameterError(f"smoothness must be 'high', 'mild' or 'none', not {shown(smoothness)}.")
@@ -53,15 +53,15 @@ class Kernel:
 
         The series u is a hidden AR(1) plus white noise; A turns it into standardised one-step forecast errors. With f_t
         the forecast and g_t the filter's gain, the error is ``u_t - f_t`` and the next forecast ``f_{t+1} =
-        (phi - g_t) f_t + g_t u_t``. That takes a few operations a cell instead of T, period after period so that the
-        rows at work stay in the cache, and the result for a column does not depend on the columns beside it.
-        ``scratch`` is memory of two such rows to work in.
+        (phi - g_t) f_t + g_t u_t``. This takes a few operations per cell instead of T. It goes period by period, so
+        that the rows in use stay in the cache, and the result for a column does not depend on the columns beside it.
+        ``scratch`` is working memory of two such rows.
         """
         if self.nu == 1:
             return
         forecast, part = np.empty((2, columns.shape[1])) if scratch is None else scratch
         forecast.fill(0.0)
-        variance = 1 - self.nu  # of what the forecast does not know
+        variance = 1 - self.nu  # of the hidden series, given the periods before
         for u in columns:
             spread = variance + self.nu
             gain = self.phi * variance / spread

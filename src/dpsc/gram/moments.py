@@ -1,7 +1,7 @@
 """From a noisy second-moment matrix to a usable one: pure post-processing of a release.
 
-The default estimator takes the donors for a few common directions plus a bulk of idiosyncratic variation, and uses
-what is known of the noise: its scale, hence the size E of its largest eigenvalue, and that the trace is n.
+The default estimator models the donors as a few common directions plus a bulk of idiosyncratic variation, and uses
+what is known about the noise: its scale, hence the size E of its largest eigenvalue, and that the trace is n.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def denoise(gram: Array, n: int, noise_scale: float, kernel: Kernel) -> Denoised
 
     With E = noise_scale sqrt(2 T), the size of the largest eigenvalue of the noise: common directions are
     eigenvectors of gram - bulk with eigenvalue lam > E, of true size theta = (lam + sqrt(lam^2 - E^2)) / 2; the bulk
-    is a non-negative combination of whitened AR(1) covariances, fitted to what the directions leave; both are found
-    in turn. At the end eigenvalues are shrunk to sqrt(lam^2 - E^2), which is optimal in Frobenius norm for a low-rank
-    matrix in such noise.
+    is a non-negative combination of whitened AR(1) covariances, fitted to what the directions leave; both are
+    estimated in turn. At the end eigenvalues are shrunk to sqrt(lam^2 - E^2), which is optimal in Frobenius norm for a
+    low-rank matrix in such noise.
     """
     T = len(gram)
     E = noise_scale * math.sqrt(2 * T)
@@ -73,9 +73,9 @@ def denoise(gram: Array, n: int, noise_scale: float, kernel: Kernel) -> Denoised
 
 
 def replicates(denoised: Denoised, n: int, noise_scale: float, kernel: Kernel) -> list[Array]:
-    """Return moments estimated from simulated releases of the estimated donors, the first from none but their truth.
+    """Return moments estimated from simulated releases around the estimate; the first are their truth, without noise.
 
-    The seed is fixed: this noise is a computation, not a protection.
+    The seed is fixed: this noise is part of a computation and protects nothing.
     """
     rng = np.random.default_rng(0)
     T = len(denoised.centre)
@@ -89,7 +89,7 @@ def replicates(denoised: Denoised, n: int, noise_scale: float, kernel: Kernel) -
 
 
 def symmetric_noise(T: int, scale: float, rng: np.random.Generator) -> Array:
-    """Draw noise as a release has it, in floating point, for simulations: of this scale on the diagonal."""
+    """Draw noise like that of a release, with this scale on the diagonal; in floating point, for simulations only."""
     above = np.triu(rng.normal(size=(T, T)), 1) * scale / math.sqrt(2)
     return np.asarray(above + above.T + np.diag(rng.normal(size=T)) * scale)
 

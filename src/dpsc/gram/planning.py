@@ -44,9 +44,9 @@ class Plan:
     table: pd.DataFrame
 
     def epsilon_for(self, error: float, n: int | None = None) -> float:
-        """Return the epsilon at which the expected error falls to ``error``, infinite if none of those planned does.
+        """Return the epsilon at which the expected error falls to ``error``; infinity if no planned one is enough.
 
-        Between the planned budgets the logarithms are interpolated.
+        Between planned budgets, logarithms are interpolated.
         """
         checks.finite_number("error", error, above=0)
         sizes = self.table["n"].unique()
@@ -55,7 +55,7 @@ class Plan:
         rows = self.table[self.table["n"] == (sizes[0] if n is None else n)].sort_values("epsilon")
         if rows.empty:
             raise ParameterError(f"the plan has no n = {n}.")
-        # The expected error falls with epsilon; what rises is chance in the simulation.
+        # The expected error falls with epsilon; an increase is chance in the simulation.
         errors = np.minimum.accumulate(rows["error"].to_numpy())
         epsilons = rows["epsilon"].to_numpy()
         if error >= errors[0]:
@@ -89,12 +89,12 @@ def plan(
     ----------
     n, epsilon : number or several
     T0, h : int
-        The periods before and from the intervention on.
+        The number of periods before the intervention, and from it on.
     rank, signal_to_noise
-        What is assumed of the donors: how many things they have in common, and how large that is compared with what
-        each has alone (standard deviations).
+        Assumptions about the donors: the number of common factors, and their size relative to each donor's own
+        variation (standard deviations).
     target : Series or array, optional
-        The target before the intervention, public. The common factors then have the changes of its own series,
+        The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.
     runs, seed : int
         Of the simulation.

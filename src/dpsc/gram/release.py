@@ -1,4 +1,4 @@
-"""What leaves the custodian, and all that an analyst can do with it. It knows no raw data."""
+"""What leaves the custodian, and everything that an analyst can do with it. Knows no raw data."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Release(ReleasedMatrix):
     """
 
     def save(self, path: str | Path) -> None:
-        """Write a JSON file, whole or not at all."""
+        """Write a JSON file, completely or not at all."""
         release_file.save(self, Path(path))
 
     @classmethod
@@ -121,10 +121,10 @@ class Release(ReleasedMatrix):
         Parameters
         ----------
         target : Series or array
-            The treated unit over the release's periods (a Series is matched by period). Complete before the
-            intervention; what is missing after it has no gap.
+            The treated unit over the release's periods (a Series is matched by period). It must be complete
+            before the intervention; a period that is missing after it has no gap.
         treatment_time
-            The first treated period. Any date can be asked for.
+            The first treated period; any period with at least 2 before it.
         level : float
             The level of the intervals in the summary and the plots.
         lambda_, rank, threshold : optional

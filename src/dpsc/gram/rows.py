@@ -1,4 +1,4 @@
-"""One block of donors becomes integer vectors of length at most 2^bits, each row by itself."""
+"""Turns a block of donors into integer vectors of length at most 2^bits, each row by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpsc.gram.kernel import Kernel
 from dpsc.types import Array, Write
 
 _TINY, _HUGE = 1e-200, 1e200
-_ONE_AT_A_TIME = Lock()  # the many short calls of several threads would only fight for the interpreter
+_ONE_AT_A_TIME = Lock()  # many short calls on several threads would only wait for each other
 
 
 class IntegerRows:
@@ -31,11 +31,11 @@ class IntegerRows:
         self._memory, self._scratch = np.empty((T, block)), np.empty((2, block))
 
     def __call__(self, write: Write) -> Array:
-        """Return a T × rows array of whole float64 numbers, one column a donor, sums of squares at most 4^bits.
+        """Return a T × rows array of whole float64 numbers, one column per donor, sums of squares at most 4^bits.
 
         Each donor: subtract the public reference path, whiten with the public kernel, scale to length 1, multiply by
         2^bits and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked
-        in whole numbers and taken off. A donor that has no direction (all zero after the reference, or not finite)
+        in whole numbers and removed. A donor that has no direction (all zero after the reference, or not finite)
         becomes the first unit vector, a public choice. It is a function of the donor alone, the same to the last bit
         in any block: every operation is on single cells, sums over time too. The array is overwritten by the next call.
         """
@@ -65,7 +65,7 @@ class IntegerRows:
             columns -= self.reference[:, np.newaxis]
 
     def _with_care(self, columns: Array) -> Array:
-        """Whiten donors whose squares leave floating point: first scale their largest entry to 1."""
+        """Whiten donors whose squares overflow or underflow: first scale their largest entry to 1."""
         self._centre(columns)
         columns /= np.abs(columns).max(axis=0)
         self.kernel.whiten_in_place(columns)
@@ -75,8 +75,8 @@ class IntegerRows:
 def sum_of_squares(columns: Array) -> Array:
     """Add up squares over time, period after period.
 
-    One call for the whole array would be quicker, and would add in an order that depends on how it lies in memory: a
-    column that is alone in its block would come out different in the last bit.
+    One call for the whole array would be quicker, but its order of addition depends on the layout in memory: a column
+    that is alone in its block would differ in the last bit.
     """
     total, square = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
     for period in columns:

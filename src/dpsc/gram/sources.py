@@ -1,6 +1,6 @@
 """Where donors are, and how they are added up there: in an array, in files, or by a cluster.
 
-Noise is no concern of a source. What it returns is private and stays with the custodian.
+A source draws no noise. What it returns is private and stays with the custodian.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DonorSource(Protocol):
 
     @property
     def outcome(self) -> str:
-        """What the numbers are called."""
+        """The name of the outcome."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class DonorSource(Protocol):
         ...
 
     def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
-        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and how many."""
+        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and their number."""
         ...
 
 
@@ -103,7 +103,7 @@ def sum_of_rows(
 
 @dataclass(frozen=True)
 class FileDonors:
-    """Donors in files, read here: held whole, or in blocks so that memory stays at a few of them."""
+    """Donors in files, read by this process: whole, or in blocks, so that only a few blocks are in memory."""
 
     files: Files
     threads: int | None = None
@@ -115,7 +115,7 @@ class FileDonors:
 
     @property
     def outcome(self) -> str:
-        """What the numbers are called."""
+        """The name of the outcome."""
         return self.files.outcome
 
     @property
@@ -169,10 +169,10 @@ def scan(
     periods, bounds, missing
         As in :meth:`dpsc.Donors.from_long`.
     exclude : list of str
-        Units to leave out, such as the treated one, as they are written.
+        Labels of the units to leave out, such as the treated unit, as the files write them.
     engine : {"auto", "memory", "stream", "dask"}
-        ``"memory"`` holds the table whole and takes a long one in any order; ``"stream"`` reads block by block, however
-        large it is, and needs the rows of each unit together; ``"dask"`` uses a cluster.
+        ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
+        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """
@@ -192,9 +192,9 @@ def scan(
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
     layout = Layout(unit, time, outcome, wide, time_format)
-    from dpsc.data.arrow import Files  # which needs pyarrow
+    from dpsc.data.arrow import Files  # needs pyarrow
 
-    # The workers of a cluster may stand in another folder.
+    # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     files = Files(place, layout, missing, bounds, tuple(exclude), index, held=engine == "memory")
     if engine != "dask":

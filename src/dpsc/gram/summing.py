@@ -1,4 +1,4 @@
-"""Adding up blocks of donors: rows come in, and the exact integer sum of their products comes out, on a few threads."""
+"""Adds up blocks of donors: rows come in, the exact integer sum of their products comes out, on a few threads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dpsc.gram.kernel import Kernel
 from dpsc.gram.rows import IntegerRows
 from dpsc.types import Array, Integers, Write
 
-_AHEAD = 4  # blocks that wait while more are read, so that neither reading nor adding up stands still
+_AHEAD = 4  # blocks that are read ahead, so that neither reading nor adding up has to wait
 OnRows = Callable[[int], None]
 
 
 def rows_of_a_block(T: int, bits: int) -> int:
-    """Return how many rows a block may have: near the cache, and every partial sum below 2^53 and so exact."""
+    """Return how many rows a block may have, to fit the cache and keep every partial sum below 2^53, so exact."""
     return max(1, min(BLOCK_CELLS // T, 1 << max(53 - 2 * bits, 0)))
 
 
@@ -39,7 +39,7 @@ def add_up(
     on_rows: OnRows = lambda rows: None,
     threads: int | None = None,
 ) -> tuple[Integers, int]:
-    """Add up blocks of rows, at most :func:`rows_of_a_block` each, on a few threads; memory stays at a few blocks.
+    """Add up blocks of rows, at most :func:`rows_of_a_block` each, on a few threads; only a few blocks are in memory.
 
     A block is written on the thread that adds it up, into memory that is used again. The result is the same to the last
     bit for any division into blocks, order of rows and number of threads.
@@ -54,7 +54,7 @@ def add_up(
         return block_sum(q), q.shape[1]
 
     total, n = np.zeros((T, T), dtype=np.int64), 0
-    if workers == 1:  # here, and not on a thread of its own: a worker of a cluster has one core
+    if workers == 1:  # on this thread: a worker of a cluster has one core
         with one_thread():
             for product, rows in map(part, blocks):
                 total += product

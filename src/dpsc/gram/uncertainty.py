@@ -1,4 +1,4 @@
-"""How far a forecast from a release may be off, from the release, the public target and the known law of the noise."""
+"""How large the error of a forecast may be, from the release, the public target and the known law of the noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsc.answers.base import IntervalKind, IntervalPart
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.types import Array
 
-_PRIOR_WEIGHT = 5.0  # forecast origins that the model's own variance counts for, next to those in the pre-period
+_PRIOR_WEIGHT = 5.0  # the model's own variance counts as much as this many forecast origins
 
 
 def forecast_weights(D: Array, T0: int) -> Array:
@@ -24,7 +24,7 @@ def forecast_weights(D: Array, T0: int) -> Array:
 
 
 def one_period_ahead(D: Array, y: Array) -> Array:
-    """Return the forecast of each value from those before it, with nothing to forecast the first from."""
+    """Return the forecast of each value from the values before it; NaN for the first, which has none."""
     L = np.linalg.cholesky(D)
     innovations = np.diag(L) * solve_triangular(L, y, lower=True)
     return np.asarray(np.append(np.nan, (y - innovations)[1:]))
@@ -32,7 +32,7 @@ def one_period_ahead(D: Array, y: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ForecastUncertainty:
-    """Two sources of error of a counterfactual, as covariances over its periods; computed when first asked for.
+    """Two sources of error of a counterfactual, as covariances over its periods; computed when first needed.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class ForecastUncertainty:
 
     @cached_property
     def privacy(self) -> Array:
-        """What the noise of the release does: mean squared distance of simulated forecasts to that from their truth."""
+        """Error from the noise of the release: mean squared distance of simulated forecasts to that of their truth."""
         T, T0 = len(self.moments), len(self.y)
         if not self.simulate:
             return np.zeros((T - T0, T - T0))
@@ -70,9 +70,9 @@ class ForecastUncertainty:
 
     @cached_property
     def calibration(self) -> float:
-        """The factor on both variances that forecasts inside the pre-period call for, drawn toward 1 if there are few.
+        """The factor on both variances, from forecasts inside the pre-period; closer to 1 if there are few of them.
 
-        The mean squared error of those forecasts, each divided by the variance that model and privacy give it.
+        It is the mean squared error of these forecasts, each divided by the variance that model and privacy give it.
         """
         T, T0 = len(self.moments), len(self.y)
         own = ForwardForecasts.of(self.moments[:T0, :T0], self.y, T - T0)
@@ -140,7 +140,7 @@ class ForwardForecasts:
         )
 
     def rmse(self) -> tuple[float, float]:
-        """Return the error of these forecasts and of the last value's."""
+        """Return the error of these forecasts, and that of the last value."""
         if not self.origins:
             return 0.0, math.inf
         return math.sqrt(float(self.squared_error.mean())), math.sqrt(float(self.squared_error_last_value.mean()))
