@@ -170,7 +170,7 @@ class GramRelease:
             guarantee=self.guarantee,
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
-            periods_from=exactly.periods_from,
+            periods_from=summed.periods_from,
         )
 
     @np.errstate(all="ignore")
