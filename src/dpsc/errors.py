@@ -63,7 +63,7 @@ class DpscError(Exception):
         self.message, self.parameters = message, parameters
         self.file: str | None = None
 
-    def told(self, write: Callable[[Parameter], str]) -> str:
+    def text(self, write: Callable[[Parameter], str]) -> str:
         """Return the message with its parameters as ``write`` writes them."""
         text = self.message
         for name, parameter in self.parameters.items():
@@ -71,7 +71,7 @@ class DpscError(Exception):
         return text if not self.file else f"{self.file}: {text}"
 
     def __str__(self) -> str:
-        return self.told(str)
+        return self.text(str)
 
 
 class PanelError(DpscError):
@@ -112,7 +112,7 @@ class ReleaseError(DpscError):
 
 
 class LedgerError(DpscError):
-    """The privacy ledger cannot be used as asked: not there, locked, damaged, or it refuses a booking."""
+    """The privacy ledger cannot be used: it is not there, locked or damaged, or it refuses a booking."""
 
 
 class BudgetError(LedgerError):

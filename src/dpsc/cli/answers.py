@@ -14,7 +14,7 @@ from dpsc.gram.release import Release
 
 
 def write(result: Result, folder: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
-    """Write every file of an answer; the release, where there is one, answers further questions for free."""
+    """Write every file of an answer; the release, where there is one, answers further questions at no cost."""
     with common.working("drawing"):
         report(result, folder, units=units, command=command)
     if release is not None:

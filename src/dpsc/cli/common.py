@@ -108,7 +108,7 @@ def errors(command: str) -> Iterator[None]:
             warnings.showwarning = show  # type: ignore[assignment]
             yield
     except DpscError as problem:
-        message = problem.told(as_option)
+        message = problem.text(as_option)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         message = f"{where}{problem.strerror or problem}."

@@ -51,7 +51,7 @@ def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
 def run(
     analysis: Analysis, account: Account, out: Path | None, *, command: str, i_know: bool, force: bool, as_json: bool
 ) -> None:
-    """Read the panel, book the guarantee, fit, and hand over the answer."""
+    """Read the panel, book the guarantee, fit, then write and show the answer."""
     algorithm, units = analysis.algorithm(), analysis.measured_in
     with nullcontext() if out is None else common.output_folder(out, force) as output:
         panel = _read(analysis, algorithm, i_know)
@@ -76,7 +76,7 @@ def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
 
 
 def _fit(algorithm: Algorithm, panel: Panel, level: float) -> tuple[Result, Release | None]:
-    """Return the answer and, from a Gram release, the release, which answers further questions for free."""
+    """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
     if isinstance(algorithm, SyntheticControl):
         with common.working("fitting"):
             return algorithm.fit(panel), None

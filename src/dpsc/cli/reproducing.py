@@ -19,7 +19,7 @@ from dpsc.paper.tables import SPECS
 
 
 def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:
-    """Run, and print what came of each claim and where the figures are."""
+    """Run, and print the verdict on each claim and where the figures are."""
     chosen_figures = choose("figure", figures, list(SPECS))
     chosen_recipes = choose("recipe", recipes, list(RECIPES))
     started = time.monotonic()
@@ -44,7 +44,7 @@ def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, ou
 
 
 def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Table:
-    """Return what came of each claim, one row per claim."""
+    """Return the verdicts, one row per claim."""
     marks = {"holds": "[green]holds[/]", "does not hold": "[red]does not[/]", "undecided": "[dim]undecided[/]"}
     counts = {r: Counter(f.verdict for f in findings if f.recipe == r) for r in recipes}
     heads = {"published": "published\n[bold red]NOT PRIVATE[/]", "printed": "printed", "ours": "ours"}

@@ -41,7 +41,7 @@ def another_description(name: str, known: Mapping[str, Any], given: Mapping[str,
     keys = records.differences(known, given) or sorted(set(known) ^ set(given))
     return LedgerError(
         f"the data set {name!r} was entered with another public description (they differ in {', '.join(keys)}). Other "
-        "data need another name and a budget of their own."
+        "data need another name and a separate budget."
     )
 
 

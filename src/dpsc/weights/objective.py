@@ -167,7 +167,7 @@ def release_minimiser(
     """Release the minimiser of the perturbed objective over the l1 ball, (epsilon, delta)-differentially private.
 
     Private: X, entries in [-1, 1]; donors on the grid are released in exact arithmetic. Neighbours: one row replaced.
-    The true minimiser alpha is a mechanism of its own: the noise b that leads to a given alpha (and normal vector)
+    The true minimiser alpha is one mechanism: the noise b that leads to a given alpha (and normal vector)
     differs between neighbours by the gradient's difference (``sensitivity.constrained_gradient``), and the Jacobian by
     ``sensitivity.constrained_jacobian``. What is computed is within a public tolerance of alpha and is then released
     with noise for twice that tolerance, as a second mechanism that sees alpha. docs/objective-perturbation.md has the

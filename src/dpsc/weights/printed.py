@@ -102,7 +102,7 @@ class PrintedObjectivePerturbation:
         """Run on data; this needs ``unproven=True``, because no guarantee is known to hold."""
         if unproven is not True:
             raise UnprovenError(
-                f"DPSC_obj as printed carries no guarantee: {WHY_UNPROVEN}. To run it on data all the same, for "
+                f"DPSC_obj as printed carries no guarantee: {WHY_UNPROVEN}. To run it on data anyway, for "
                 "example to reproduce the paper, call fit(panel, unproven=True)."
             )
         require_panel(panel)
