@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpsc import OutputPerturbation, Panel, SyntheticControl
-from tests.conftest import make_panel
+from tests.making import make_panel
 
 ALGORITHM = OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=8.0)
 

@@ -14,7 +14,7 @@ from dpsc.gram.moments import denoise
 from dpsc.gram.uncertainty import ForwardForecasts, forecast_weights, one_period_ahead
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
-from tests.conftest import make_panel
+from tests.making import make_panel
 
 T0, H = 30, 6
 PARTS: tuple[IntervalPart, ...] = ("both", "privacy", "model")

@@ -12,7 +12,7 @@ import pytest
 
 from dpsc import GramRelease, Guarantee, Release, ReleaseError
 from dpsc.gram.release_file import dumps, loads
-from tests.conftest import make_panel
+from tests.making import make_panel
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=np.linspace(0, 0.3, 11))
 

@@ -10,7 +10,8 @@ from sklearn.linear_model import Ridge
 
 from dpsc import Panel, ParameterError, SyntheticControl
 from dpsc.weights.classic import hard_threshold, ridge_weights, simplex_weights
-from tests.conftest import make_panel, printed_objective
+from tests.conftest import printed_objective
+from tests.making import make_panel
 
 SIZES = [(3, 10), (10, 10), (40, 7), (200, 30)]
 

@@ -25,7 +25,8 @@ from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.output import release_ridge_exactly, shorten_rows
-from tests.conftest import NoNoise, make_panel, scale_pvalue
+from tests.conftest import NoNoise, scale_pvalue
+from tests.making import make_panel
 
 UNIT_EPSILON, UNIT_RHO = StepBudget("epsilon", 1.0), StepBudget("rho", 0.5)  # for which scales are sensitivities
 
