@@ -19,9 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST_TESTS = (  # those that touch what is mutated, the slow ones last
-    "tests/mechanisms", "tests/engines", "tests/test_exact.py", "tests/test_accounting.py", "tests/test_guarantee.py",
-    "tests/test_bounds.py", "tests/test_release.py", "tests/test_panel.py", "tests/algorithms",
-    "tests/test_sensitivity.py",
+    "tests/privacy", "tests/gram/test_rows.py", "tests/gram/test_kernel.py", "tests/gram/test_stream.py",
+    "tests/gram/test_agreement.py", "tests/gram/test_algorithm.py", "tests/gram/test_release.py",
+    "tests/data/test_bounds.py", "tests/data/test_panel.py", "tests/weights",
 )  # fmt: skip
 
 AUDIT = """

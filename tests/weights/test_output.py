@@ -26,7 +26,7 @@ from dpsc.weights.classic import ridge_weights
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.output import release_ridge_exactly, shorten_rows
 from tests.conftest import NoNoise, scale_pvalue
-from tests.making import make_panel
+from tests.making import SECRET, make_panel
 
 UNIT_EPSILON, UNIT_RHO = StepBudget("epsilon", 1.0), StepBudget("rho", 0.5)  # for which scales are sensitivities
 
@@ -291,7 +291,7 @@ def test_a_panel_without_bounds_is_refused_by_name() -> None:
     [
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": 1e-300}, "epsilon"),
-        ({"epsilon": pd.DataFrame([[987654.321]])}, "epsilon must be a finite number above 0, not a DataFrame"),
+        ({"epsilon": pd.DataFrame([[SECRET]])}, "epsilon must be a finite number above 0, not a DataFrame"),
         ({"delta": 1}, "delta"),
         ({"split": 0}, "split"),
         ({"split": 1}, "split"),
