@@ -234,7 +234,7 @@ def run(command: Command, arguments: Sequence[str], content: bytes | None) -> No
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.options], ids=str)
 def test_any_arguments_are_answered_or_refused(command: Command) -> None:
-    @settings(max_examples=quick_or_long(30, 1000), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(20, 1000), suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.sampled_from(command.options), words), min_size=1, max_size=2))
     def check(pairs: list[tuple[str, str]]) -> None:
         run(command, [word for pair in pairs for word in pair], None)
@@ -244,7 +244,7 @@ def test_any_arguments_are_answered_or_refused(command: Command) -> None:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.reads], ids=str)
 def test_any_file_is_read_or_refused(command: Command) -> None:
-    @settings(max_examples=quick_or_long(40, 1000), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(25, 1000), suppress_health_check=list(HealthCheck))
     @given(damaged(good_files()[command.reads]))
     def check(content: bytes) -> None:
         run(command, [], content)
