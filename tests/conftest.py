@@ -46,7 +46,7 @@ def panel() -> Panel:
     return make_panel()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not for the session: idle workers take a tenth of a core
 def cluster() -> Iterator[Any]:
     """Two Dask workers that nothing happens to; a test that kills one makes its own with `local_cluster`."""
     with local_cluster() as running:
