@@ -7,13 +7,19 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test lint format bench mutants clean
+.PHONY: demo test soak lint format bench mutants clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
 
+# A file's tests run in one process, so that what they share is made once.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
 test: $(VENV)/.ready-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST)
+
+soak: $(VENV)/.ready-dev
+	DPSC_SOAK=1 $(PYTEST)
 
 lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check .

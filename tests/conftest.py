@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -7,20 +10,13 @@ from scipy import stats
 
 from dpsc import Panel
 from dpsc.types import Array
+from tests.making import local_cluster, make_panel
+from tests.soak import quick_or_long
 
-# The same examples in every run: a failure in CI is one that can be repeated.
-settings.register_profile("dpsc", deadline=None, derandomize=True)
-settings.load_profile("dpsc")
-
-
-def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tuple[float, float] = (-1, 1)) -> Panel:
-    """Donors and target that follow two factors, within [-1, 1] times the bounds' size."""
-    rng = np.random.default_rng(seed)
-    factors = rng.uniform(-1, 1, size=(2, T0 + h))
-    loadings = rng.uniform(-0.5, 0.5, size=(n + 1, 2))
-    paths = (loadings @ factors) * max(abs(bounds[0]), abs(bounds[1]))
-    paths = np.clip(paths, *bounds)
-    return Panel.from_arrays(paths[1:], paths[0], treatment_time=T0, bounds=bounds)
+# The same examples in every quick run: a failure in CI is one that can be repeated. Long runs look for new ones.
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2000)
+settings.load_profile(quick_or_long("quick", "soak"))
 
 
 class NoNoise:
@@ -48,6 +44,13 @@ def scale_pvalue(standardised: Array, law: str) -> float:
 @pytest.fixture
 def panel() -> Panel:
     return make_panel()
+
+
+@pytest.fixture(scope="module")  # not for the session: idle workers take a tenth of a core
+def cluster() -> Iterator[Any]:
+    """Two Dask workers that nothing happens to; a test that kills one makes its own with `local_cluster`."""
+    with local_cluster() as running:
+        yield running
 
 
 def printed_objective(f: Array, X: Array, y: Array, lambda_: float, b: Array | float = 0.0) -> float:

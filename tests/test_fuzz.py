@@ -7,6 +7,7 @@ that it reads, if it reads one.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import math
@@ -30,6 +31,7 @@ from dpsc.gram.release_file import _checksum, dumps
 from dpsc.paper.points import Outcome, Point
 from dpsc.paper.sweep import KeptOutcomes
 from tests.data.test_panel import anything
+from tests.soak import quick_or_long
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0)
 
@@ -63,7 +65,7 @@ def load_and_use(content: bytes) -> None:
             return
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_long(150, 5000))
 @given(damaged(a_release().encode()))
 def test_any_bytes_load_as_a_release_or_are_refused(content: bytes) -> None:
     load_and_use(content)
@@ -76,7 +78,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=quick_or_long(200, 5000))
 @given(st.data())
 def test_a_forged_release_with_a_fitting_checksum_loads_or_is_refused(data: st.DataObject) -> None:
     """Replace any part, at any depth, by any JSON value: what loads can be used, or refuses in our words."""
@@ -104,7 +106,7 @@ tables = st.lists(st.lists(cells, min_size=4, max_size=6), min_size=1, max_size=
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=quick_or_long(150, 5000), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.one_of(tables, st.binary(max_size=120)), st.booleans(), anything)
 def test_any_csv_that_pandas_reads_is_a_panel_or_refused(content: bytes, long: bool, treatment_time: Any) -> None:
     try:
@@ -128,7 +130,7 @@ def test_any_csv_that_pandas_reads_is_a_panel_or_refused(content: bytes, long: b
     assert np.isfinite(panel.donors).all()
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_long(150, 5000))
 @given(
     st.one_of(anything, st.lists(anything, max_size=4), st.lists(st.lists(anything, max_size=4), max_size=4)),
     st.one_of(anything, st.lists(anything, max_size=4)),
@@ -154,6 +156,7 @@ BUDGET = ("--epsilon", "1", "--delta", "1e-6")
 FIT = (*COLUMNS, "--treated-unit", "p3", "--treatment-time", "2004")
 
 
+@functools.cache
 def good_files() -> dict[str, bytes]:
     """Files that every command finds in its folder."""
     donors = GramRelease(epsilon=1.0, delta=1e-6, seed=0).release(
@@ -180,10 +183,10 @@ class Command:
 COMMANDS = [
     Command("audit", ("--mechanism", "post-period-sensitivity"), ("--mechanism", "--runs", "--seed", "--no-such")),
     Command("reproduce", ("--figure", "data", "--runs", "2"), ("--figure", "--recipe", "--seed", "--no-such")),
-    Command("plan", ("--n", "20", "--before", "3", "--after", "1", "--runs", "1"),
+    Command("plan", ("--n", "20", "--before", "3", "--after", "1", "--epsilon", "1", "--runs", "1"),
             ("--before", "--epsilon", "--delta", "--error", "--smoothness", "--rank", "--signal-to-noise", "--time")),
-    Command("plan", ("--n", "9", "--before", "3", "--after", "1", "--runs", "1", "--target", "target.csv"), (),
-            "target.csv"),
+    Command("plan", ("--n", "9", "--before", "3", "--after", "1", "--runs", "1", "--epsilon", "1", "--target",
+                     "target.csv"), (), "target.csv"),
     Command("release", ("panel.csv", *COLUMNS, *BUDGET),
             ("--epsilon", "--delta", "--unit", "--time", "--outcome", "--time-format", "--missing", "--smoothness",
              "--exclude", "--engine", "--provenance", "--reference")),
@@ -231,7 +234,7 @@ def run(command: Command, arguments: Sequence[str], content: bytes | None) -> No
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.options], ids=str)
 def test_any_arguments_are_answered_or_refused(command: Command) -> None:
-    @settings(max_examples=30, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(20, 1000), suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.sampled_from(command.options), words), min_size=1, max_size=2))
     def check(pairs: list[tuple[str, str]]) -> None:
         run(command, [word for pair in pairs for word in pair], None)
@@ -241,7 +244,7 @@ def test_any_arguments_are_answered_or_refused(command: Command) -> None:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.reads], ids=str)
 def test_any_file_is_read_or_refused(command: Command) -> None:
-    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(25, 1000), suppress_health_check=list(HealthCheck))
     @given(damaged(good_files()[command.reads]))
     def check(content: bytes) -> None:
         run(command, [], content)
@@ -249,7 +252,7 @@ def test_any_file_is_read_or_refused(command: Command) -> None:
     check()
 
 
-@settings(max_examples=150)
+@settings(max_examples=quick_or_long(150, 5000))
 @given(st.data())
 def test_any_file_of_finished_points_is_resumed_from_or_refused(data: st.DataObject) -> None:
     point = Point("ours", "gram", 10, 10, 10.0, 0.5, 0.5, 1e-6)

@@ -16,7 +16,7 @@ from dpsc.answers import words as wording
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
-from tests.conftest import make_panel
+from tests.making import make_panel
 
 
 def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:

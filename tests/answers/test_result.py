@@ -15,7 +15,7 @@ from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, 
 from dpsc.answers.base import IntervalKind
 from dpsc.answers.result import Result
 from dpsc.answers.words import number
-from tests.conftest import make_panel
+from tests.making import make_panel
 
 ROOT = Path(__file__).resolve().parents[2]
 ALGORITHM = OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=8.0)

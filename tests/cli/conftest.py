@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +15,18 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsc.cli import app
+from tests.making import long, save
 
 T0, H, N, EFFECT = 14, 4, 400, 3.0
 
 
-def dpsc(*arguments: object, cwd: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user does."""
+def dpsc(
+    *arguments: object, cwd: Path | None = None, timeout: float = 300, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does: for what only a process of its own shows. Everything else is `quick`."""
     return subprocess.run(
-        [sys.executable, "-m", "dpsc", *map(str, arguments)],
-        capture_output=True, text=True, check=False, timeout=timeout, cwd=cwd, encoding="utf-8",
+        [sys.executable, "-m", "dpsc", *map(str, arguments)], capture_output=True, text=True, check=False,
+        timeout=timeout, cwd=cwd, encoding="utf-8", env={**os.environ, **(env or {})},
     )  # fmt: skip
 
 
@@ -42,20 +46,21 @@ def quick(*arguments: object) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-Write = Callable[[pd.DataFrame, str], Path]
-
-
 @pytest.fixture(scope="session")
-def panel_table() -> pd.DataFrame:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Monthly costs of patients on two common factors, and a clinic that was treated in the fifteenth month."""
     rng = np.random.default_rng(3)
     factors = np.cumsum(rng.normal(size=(2, T0 + H)), axis=1) + 5
     paths = rng.uniform(0.5, 1.5, (N + 1, 2)) @ factors + 0.2 * rng.normal(size=(N + 1, T0 + H))
     paths[0, T0:] += EFFECT
     names = ["clinic", *(f"patient {i}" for i in range(1, N + 1))]
-    wide = pd.DataFrame(paths.round(4), index=pd.Index(names, name="who"), columns=months())
-    wide.columns.name = "month"
-    return wide.reset_index().melt(id_vars="who", value_name="cost").sort_values(["who", "month"], ignore_index=True)
+    panel = long(paths.round(4), names, months(), ("who", "month", "cost"))
+    panel = panel.sort_values(["who", "month"], ignore_index=True)
+    folder = tmp_path_factory.mktemp("written")
+    save(panel, folder / "panel.csv")
+    save(panel[panel["who"] != "clinic"], folder / "donors.csv")
+    save(panel.loc[panel["who"] == "clinic", ["month", "cost"]], folder / "target.csv")
+    return folder
 
 
 def months() -> list[str]:
@@ -63,10 +68,6 @@ def months() -> list[str]:
 
 
 @pytest.fixture
-def files(tmp_path: Path, panel_table: pd.DataFrame) -> Path:
+def files(written: Path, tmp_path: Path) -> Path:
     """A folder with the panel, its donors and its target as CSV."""
-    panel_table.to_csv(tmp_path / "panel.csv", index=False)
-    panel_table[panel_table["who"] != "clinic"].to_csv(tmp_path / "donors.csv", index=False)
-    target = panel_table[panel_table["who"] == "clinic"][["month", "cost"]]
-    target.to_csv(tmp_path / "target.csv", index=False)
-    return tmp_path
+    return Path(shutil.copytree(written, tmp_path, dirs_exist_ok=True))

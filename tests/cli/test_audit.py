@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import dpsc, quick
+
 pytestmark = pytest.mark.end_to_end
-
-
-def dpsc(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dpsc", *arguments], capture_output=True, text=True, check=False, timeout=300
-    )
 
 
 FAST = ["--mechanism", "discrete-laplace", "--mechanism", "gram-zcdp", "--runs", "4000", "--seed", "0"]
@@ -35,8 +31,9 @@ def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
     assert {f["mechanism"] for f in content["findings"]} == {"discrete-laplace", "gram-zcdp"}
     assert not list(folder.glob(".*"))
 
-    again = dpsc("audit", *FAST, "--json", "-o", str(tmp_path))
-    assert json.loads(again.stdout) == content  # the same seed shows the same
+    code, out, _ = quick("audit", *FAST, "--json", "-o", tmp_path)
+    assert code == 0
+    assert json.loads(out) == content  # the same seed shows the same
 
 
 BROKEN_LIBRARY = """
@@ -65,7 +62,7 @@ def test_a_broken_claim_exits_with_one_and_says_which(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:
-    done = dpsc("audit", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    code, _, err = quick("audit", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err

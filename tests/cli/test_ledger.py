@@ -2,11 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,15 +12,9 @@ from typer.testing import CliRunner
 from dpsc import DpscError, GramRelease, Ledger
 from dpsc.cli import app
 from dpsc.cli.booking import Account
+from tests.cli.conftest import dpsc
 
 pytestmark = pytest.mark.end_to_end
-
-
-def dpsc(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dpsc", *arguments],
-        capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "COLUMNS": "80", **(env or {})},
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -113,7 +104,7 @@ def test_export_writes_csv_and_json_for_the_owner_only(book: str, tmp_path: Path
 
 
 def test_the_real_command_finds_its_ledger_in_the_environment(book: str) -> None:
-    done = dpsc("ledger", "show", "sales", env={"DPSC_LEDGER": book})
+    done = dpsc("ledger", "show", "sales", env={"DPSC_LEDGER": book, "COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     assert "budget   epsilon 2 at delta 1e-06" in done.stdout
 
@@ -139,8 +130,8 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments: list[str], words: str,
 
 def test_a_password_is_not_in_what_a_command_prints() -> None:
     url = "postgresql+psycopg://ann:s3cret-word@127.0.0.1:1/book?password=s3cret-word"
-    done = dpsc("ledger", "show", env={"DPSC_LEDGER": url})
-    assert done.returncode == 2
+    done = CliRunner().invoke(app, ["ledger", "show"], env={"DPSC_LEDGER": url})
+    assert done.exit_code == 2
     assert "127.0.0.1" in done.stderr
     assert "s3cret" not in done.stdout + done.stderr
     for arguments in (["init", "x", "--epsilon", "1", "--delta", "1e-6"], ["verify"], ["entries"], ["export"]):

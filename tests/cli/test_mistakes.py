@@ -15,10 +15,10 @@ import pytest
 
 from dpsc import GramRelease
 from tests.cli.conftest import dpsc, quick, start
+from tests.making import SECRET, told
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
-SECRET = 77777.125  # a donor's value that must never be shown
 
 
 def refused(arguments: Sequence[object], *said: str) -> None:
@@ -28,7 +28,7 @@ def refused(arguments: Sequence[object], *said: str) -> None:
     for words in said:
         assert words in message
     assert "Traceback" not in message
-    assert "77777" not in message + out
+    assert not told(message, out)
     assert out == ""
 
 
@@ -106,7 +106,6 @@ def test_an_engine_that_does_not_fit(files: Path) -> None:
     refused(
         release(files, "--engine", "stream", "--scheduler", "tcp://nowhere:1"), "--scheduler belongs to --engine dask"
     )
-    refused(release(files, "--scheduler", "tcp://127.0.0.1:9"), "no Dask scheduler at tcp://127.0.0.1:9")
     refused(release(files, "--scheduler", "nonsense"), "no Dask scheduler at nonsense")
     refused(release(files, "--engine", "stream", "--workers", 2), "--workers belongs to --engine dask")
     (files / "mixed.csv").write_text("who,month,cost\nb,2020-01-01,1\na,2020-01-01,1\nb,2020-02-01,2\na,2020-02-01,2\n")
@@ -121,7 +120,7 @@ def test_what_nobody_foresaw_is_not_quoted(files: Path, monkeypatch: pytest.Monk
     code, out, err = quick(*release(files))
     assert code == 1
     assert "ZeroDivisionError" in err
-    assert "77777" not in out + err
+    assert not told(out, err)
     monkeypatch.setenv("DPSC_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         quick(*release(files))
@@ -256,7 +255,7 @@ def test_identifiers_stay_as_they_are_written(files: Path) -> None:
 def test_a_file_without_a_header_does_not_have_its_first_row_repeated(files: Path) -> None:
     (files / "bare.csv").write_text(f"a,1,{SECRET}\nb,1,2.5\na,2,3.5\nb,2,4.5\n")
     refused(release(files, source="bare.csv"), "does it have a header line?")
-    (files / "whole.csv").write_text("a,1,77777\nb,1,2\n")
+    (files / "whole.csv").write_text(f"a,1,{SECRET:.0f}\nb,1,2\n")
     refused(release(files, source="whole.csv"), "does it have a header line?")
 
 
@@ -268,7 +267,7 @@ def test_columns_that_cannot_be_periods(files: Path) -> None:
     refused(release(files, source="extra.csv", columns=wrong), "a number with decimals in line", "the right column?")
     table = pd.read_csv(files / "donors.csv").astype({"month": object})
     table["month"] = table.groupby("who").cumcount().astype(object)
-    table["month"] = pd.Series([77777.125 if i == 3 else m for i, m in enumerate(table["month"])], dtype=object)
+    table["month"] = pd.Series([SECRET if i == 3 else m for i, m in enumerate(table["month"])], dtype=object)
     table.to_csv(files / "mixed.csv", index=False)
     refused(release(files, source="mixed.csv"), "decimals", "the right column?")
 

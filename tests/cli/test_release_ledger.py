@@ -11,6 +11,7 @@ import pytest
 
 from dpsc import Ledger
 from tests.cli.conftest import dpsc, quick, start
+from tests.soak import quick_or_long
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 
@@ -112,7 +113,7 @@ def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledge
     began = time.monotonic()
     assert dpsc(*release(files, ledger, 0.05, "first.json")).returncode == 0
     usual = time.monotonic() - began
-    for round_ in range(6):
+    for round_ in range(quick_or_long(2, 200)):
         moment = random.Random(round_).uniform(0.5, 1.1) * usual
         process = start(*release(files, ledger, 0.05, f"{round_}.json"))
         time.sleep(moment)

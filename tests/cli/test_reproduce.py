@@ -8,15 +8,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.conftest import dpsc, start
+from tests.cli.conftest import dpsc, quick, start
+from tests.soak import quick_or_long
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("reproduce")]  # one process makes the folder
+pytestmark = pytest.mark.end_to_end
+RUNS = quick_or_long(4, 200)
+FIGURES = ["data", "lambda", "theory", "epsilon", "delta", "epsilon-sizes", *quick_or_long([], ["lambda-sizes"])]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("reproduction")
-    done = dpsc("reproduce", "--runs", "20", "--out", str(out), timeout=300)
+    chosen = quick_or_long([word for name in FIGURES for word in ("--figure", name)], [])  # by default, every figure
+    done = dpsc("reproduce", *chosen, "--runs", RUNS, "--out", out, timeout=3000)
     assert done.returncode == 0, done.stderr
     assert "NOT PRIVATE" in done.stdout
     assert done.stderr == ""
@@ -24,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_figure_is_there_in_three_forms(folder: Path) -> None:
-    for name in ("data", "lambda", "theory", "epsilon", "delta", "lambda-sizes", "epsilon-sizes"):
+    for name in FIGURES:
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (folder / f"{name}.svg").read_text("utf-8")
         assert len(pd.read_csv(folder / f"{name}.csv")) > 10
@@ -59,7 +63,7 @@ def test_the_claims_are_judged_for_every_recipe(folder: Path) -> None:
 
 def test_the_page_needs_nothing_from_outside(folder: Path) -> None:
     page = (folder / "report.html").read_text("utf-8")
-    assert page.count("data:image/svg+xml;base64,") == 7
+    assert page.count("data:image/svg+xml;base64,") == len(FIGURES)
     addresses = re.findall(r"(?:src|href)\s*=\s*[\"']?([^\"'>\s]{0,40})", page)
     assert addresses
     assert all(address.startswith("data:") for address in addresses)
@@ -69,10 +73,10 @@ def test_the_page_needs_nothing_from_outside(folder: Path) -> None:
 def test_the_same_seed_gives_the_same_tables_and_another_does_not(folder: Path, tmp_path: Path) -> None:
     for seed, same in (("0", True), ("1", False)):
         out = tmp_path / seed
-        done = dpsc(
-            "reproduce", "--figure", "lambda", "--recipe", "printed", "--runs", "20", "--seed", seed, "--out", str(out)
+        code, _, err = quick(
+            "reproduce", "--figure", "lambda", "--recipe", "printed", "--runs", RUNS, "--seed", seed, "--out", out
         )
-        assert done.returncode == 0, done.stderr
+        assert code == 0, err
         mine = pd.read_csv(out / "lambda.csv")
         theirs = pd.read_csv(folder / "lambda.csv")
         theirs = theirs[theirs["recipe"] == "printed"].reset_index(drop=True)
@@ -80,7 +84,7 @@ def test_the_same_seed_gives_the_same_tables_and_another_does_not(folder: Path, 
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path, tmp_path: Path) -> None:
-    command = ["reproduce", "--figure", "epsilon", "--recipe", "ours", "--runs", "20", "--out", str(tmp_path)]
+    command = ["reproduce", "--figure", "epsilon", "--recipe", "ours", "--runs", str(RUNS), "--out", str(tmp_path)]
     process = start(*command)
     points = tmp_path / "points.jsonl"
     deadline = time.monotonic() + 60
@@ -114,7 +118,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path, tmp_path: Pat
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:
-    done = dpsc("reproduce", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    code, _, err = quick("reproduce", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err

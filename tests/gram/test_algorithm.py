@@ -14,7 +14,8 @@ from dpsc.gram.kernel import Kernel
 from dpsc.gram.sources import sum_of_rows
 from dpsc.privacy import accounting
 from dpsc.types import Array
-from tests.conftest import make_panel, scale_pvalue
+from tests.conftest import scale_pvalue
+from tests.making import make_panel
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6)
 HIGH = Kernel.named("high")

@@ -21,7 +21,8 @@ from dpsc.gram.dask import DaskDonors
 from dpsc.gram.kernel import Kernel
 from dpsc.types import Array
 from tests.cli.conftest import quick
-from tests.gram.test_stream import KERNEL, LONG, WIDE, expected, long, save, wide
+from tests.gram.test_stream import KERNEL, LONG, WIDE, expected
+from tests.making import SECRET, local_cluster, long, save, told, wide
 
 N, T = 237, 9
 
@@ -29,14 +30,6 @@ N, T = 237, 9
 @pytest.fixture(scope="module")
 def donors() -> Array:
     return np.round(np.random.default_rng(0).normal(size=(N, T)).cumsum(axis=1), 6)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
-        yield local
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -67,7 +60,7 @@ def test_a_person_with_two_rows_in_two_pieces_is_refused(
 
 def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluster: Any, tmp_path: Path) -> None:
     save(wide(donors[:100]), tmp_path / "good.parquet")
-    save(wide(donors[100:], 100), tmp_path / "late.parquet")
+    save(wide(donors).iloc[100:], tmp_path / "late.parquet")
     data = bytearray((tmp_path / "late.parquet").read_bytes())
     data[200:900] = b"\x00" * 700
     (tmp_path / "late.parquet").write_bytes(data)
@@ -75,7 +68,11 @@ def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluste
         DaskDonors(Files(tmp_path, WIDE), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
 
 
-def test_a_scheduler_that_is_not_there_is_named() -> None:
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    patient = distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda address, timeout: patient(address, timeout=timeout / 10))
     nowhere = DaskDonors(Files(Path("x.parquet"), WIDE), "tcp://127.0.0.1:9")
     with pytest.raises(DpscError, match="no Dask scheduler at tcp://127"), nowhere._client():
         pass
@@ -106,33 +103,32 @@ class Victim:
 
 
 @pytest.fixture
-def doomed() -> Iterator[Any]:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
-        yield local
+def own_cluster() -> Iterator[Any]:
+    """A cluster that a test may harm, and whose workers print where the test listens."""
+    with local_cluster() as running:
+        yield running
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(
-    donors: Array, doomed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    donors: Array, own_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
     path = save(wide(np.tile(donors, (40, 1))), tmp_path / "donors.parquet")
-    victim = Victim(doomed)
-    total, n = DaskDonors(Files(path, WIDE), doomed.scheduler_address).add_up(KERNEL, None, 18, victim.kill_once)
+    victim = Victim(own_cluster)
+    total, n = DaskDonors(Files(path, WIDE), own_cluster.scheduler_address).add_up(KERNEL, None, 18, victim.kill_once)
     assert victim.died()
     assert n == 40 * N
     np.testing.assert_array_equal(total, 40 * expected(donors))
 
 
 def test_a_release_during_which_a_worker_is_killed_is_booked_once(
-    donors: Array, doomed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    donors: Array, own_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole command: the sum that noise is added to is the same, and the ledger has one entry."""
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
     path, book, out = tmp_path / "donors.parquet", tmp_path / "book.sqlite", tmp_path / "release.json"
     save(wide(np.tile(donors, (40, 1))), path)
-    victim, sums = Victim(doomed), []
+    victim, sums = Victim(own_cluster), []
     add_up = DaskDonors.add_up
 
     def interrupted(self: DaskDonors, kernel: Kernel, reference: Array | None, bits: int, on_rows: Any) -> Any:
@@ -147,7 +143,7 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
     code, _, err = quick(
         "release", path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",
-        "--scheduler", doomed.scheduler_address, "--ledger", book, "--dataset", "patients",
+        "--scheduler", own_cluster.scheduler_address, "--ledger", book, "--dataset", "patients",
     )  # fmt: skip
     assert code == 0, err
     assert victim.died()
@@ -159,12 +155,12 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
 
 
 def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
-    donors: Array, cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    donors: Array, tmp_path: Path, capfd: pytest.CaptureFixture[str], own_cluster: Any
 ) -> None:
-    table = long(donors).assign(cost=lambda t: t["cost"] + 77777.125)
+    table = long(donors).assign(cost=lambda t: t["cost"] * 1e-6 + SECRET)
     table.loc[4, "week"] = "w1"  # a donor with two rows for a period
     path = save(table, tmp_path / "twice.parquet")
     with pytest.raises(TableError, match="repeats a unit and period") as refusal:
-        DaskDonors(Files(path, LONG), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
+        DaskDonors(Files(path, LONG), own_cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
     printed = capfd.readouterr()
-    assert "777" not in printed.out + printed.err + str(refusal.value)
+    assert not told(printed.out, printed.err, str(refusal.value))

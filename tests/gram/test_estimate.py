@@ -14,7 +14,8 @@ from dpsc.gram.moments import denoise
 from dpsc.gram.uncertainty import ForwardForecasts, forecast_weights, one_period_ahead
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
-from tests.conftest import make_panel
+from tests.making import make_panel
+from tests.soak import quick_or_long
 
 T0, H = 30, 6
 PARTS: tuple[IntervalPart, ...] = ("both", "privacy", "model")
@@ -210,7 +211,7 @@ def test_more_budget_shrinks_the_part_that_privacy_causes() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("n", [300, 3000])
 def test_intervals_cover_an_untreated_target_about_as_often_as_they_say(n: int) -> None:
-    covered, covered_att, runs = [], [], 60
+    covered, covered_att, runs = [], [], quick_or_long(60, 1000)
     for seed in range(runs):
         donors, target = walks(n, seed)
         result = released(donors, seed=seed).estimate(target, T0)

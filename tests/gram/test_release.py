@@ -13,7 +13,7 @@ import pytest
 from dpsc import GramRelease, Guarantee, Release, ReleaseError
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
-from tests.conftest import make_panel
+from tests.making import SECRET, make_panel, told
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=np.linspace(0, 0.3, 11))
 
@@ -69,10 +69,10 @@ def test_periods_of_every_kind_survive(times: list[object]) -> None:
 
 
 def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
-    frame = pd.DataFrame(np.full((30, 4), 987654.321), index=[f"patient {i}" for i in range(30)])
+    frame = pd.DataFrame(np.full((30, 4), SECRET), index=[f"patient {i}" for i in range(30)])
     text = dumps(GramRelease(epsilon=1.0, delta=1e-6).release(frame))
     assert "patient" not in text
-    assert "987654" not in text
+    assert not told(text)
     assert set(json.loads(text)) == {
         "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "grid_bits", "noise",
         "guarantee", "no_guarantee", "provenance", "periods_from", "matrix", "checksum",

@@ -11,6 +11,7 @@ from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rows import IntegerRows, sum_of_squares
 from dpsc.gram.sources import sum_of_rows
 from dpsc.types import Array
+from tests.soak import quick_or_long
 
 HIGH = Kernel.named("high")
 
@@ -24,7 +25,7 @@ def squared_lengths(columns: Array) -> list[int]:
     return [sum(int(v) ** 2 for v in column) for column in columns.T]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=quick_or_long(150, 20_000))
 @given(
     hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.floats(width=64)),
     st.sampled_from(["high", "mild", "none"]),

@@ -21,6 +21,7 @@ from dpsc.gram import summing
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.sources import FileDonors, source_of
 from dpsc.types import Array, Integers
+from tests.making import long, save, wide
 
 N, T = 237, 9
 WIDE, LONG = Layout("who", wide=True), Layout("who", "week", "cost")
@@ -32,35 +33,12 @@ def donors() -> Array:
     return np.round(np.random.default_rng(0).normal(size=(N, T)).cumsum(axis=1), 6)
 
 
-def wide(donors: Array, start: int = 0) -> pd.DataFrame:
-    frame = pd.DataFrame(donors, columns=[f"w{t}" for t in range(1, donors.shape[1] + 1)])
-    frame.insert(0, "who", [f"p{i + start:05}" for i in range(len(donors))])
-    return frame
-
-
-def long(donors: Array) -> pd.DataFrame:
-    frame = wide(donors).melt(id_vars="who", var_name="week", value_name="cost")
-    return frame.sort_values(
-        ["who", "week"], key=lambda c: c if c.name == "who" else c.str[1:].astype(int), ignore_index=True
-    )
-
-
 def expected(donors: Array) -> Integers:
     return source_of(donors).add_up(KERNEL, None, 18, lambda rows: None)[0]
 
 
 def streamed(path: Path, layout: Layout, **options: Any) -> tuple[Integers, int]:
     return FileDonors(Files(path, layout, **options)).add_up(KERNEL, None, 18, lambda rows: None)
-
-
-def save(frame: pd.DataFrame, path: Path) -> Path:
-    if path.suffix == ".parquet":
-        frame.to_parquet(path, row_group_size=50)
-    elif path.suffix == ".feather":
-        frame.to_feather(path)
-    else:
-        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
-    return path
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
@@ -202,7 +180,7 @@ def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Arr
     folder = tmp_path / "d"
     folder.mkdir()
     save(wide(donors[:100]), folder / "good.parquet")
-    save(wide(donors[100:], 100), folder / "late.parquet")
+    save(wide(donors).iloc[100:], folder / "late.parquet")
     data = bytearray((folder / "late.parquet").read_bytes())
     data[200:900] = b"\x00" * 700  # within a page of data: the footer is whole
     (folder / "late.parquet").write_bytes(data)

@@ -103,7 +103,7 @@ def test_what_has_no_guarantee_cannot_be_booked(algorithm: object, tmp_path: Pat
 
 
 def test_the_promise_before_is_the_promise_after() -> None:
-    from tests.conftest import make_panel
+    from tests.making import make_panel
 
     for algorithm in (
         OutputPerturbation(epsilon=1.0, delta=1e-6),

@@ -1,4 +1,4 @@
-"""Eight processes at a time, 200 rounds: exactly as many succeed as the budget can pay for."""
+"""Eight processes at a time, round after round: exactly as many succeed as the budget can pay for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 
 from dpsc import Ledger
 from dpsc.privacy.accounting import zcdp_delta, zcdp_rho
+from tests.soak import quick_or_long
 
 pytestmark = pytest.mark.end_to_end
-ROUNDS = 200
+ROUNDS = quick_or_long(22, 200)  # 22: every budget, with and without a booking before the race
 
 
 def affordable(epsilon: float, delta: float, size: float) -> int:

@@ -16,6 +16,7 @@ from dpsc.paper.points import AlgorithmName, Point
 from dpsc.types import Array
 from dpsc.weights.minimiser import minimise
 from dpsc.weights.projection import onto_l1_ball
+from tests.soak import quick_or_long
 
 N, T0 = 12, 8
 
@@ -46,8 +47,8 @@ def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
 )
 def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: AlgorithmName, delta: float) -> None:
     point = Point("ours", method, N, T0, float(T0), 3.0, 3.0, delta)
-    simulated = ours.simulate(data, point, 6000, np.random.default_rng(0))
-    real = algorithm_itself(data, point, 2000 if method != "gram" else 1000)
+    simulated = ours.simulate(data, point, quick_or_long(6000, 20_000), np.random.default_rng(0))
+    real = algorithm_itself(data, point, quick_or_long(2000 if method != "gram" else 500, 10_000))
     assert stats.ks_2samp(simulated, real).pvalue > 1e-3
 
     assert stats.ks_2samp(0.9 * simulated, real).pvalue < 1e-3

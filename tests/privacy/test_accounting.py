@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dpsc import Guarantee, ParameterError
 from dpsc.privacy import accounting
 from dpsc.privacy.accounting import Loss
+from tests.soak import quick_or_long
 
 PAIRS = [(0.1, 1e-9), (0.5, 1e-6), (1.0, 1e-6), (1.0, 1e-12), (4.0, 1e-6), (20.0, 1e-5)]
 
@@ -47,7 +48,7 @@ def test_zcdp_is_never_tighter_than_the_truth_about_the_gaussian() -> None:
             assert accounting.zcdp_delta(mu**2 / 2, epsilon) >= accounting.gaussian_delta(mu, epsilon)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=quick_or_long(60, 2000))
 @given(st.floats(1e-4, 30), st.floats(-14, -1))
 def test_budgets_and_costs_are_inverse_and_err_on_the_safe_side(epsilon: float, log_delta: float) -> None:
     delta = 10**log_delta

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
-import pandas as pd
 import pytest
 from pysyncon import Dataprep, RobustSynth
 from scipy.optimize import minimize
@@ -10,7 +9,8 @@ from sklearn.linear_model import Ridge
 
 from dpsc import Panel, ParameterError, SyntheticControl
 from dpsc.weights.classic import hard_threshold, ridge_weights, simplex_weights
-from tests.conftest import make_panel, printed_objective
+from tests.conftest import printed_objective
+from tests.making import long, make_panel
 
 SIZES = [(3, 10), (10, 10), (40, 7), (200, 30)]
 
@@ -55,17 +55,15 @@ def test_robust_weights_match_pysyncon(choice: dict[str, float], peer_choice: di
     rng = np.random.default_rng(3)
     T0, h, n = 12, 4, 6
     paths = 5 + rng.uniform(0, 1, (n + 1, 2)) @ rng.uniform(0, 10, (2, T0 + h)) + rng.normal(size=(n + 1, T0 + h))
-    long = pd.DataFrame(
-        [(f"u{i}", t, paths[i, t]) for i in range(n + 1) for t in range(T0 + h)], columns=["unit", "time", "value"]
-    )
+    table = long(paths, [f"u{i}" for i in range(n + 1)], range(T0 + h), ("unit", "time", "value"))
     prep = Dataprep(
-        foo=long, predictors=["value"], predictors_op="mean", dependent="value", unit_variable="unit",
+        foo=table, predictors=["value"], predictors_op="mean", dependent="value", unit_variable="unit",
         time_variable="time", treatment_identifier="u0", controls_identifier=[f"u{i}" for i in range(1, n + 1)],
         time_predictors_prior=range(T0), time_optimize_ssr=range(T0),
     )  # fmt: skip
     peer = RobustSynth()
     peer.fit(prep, lambda_=0.7, **peer_choice)
-    panel = Panel.from_long(long, unit="unit", time="time", outcome="value", treated_unit="u0", treatment_time=T0)
+    panel = Panel.from_long(table, unit="unit", time="time", outcome="value", treated_unit="u0", treatment_time=T0)
     ours = SyntheticControl(method="robust", lambda_=1.4, **choice).fit(panel)  # type: ignore[arg-type]
     np.testing.assert_allclose(ours.weights.to_numpy(), np.ravel(peer.W), atol=1e-8)
 

@@ -12,7 +12,8 @@ from dpsc.types import Array
 from dpsc.weights import minimiser as constrained
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.objective import SOLVER_SHARE, draw_in_floats, draw_on_a_grid, gaussian_beta, release_minimiser
-from tests.conftest import NoNoise, make_panel
+from tests.conftest import NoNoise
+from tests.making import make_panel
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "float"])

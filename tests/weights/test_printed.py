@@ -23,7 +23,8 @@ from dpsc.privacy import source
 from dpsc.types import Array
 from dpsc.weights import printed
 from dpsc.weights.classic import ridge_weights
-from tests.conftest import make_panel, printed_objective
+from tests.conftest import printed_objective
+from tests.making import make_panel
 
 OUT = OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.25, lambda_=4.0)
 OBJ = ObjectivePerturbation.as_printed(epsilon1=0.5, epsilon2=0.25, lambda_=4.0)

@@ -10,7 +10,8 @@ from dpsc import Panel
 from dpsc.privacy.additive import StepBudget
 from dpsc.types import Array
 from dpsc.weights.projection import onto_l1_ball, release_answer
-from tests.conftest import NoNoise, make_panel
+from tests.conftest import NoNoise
+from tests.making import make_panel
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=20))

@@ -1,0 +1,78 @@
+"""What tests are made of: panels, tables of donors, a secret and clusters, made here and in no test file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import Panel
+from dpsc.types import Array
+
+SECRET = 987654.321  # a donor's value: whatever goes wrong, nothing that is printed, raised or saved shows it
+
+
+def told(*texts: str) -> bool:
+    """Whether one of the texts shows the secret, or its first digits."""
+    return any("98765" in text for text in texts)
+
+
+def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tuple[float, float] = (-1, 1)) -> Panel:
+    """Donors and target that follow two factors, within [-1, 1] times the bounds' size."""
+    rng = np.random.default_rng(seed)
+    factors = rng.uniform(-1, 1, size=(2, T0 + h))
+    loadings = rng.uniform(-0.5, 0.5, size=(n + 1, 2))
+    paths = (loadings @ factors) * max(abs(bounds[0]), abs(bounds[1]))
+    paths = np.clip(paths, *bounds)
+    return Panel.from_arrays(paths[1:], paths[0], treatment_time=T0, bounds=bounds)
+
+
+def wide(values: Array, units: Any = None, times: Any = None, unit: str = "who") -> pd.DataFrame:
+    """One row per unit, one column per period."""
+    frame = pd.DataFrame(values, columns=list(period_labels(values) if times is None else times))
+    frame.insert(0, unit, unit_labels(values) if units is None else units)
+    return frame
+
+
+def long(
+    values: Any, units: Any = None, times: Any = None, names: tuple[str, str, str] = ("who", "week", "cost")
+) -> pd.DataFrame:
+    """One row per unit and period, one unit after the other."""
+    units = list(unit_labels(values) if units is None else units)
+    times = list(period_labels(values) if times is None else times)
+    unit = [label for label in units for _ in times]
+    return pd.DataFrame({names[0]: unit, names[1]: times * len(units), names[2]: np.ravel(values)})
+
+
+def unit_labels(values: Array) -> list[str]:
+    return [f"p{i:05}" for i in range(len(values))]
+
+
+def period_labels(values: Array) -> list[str]:
+    return [f"w{t}" for t in range(1, values.shape[1] + 1)]
+
+
+def save(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a table in the kind of file that the name says; Parquet in row groups of fifty."""
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=50)
+    elif path.suffix == ".feather":
+        frame.to_feather(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@contextmanager
+def local_cluster(workers: int = 2) -> Iterator[Any]:
+    """A Dask cluster in processes of its own, which says nothing."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:
+        yield cluster
