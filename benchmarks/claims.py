@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from dpsc.paper.points import RECIPES
 from dpsc.paper.reproduce import reproduce
-from dpsc.paper.tables import SPECS
+from dpsc.paper.tidy import SPECS
 
 ROOT = Path(__file__).parent.parent
 SEEDS, RUNS = range(10), 500

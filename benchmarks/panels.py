@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsc.paper.data import printed
+from dpsc.paper.generated import printed
 
 Array = NDArray[np.floating[Any]]
 

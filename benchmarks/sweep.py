@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsc.blas import one_thread
-from dpsc.paper import recipes as two_step
+from dpsc.paper import recipes
 from dpsc.paper.points import LAMBDAS, Point, Recipe, generator_for
 from dpsc.paper.sweep import dataset
 from dpsc.privacy import laplace, sensitivity, source
@@ -54,16 +54,16 @@ def loop(n: int, T0: int) -> np.ndarray:
 
 def vectorised(n: int, T0: int) -> np.ndarray:
     chosen = points("printed", n, T0)
-    return two_step.simulate(
+    return recipes.simulate(
         dataset("printed", n, T0, 0), chosen, RUNS, [generator_for(0, point.key) for point in chosen]
     )
 
 
 def random_numbers(n: int, T0: int) -> object:
     chosen = points("printed", n, T0)
-    basis = two_step.basis_of(dataset("printed", n, T0, 0))
-    noises = [two_step.noise_of(point, basis) for point in chosen]
-    return two_step.draw(noises, basis.Z.shape[1], RUNS, [generator_for(0, point.key) for point in chosen])
+    basis = recipes.basis_of(dataset("printed", n, T0, 0))
+    noises = [recipes.noise_of(point, basis) for point in chosen]
+    return recipes.draw(noises, basis.Z.shape[1], RUNS, [generator_for(0, point.key) for point in chosen])
 
 
 def best(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -11,8 +11,7 @@ import pytest
 
 import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
-from dpsc.answers import report
-from dpsc.answers import words as wording
+from dpsc.answers import report, words
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -31,18 +30,18 @@ def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
 
 
 def test_an_effect_is_distinguished_from_no_effect() -> None:
-    strong, none = (" ".join(wording.answer(gram_result(effect))) for effect in (5.0, 0.0))
+    strong, none = (" ".join(words.answer(gram_result(effect))) for effect in (5.0, 0.0))
     assert "an increase that chance and privacy noise alone would rarely produce" in strong
     assert "from 2021Q4 to 2022Q4" in strong
     assert "the data are also compatible with no effect at all" in none
-    assert "a decrease" in " ".join(wording.answer(gram_result(-5.0)))
+    assert "a decrease" in " ".join(words.answer(gram_result(-5.0)))
 
 
 def test_answers_without_an_interval_for_the_effect_say_so() -> None:
     panel = make_panel()
-    two_step = " ".join(wording.answer(OutputPerturbation(epsilon=1.0).fit(panel)))
+    two_step = " ".join(words.answer(OutputPerturbation(epsilon=1.0).fit(panel)))
     assert "not an interval for the effect" in two_step
-    assert "NOT PRIVATE" in " ".join(wording.answer(SyntheticControl().fit(panel)))
+    assert "NOT PRIVATE" in " ".join(words.answer(SyntheticControl().fit(panel)))
 
 
 def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
@@ -51,7 +50,7 @@ def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
     unseen.iloc[15:] = np.nan
     from dataclasses import replace
 
-    assert "no effect to report" in " ".join(wording.answer(replace(result, target=unseen)))
+    assert "no effect to report" in " ".join(words.answer(replace(result, target=unseen)))
     document = report.to_json(replace(result, target=unseen))
     assert document["average_effect"] is None
     json.dumps(document, allow_nan=False)
@@ -61,7 +60,7 @@ def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
     ("epsilon", "factor", "guess"), [(1.0, "2.718", "73.1%"), (0.5, "1.649", "62.2%"), (2.0, "7.389", "88.1%")]
 )
 def test_epsilon_is_put_in_plain_words(epsilon: float, factor: str, guess: str) -> None:
-    text = " ".join(wording.meaning(Guarantee(epsilon, 1e-6, loss=Loss.from_epsilon_delta(epsilon, 1e-6))))
+    text = " ".join(words.meaning(Guarantee(epsilon, 1e-6, loss=Loss.from_epsilon_delta(epsilon, 1e-6))))
     assert f"at most {factor}." in text
     assert guess in text
     assert "1e-06 (delta)" in text
@@ -72,7 +71,7 @@ def test_epsilon_is_put_in_plain_words(epsilon: float, factor: str, guess: str) 
     [(0.0, "0"), (12.0, "12"), (1234.5, "1,234"), (0.000123, "0.000123"), (1e-7, "1e-07"), (float("nan"), "–")],
 )
 def test_numbers_are_written_for_people(value: float, written: str) -> None:
-    assert wording.number(value) == written
+    assert words.number(value) == written
 
 
 def test_the_page_is_whole_self_contained_and_escaped() -> None:
@@ -81,7 +80,7 @@ def test_the_page_is_whole_self_contained_and_escaped() -> None:
     page = contents["report.html"].decode("utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;" in page
-    for words in (
+    for text in (
         "What was protected",
         "placebo in time",
         "straight line",
@@ -89,7 +88,7 @@ def test_the_page_is_whole_self_contained_and_escaped() -> None:
         "Cite as",
         "dpsc estimate &lt;x&gt;",
     ):
-        assert words in page
+        assert text in page
     addresses = re.findall(r"(?:src|href)\s*=\s*\"([^\"]{0,30})", page)
     assert len(addresses) == 2
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
@@ -111,11 +110,11 @@ def test_a_non_private_page_says_so_and_makes_no_promise() -> None:
 def test_the_numbers_in_the_page_are_those_of_the_result() -> None:
     result = gram_result(5.0)
     page = report.result_files(result, command="")["report.html"].decode("utf-8")
-    assert f"Average effect: {wording.signed(result.att)}" in page
+    assert f"Average effect: {words.signed(result.att)}" in page
     for value in result.counterfactual:
-        assert f">{wording.number(value)}<" in page
+        assert f">{words.number(value)}<" in page
     placebo = result.placebo_in_time()
-    assert wording.signed(placebo.att) in page
+    assert words.signed(placebo.att) in page
 
 
 def test_a_report_is_written_from_python_as_from_the_command(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from dpsc.paper import claims, sweep
 from dpsc.paper.claims import CLAIMS, Evidence, judge
 from dpsc.paper.points import EPSILONS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.reproduce import points_of
-from dpsc.paper.tables import SPECS
+from dpsc.paper.tidy import SPECS
 from dpsc.paper.verdicts import BETTER, UNCLEAR, WORSE, all_of, compare, most_of
 
 FIGURES = list(SPECS)

@@ -11,7 +11,7 @@ from scipy import stats
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation
 from dpsc.paper import ours
 from dpsc.paper.ball import minimise_over_ball, onto_balls
-from dpsc.paper.data import Dataset, generate
+from dpsc.paper.generated import Dataset, generate
 from dpsc.paper.points import AlgorithmName, Point
 from dpsc.types import Array
 from dpsc.weights.minimiser import minimise

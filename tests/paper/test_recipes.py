@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from dpsc import Panel
-from dpsc.paper import recipes as two_step
-from dpsc.paper.data import Dataset, generate
+from dpsc.paper import recipes
+from dpsc.paper.generated import Dataset, generate
 from dpsc.paper.points import AlgorithmName, Point
 from dpsc.privacy.sensitivity import printed_ridge
 from dpsc.types import Array
@@ -50,7 +50,7 @@ def loop(data: Dataset, point: Point, runs: int) -> Array:
 def test_the_printed_recipe_is_the_printed_algorithm(n: int, T0: int, method: AlgorithmName, delta: float) -> None:
     data = small("printed", n, T0)
     point = Point("printed", method, n, T0, float(T0), 5.0, 5.0, delta)
-    fast = two_step.simulate(data, [point], RUNS, [np.random.default_rng(1)])[0]
+    fast = recipes.simulate(data, [point], RUNS, [np.random.default_rng(1)])[0]
     slow = loop(data, point, 2000)
     assert same_law(fast, slow) > 1e-3
     assert same_law(0.9 * fast, slow) < 1e-3
@@ -90,7 +90,7 @@ def test_the_published_recipe_is_what_the_published_code_does(
 ) -> None:
     data = small("published", n, T0)
     point = Point("published", method, n, T0, float(T0), 1.0, 1.0, delta)
-    fast = two_step.simulate(data, [point], 4 * RUNS, [np.random.default_rng(1)])[0]
+    fast = recipes.simulate(data, [point], 4 * RUNS, [np.random.default_rng(1)])[0]
     slow = published_loop(data, point, 4 * RUNS, np.random.default_rng(2))
     assert same_law(fast, slow) > 1e-3
     assert same_law(0.9 * fast, slow) < 1e-3
@@ -99,9 +99,9 @@ def test_the_published_recipe_is_what_the_published_code_does(
 def test_a_point_gives_the_same_whatever_runs_beside_it() -> None:
     data = small("printed", 10, 10)
     points = [Point("printed", m, 10, 10, v, 50.0, 50.0) for m in ("out", "obj") for v in (1.0, 10.0, 100.0)]
-    together = two_step.simulate(data, points, 50, [np.random.default_rng(i) for i in range(6)])
+    together = recipes.simulate(data, points, 50, [np.random.default_rng(i) for i in range(6)])
     for i, point in enumerate(points):
-        alone = two_step.simulate(data, [point], 50, [np.random.default_rng(i)])
+        alone = recipes.simulate(data, [point], 50, [np.random.default_rng(i)])
         np.testing.assert_array_equal(together[i], alone[0])
 
 
@@ -110,8 +110,8 @@ def test_the_known_numbers_come_out() -> None:
     for method in ("out", "obj"):
         printed_point = Point("printed", method, 100, 10, 10.0, 50.0, 50.0)
         rng = np.random.default_rng(0)
-        assert two_step.simulate(small("printed", 100, 10), [printed_point], RUNS, [rng]).mean() == pytest.approx(
+        assert recipes.simulate(small("printed", 100, 10), [printed_point], RUNS, [rng]).mean() == pytest.approx(
             106.5, rel=0.06
         )
         published = Point("published", method, 100, 10, 10.0, 50.0, 50.0)
-        assert 0.05 < two_step.simulate(small("published", 100, 10), [published], RUNS, [rng]).mean() < 0.6
+        assert 0.05 < recipes.simulate(small("published", 100, 10), [published], RUNS, [rng]).mean() < 0.6

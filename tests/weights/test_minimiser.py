@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpsc.types import Array
-from dpsc.weights import minimiser as constrained
+from dpsc.weights import minimiser
 
 
 def problem(n: int, T0: int, noise: float, seed: int) -> tuple[Array, Array, float, Array]:
@@ -13,17 +13,17 @@ def problem(n: int, T0: int, noise: float, seed: int) -> tuple[Array, Array, flo
     X, y = rng.uniform(-1, 1, (n, T0)), rng.uniform(-1, 1, T0)
     nu = float(rng.choice([T0, 30.0 * T0]))
     b = noise * rng.laplace(size=n)
-    return X, y, nu, constrained.shrink_noise(b, 4 * constrained.gradient_size(T0, nu))
+    return X, y, nu, minimiser.shrink_noise(b, 4 * minimiser.gradient_size(T0, nu))
 
 
 @pytest.mark.parametrize(("n", "T0"), [(1, 2), (3, 5), (30, 8), (200, 20)])
 @pytest.mark.parametrize("noise", [0.0, 1.0, 50.0, 1e6])
 def test_the_minimiser_is_feasible_certified_and_agrees_with_a_convex_solver(n: int, T0: int, noise: float) -> None:
     X, y, nu, b = problem(n, T0, noise, seed=n)
-    f = constrained.minimise(X, y, nu, b)
+    f = minimiser.minimise(X, y, nu, b)
     L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
     assert np.abs(f).sum() <= 1 + 1e-12
-    assert constrained.distance_bound(X, y, nu, b, f, L) <= constrained.tolerance(n, T0, nu) <= 1e-9
+    assert minimiser.distance_bound(X, y, nu, b, f, L) <= minimiser.tolerance(n, T0, nu) <= 1e-9
     variable = cp.Variable(n)
     objective = cp.sum_squares(y - X.T @ variable) + nu / 2 * cp.sum_squares(variable) + b @ variable
     cp.Problem(cp.Minimize(objective), [cp.norm1(variable) <= 1]).solve(solver="CLARABEL")
@@ -34,12 +34,12 @@ def test_the_certificate_is_never_below_the_true_distance() -> None:
     rng = np.random.default_rng(0)
     for seed in range(50):
         X, y, nu, b = problem(8, 4, 5.0, seed)
-        best = constrained.minimise(X, y, nu, b)
+        best = minimiser.minimise(X, y, nu, b)
         other = best + 10.0 ** rng.uniform(-8, 0) * rng.normal(size=8)
         other /= max(1.0, np.abs(other).sum())
         L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
         distance = np.linalg.norm(other - best)
-        assert distance <= constrained.distance_bound(X, y, nu, b, other, L) + constrained.tolerance(8, 4, nu)
+        assert distance <= minimiser.distance_bound(X, y, nu, b, other, L) + minimiser.tolerance(8, 4, nu)
 
 
 @pytest.mark.parametrize("kind", ["float", "integer"])
@@ -49,19 +49,19 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
     for trial in range(30):
         n, T0, nu = 6, 3, 20.0
         X, y = rng.uniform(-1, 1, (n, T0)), rng.uniform(-1, 1, T0)
-        G = constrained.gradient_size(T0, nu)
+        G = minimiser.gradient_size(T0, nu)
         b: Array = rng.laplace(size=n) * 40 * G
         if trial % 2:  # near ties at the top, where several weights share the ball
             b[:3] = np.sign(b[:3]) * (np.abs(b).max() + rng.uniform(0, nu, 3))
         whole = np.rint(b * 1024).astype(np.int64)
-        softened = constrained.shrink_noise(b, 4 * G)
+        softened = minimiser.shrink_noise(b, 4 * G)
         if kind == "integer":
             b = np.asarray(whole / 1024)
-            softened = np.asarray(constrained.shrink_noise(whole, 4 * G * 1024) / 1024)
+            softened = np.asarray(minimiser.shrink_noise(whole, 4 * G * 1024) / 1024)
         assert np.abs(softened).max() <= 4 * G * (1 + 1e-12)
-        f = constrained.minimise(X, y, nu, softened)
+        f = minimiser.minimise(X, y, nu, softened)
         L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
-        assert constrained.distance_bound(X, y, nu, b, f, L) <= 1e-9
+        assert minimiser.distance_bound(X, y, nu, b, f, L) <= 1e-9
 
 
 @pytest.mark.parametrize(("n", "nu"), [(1, 1e7), (1000, 100.0), (1000, 1e7), (20_000, 1e5), (100_000, 1e7)])
@@ -70,12 +70,12 @@ def test_ties_among_all_weights_are_solved_within_the_tolerance(n: int, nu: floa
     """The hardest noise for the certificate: all entries equal, so that every donor shares the ball."""
     T0 = 2
     X, y = np.full((n, T0), 0.0 if donors == "nobody" else 1.0), np.ones(T0)
-    b = np.full(n, 4 * constrained.gradient_size(T0, nu))
-    f = constrained.minimise(X, y, nu, b)
-    tolerance = constrained.tolerance(n, T0, nu)
+    b = np.full(n, 4 * minimiser.gradient_size(T0, nu))
+    f = minimiser.minimise(X, y, nu, b)
+    tolerance = minimiser.tolerance(n, T0, nu)
     L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
     assert np.linalg.norm(f + 1 / n) <= tolerance
-    assert constrained.distance_bound(X, y, nu, b, f, L) <= tolerance
+    assert minimiser.distance_bound(X, y, nu, b, f, L) <= tolerance
 
 
 def test_degenerate_noise_is_always_certified() -> None:
@@ -86,15 +86,15 @@ def test_degenerate_noise_is_always_certified() -> None:
         X = rng.choice([-1.0, 0.0, 1.0, 0.5], (n, T0))
         X[rng.integers(0, n, n // 2)] = X[0]
         y, nu = rng.choice([-1.0, 0.0, 1.0], T0), float(10 ** rng.uniform(-1, 5))
-        limit = 4 * constrained.gradient_size(T0, nu)
-        b = constrained.shrink_noise(
+        limit = 4 * minimiser.gradient_size(T0, nu)
+        b = minimiser.shrink_noise(
             rng.choice([-1.0, 1.0, 0.0, 1 - 1e-9], n) * limit * rng.choice([1e-3, 0.3, 1, 9]), limit
         )
-        f = constrained.minimise(X, y, nu, b)
+        f = minimiser.minimise(X, y, nu, b)
         L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
-        assert constrained.distance_bound(X, y, nu, b, f, L) <= constrained.tolerance(n, T0, nu)
+        assert minimiser.distance_bound(X, y, nu, b, f, L) <= minimiser.tolerance(n, T0, nu)
 
 
 def test_small_noise_is_left_alone() -> None:
     b = np.array([1.0, -2.0])
-    np.testing.assert_array_equal(constrained.shrink_noise(b, 3.0), b)
+    np.testing.assert_array_equal(minimiser.shrink_noise(b, 3.0), b)

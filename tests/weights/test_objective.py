@@ -9,7 +9,7 @@ from scipy import stats
 from dpsc import ObjectivePerturbation, Panel, PanelError, ParameterError, PrivateResult, UnprovenResult
 from dpsc.privacy import sensitivity, source
 from dpsc.types import Array
-from dpsc.weights import minimiser as constrained
+from dpsc.weights import minimiser
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.objective import SOLVER_SHARE, draw_in_floats, draw_on_a_grid, gaussian_beta, release_minimiser
 from tests.conftest import NoNoise
@@ -33,7 +33,7 @@ def test_the_learning_budget_pays_for_jacobian_noise_and_solver(n: int, epsilon:
     _, used = release_minimiser(X, y, 4.0, epsilon, 0.0, source.seeded(0))
     jacobian = math.log(sensitivity.constrained_jacobian(n, 4, used["nu"]))
     _, l2 = sensitivity.constrained_gradient(n, 4)
-    apart = 2 * constrained.tolerance(n, 4, used["nu"])
+    apart = 2 * minimiser.tolerance(n, 4, used["nu"])
     assert jacobian + l2 / used["beta"] + apart / used["solver_scale"] == pytest.approx(epsilon, rel=1e-9)
     assert used["nu"] >= 4.0
 
@@ -42,7 +42,7 @@ def test_the_learning_budget_pays_for_jacobian_noise_and_solver(n: int, epsilon:
 def test_the_solvers_tolerance_is_charged_in_l1_for_pure_privacy(n: int) -> None:
     epsilon = 1.0
     _, used = release_minimiser(GriddedRows.of(np.zeros((n, 4))), np.ones(4), 4.0, epsilon, 0.0, source.seeded(0))
-    apart = 2 * constrained.tolerance(n, 4, used["nu"])
+    apart = 2 * minimiser.tolerance(n, 4, used["nu"])
     cost = math.sqrt(n) * apart / used["solver_scale"]
     assert 0.1 * SOLVER_SHARE * epsilon < cost <= SOLVER_SHARE * epsilon
 
@@ -51,7 +51,7 @@ def test_without_noise_the_release_is_the_constrained_minimiser() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (9, 5)), rng.uniform(-1, 1, 5)
     f, used = release_minimiser(GriddedRows.of(X), y, 5.0, 4.0, 0.0, NoNoise())
-    np.testing.assert_allclose(f, constrained.minimise(X, y, used["nu"], np.zeros(9)), atol=1e-5)
+    np.testing.assert_allclose(f, minimiser.minimise(X, y, used["nu"], np.zeros(9)), atol=1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0, 8.0])
@@ -137,7 +137,7 @@ def test_ten_thousand_donors_form_no_n_by_n_matrix() -> None:
 def test_with_a_large_budget_it_approaches_the_constrained_minimiser() -> None:
     panel = make_panel(n=6, T0=20)
     data = panel.scaled("test")
-    exact = constrained.minimise(data.X, data.y, 20.0, np.zeros(6))
+    exact = minimiser.minimise(data.X, data.y, 20.0, np.zeros(6))
     result = ObjectivePerturbation(epsilon=1e6).fit(panel)
     np.testing.assert_allclose(result.weights, exact, atol=1e-2)
     np.testing.assert_allclose(result.counterfactual, data.Z.T @ exact, atol=1e-2)

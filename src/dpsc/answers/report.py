@@ -13,7 +13,8 @@ from typing import Any
 from dpsc import files
 from dpsc.answers import plot, web, words
 from dpsc.answers.result import Result
-from dpsc.answers.words import number, period, shown, signed
+from dpsc.answers.words import number, parameter_text, signed
+from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
 
@@ -78,14 +79,14 @@ def to_json(result: Result, units: str | None = None) -> dict[str, Any]:
         "guarantee": guarantee_json(result.guarantee),
         "outcome": str(result.target.name),
         "units": units,
-        "treatment_time": period(result.treatment_time),
+        "treatment_time": period_name(result.treatment_time),
         "periods_before": result.T0,
         "average_effect": _plain(result.att),
         "average_effect_interval": _att_interval(result),
         "level": None if result.interval_kind == "none" else result.level,
         "interval_is_for_the_effect": result.interval_kind == "effect",
         "periods": [
-            {"time": period(time), **{str(name): _plain(value) for name, value in row.items()}}
+            {"time": period_name(time), **{str(name): _plain(value) for name, value in row.items()}}
             for time, row in zip(frame.index, frame.to_dict("records"), strict=True)
         ],
         "notes": list(result.notes),
@@ -111,13 +112,13 @@ def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, byte
         units=units,
         question=(
             f"What would {result.target.name} have been {words.span(result)} without the intervention at "
-            f"{period(result.treatment_time)}?"
+            f"{period_name(result.treatment_time)}?"
         ),
         answer=words.answer(result, units),
         images={name: web.inline_svg(image) for name, image in images.items()},
         columns=list(frame.columns),
         rows=[
-            [period(time), *(number(float(v)) for v in row)]
+            [period_name(time), *(number(float(v)) for v in row)]
             for time, row in zip(frame.index, frame.to_numpy(), strict=True)
         ],
         effect=signed(result.att),
@@ -131,7 +132,7 @@ def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, byte
         version=__version__,
         date=today.strftime("%Y-%m-%d"),
         year=today.year,
-        shown=shown,
+        parameter_text=parameter_text,
         signed=signed,
     )
 
@@ -156,7 +157,7 @@ def _placebo(result: Result) -> dict[str, Any] | None:
     if interval is None:
         return None
     return {
-        "treatment_time": period(placebo.treatment_time), "periods": len(placebo.counterfactual),
+        "treatment_time": period_name(placebo.treatment_time), "periods": len(placebo.counterfactual),
         "average_effect": placebo.att, "average_effect_interval": interval,
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpsc.answers import plot
 from dpsc.answers.base import Answer, Uncertainty
-from dpsc.answers.words import number, percent, shown
+from dpsc.answers.words import number, parameter_text, percent
 from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
 
@@ -84,7 +84,7 @@ class Result(Answer):
             low, high = self.att_interval()
             effect += f", {percent(self.level)} interval {number(low)} to {number(high)}"
         promise = f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}"
-        parameters = ", ".join(f"{name} = {shown(value)}" for name, value in self.parameters.items())
+        parameters = ", ".join(f"{name} = {parameter_text(value)}" for name, value in self.parameters.items())
         used = [f"parameters: {parameters}"] if parameters else []
         return [effect, *(f"note: {note}" for note in self.notes), promise, *used]
 

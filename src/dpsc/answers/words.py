@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from dpsc.answers.base import Answer
+from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
 
@@ -30,7 +31,7 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
-def shown(value: Any) -> str:
+def parameter_text(value: Any) -> str:
     """Write a parameter: a float with :func:`number`, anything else as it is."""
     return number(value) if isinstance(value, float) else str(value)
 
@@ -75,7 +76,8 @@ def span(result: Answer) -> str:
     """Name the treated periods, and how many of them were observed if not all were."""
     index, seen = result.counterfactual.index, int(result.observed.notna().sum())
     gaps = "" if seen in (0, len(index)) else f" ({seen} of {len(index)} periods observed)"
-    return (f"in {period(index[0])}" if len(index) == 1 else f"from {period(index[0])} to {period(index[-1])}") + gaps
+    first, last = period_name(index[0]), period_name(index[-1])
+    return (f"in {first}" if len(index) == 1 else f"from {first} to {last}") + gaps
 
 
 def percent(level: float) -> str:
@@ -87,11 +89,6 @@ def percent(level: float) -> str:
     ('95%', '99.99%')
     """
     return f"{100 * level:.10g}%"
-
-
-def period(label: Any) -> str:
-    """Write a period; leave out the time if it is midnight."""
-    return str(label).removesuffix(" 00:00:00")
 
 
 def meaning(guarantee: Guarantee) -> list[str]:

@@ -15,7 +15,7 @@ from dpsc.errors import DpscError
 from dpsc.paper.claims import Judgement
 from dpsc.paper.points import RECIPES, Recipe
 from dpsc.paper.reproduce import points_of, reproduce
-from dpsc.paper.tables import SPECS
+from dpsc.paper.tidy import SPECS
 
 
 def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:

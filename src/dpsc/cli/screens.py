@@ -17,7 +17,8 @@ from rich.text import Text
 
 from dpsc.answers.report import guarantee_json
 from dpsc.answers.result import Result
-from dpsc.answers.words import answer, number, percent, period, signed
+from dpsc.answers.words import answer, number, percent, signed
+from dpsc.data.dates import period_name
 from dpsc.gram.release import Release
 
 
@@ -36,7 +37,7 @@ def show_result(result: Result, units: str | None = None) -> None:
         table.add_column(str(name), justify="right")
     for time, row in zip(frame.index, frame.to_dict("records"), strict=True):
         cells = [signed(value) if name == "gap" else number(value) for name, value in row.items()]
-        table.add_row(period(time), *cells)
+        table.add_row(period_name(time), *cells)
     screen.print(table)
     screen.print()
     if math.isfinite(result.att):
@@ -79,7 +80,7 @@ def describe(release: Release) -> dict[str, Any]:
     return {
         "outcome": release.outcome,
         "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
-        "periods": f"{release.T}, from {period(release.times[0])} to {period(release.times[-1])}"
+        "periods": f"{release.T}, from {period_name(release.times[0])} to {period_name(release.times[-1])}"
         + _FROM.get(release.periods_from, ""),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
         "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
@@ -96,7 +97,7 @@ def release_json(release: Release) -> dict[str, Any]:
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,
-        "periods": [period(time) for time in release.times],
+        "periods": [period_name(time) for time in release.times],
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,

@@ -104,7 +104,7 @@ class Files:
         for position, period in enumerate(self.periods):
             if (found == position).sum() != 1:
                 which = "no column" if position not in found else "more than one column"
-                raise TableError(f"there is {which} for the declared period {dates.shown(period)}.")
+                raise TableError(f"there is {which} for the declared period {dates.period_name(period)}.")
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
             tables.require_column(self.dataset, name, number=True)

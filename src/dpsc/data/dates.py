@@ -114,7 +114,7 @@ def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> An
     if isinstance(index, pd.DatetimeIndex):
         label = _typed_date(text, time_format)
         if label is None:
-            raise TableError(f"{{it}} is not a date as the table writes them; write {shown(index[0])}.", it=it)
+            raise TableError(f"{{it}} is not a date as the table writes them; write {period_name(index[0])}.", it=it)
         label = label.tz_localize(index.tz) if index.tz is not None else label
     elif isinstance(index, pd.PeriodIndex):
         if not _QUARTER.match(text):
@@ -125,8 +125,8 @@ def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> An
     matches = [position for position, period in enumerate(index) if period == label or str(period) == text]
     if not matches:
         raise TableError(
-            f"{{it}} is not one of the periods; the periods run from {shown(index[0])} to {shown(index[-1])}. Name the "
-            "first treated period itself.",
+            f"{{it}} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. Name "
+            "the first treated period itself.",
             it=it,
         )
     return index[matches[0]]
@@ -141,6 +141,6 @@ def _typed_date(text: str, time_format: str | None) -> pd.Timestamp | None:
         return None
 
 
-def shown(label: Any) -> str:
+def period_name(label: Any) -> str:
     """Write a period; leave out the time if it is midnight."""
     return str(label).removesuffix(" 00:00:00")

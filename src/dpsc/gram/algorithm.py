@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers.result import SEEDED
-from dpsc.data.dates import shown
+from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.panel import Panel
@@ -235,7 +235,7 @@ class GramRelease:
         if values.shape != (len(times),):
             raise ParameterError(f"{{it}} must give one number for each of the {len(times)} periods.", it=it)
         if not np.isfinite(values).all():
-            hole = shown(times[~np.isfinite(values)][0])
+            hole = period_name(times[~np.isfinite(values)][0])
             raise ParameterError(f"{{it}} has no number for the period {hole}, which the donors have.", it=it)
         return values
 

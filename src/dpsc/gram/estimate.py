@@ -14,7 +14,7 @@ from dpsc.blas import one_thread
 from dpsc.data import periods
 from dpsc.data.frames import to_floats
 from dpsc.errors import ParameterError, ReleaseError
-from dpsc.gram import moments as denoise
+from dpsc.gram import moments
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.moments import Denoised
 from dpsc.gram.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
@@ -147,12 +147,12 @@ def _moments(
         smallest = 1e-9 * release.n
         if ridge < smallest:
             raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
-        return denoise.plain(release.noisy_moments, release.kernel, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
+        return moments.plain(release.noisy_moments, release.kernel, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
     if rank is not None:
-        return denoise.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
+        return moments.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
     if threshold is not None:
         checks.finite_number("threshold", threshold, at_least=0)
-        return denoise.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
+        return moments.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
     return release.denoised, "shrunken factors"
 
 

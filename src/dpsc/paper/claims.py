@@ -15,10 +15,10 @@ from itertools import pairwise
 import numpy as np
 
 from dpsc.paper import theory, yardsticks
-from dpsc.paper.data import Dataset
+from dpsc.paper.generated import Dataset
 from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.sweep import dataset
-from dpsc.paper.tables import EACH, SMALL, Name, setting_of
+from dpsc.paper.tidy import EACH, SMALL, Name, setting_of
 from dpsc.paper.verdicts import BETTER, UNCLEAR, WORSE, Verdict, all_of, compare, geometric_mean, most_of, named, tally
 
 Size = tuple[int, int]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
 from dpsc.paper.points import DELTA, RECIPES, SIZES, TITLE, Recipe
-from dpsc.paper.tables import Name
+from dpsc.paper.tidy import Name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw(name: Name, table: pd.DataFrame) -> Figure:
-    """Return the figure of a table made by :func:`dpsc.paper.tables.table`."""
+    """Return the figure of a table made by :func:`dpsc.paper.tidy.table`."""
     with _style():
         figure = _draw(name, table)
         figure.draw_without_rendering()

@@ -15,7 +15,7 @@ from dpsc.gram.moments import denoise, symmetric_noise
 from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.uncertainty import forecast_weights
 from dpsc.paper.ball import minimise_over_ball, onto_balls
-from dpsc.paper.data import Dataset
+from dpsc.paper.generated import Dataset
 from dpsc.paper.points import Point
 from dpsc.privacy import sensitivity
 from dpsc.privacy.additive import StepBudget, discrete_scale

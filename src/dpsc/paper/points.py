@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpsc.paper.data import Generator
+from dpsc.paper.generated import Generator
 from dpsc.types import Array
 
 Recipe = Literal["published", "printed", "ours"]

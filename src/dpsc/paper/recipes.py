@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpsc.paper.data import Dataset
+from dpsc.paper.generated import Dataset
 from dpsc.paper.points import Point
 from dpsc.privacy import sensitivity
 from dpsc.types import Array

@@ -11,12 +11,12 @@ import pandas as pd
 
 from dpsc import files
 from dpsc.answers import plot, web
-from dpsc.paper import figures as draw
-from dpsc.paper import sweep, tables
+from dpsc.paper import figures as drawing
+from dpsc.paper import sweep, tidy
 from dpsc.paper.claims import Judgement, judge
 from dpsc.paper.points import TITLE, Point, Recipe
 from dpsc.paper.summary import paragraphs
-from dpsc.paper.tables import SPECS, Name
+from dpsc.paper.tidy import SPECS, Name
 
 
 def points_of(figures: Sequence[Name], recipes: Sequence[Recipe]) -> list[Point]:
@@ -41,9 +41,9 @@ def reproduce(
 
     images = []
     for name in figures:
-        table = tables.table(name, recipes, outcomes, runs, seed)
+        table = tidy.table(name, recipes, outcomes, runs, seed)
         files.write(out / f"{name}.csv", table.to_csv(index=False, float_format="%.6g"))
-        figure = draw.draw(name, table)
+        figure = drawing.draw(name, table)
         svg = plot.as_bytes(figure, "svg")
         files.write(out / f"{name}.svg", svg)
         files.write(out / f"{name}.png", plot.as_bytes(figure, "png"))

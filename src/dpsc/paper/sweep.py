@@ -15,8 +15,8 @@ from pathlib import Path
 
 from dpsc.blas import one_thread
 from dpsc.errors import DpscError
-from dpsc.paper import data as generated
-from dpsc.paper.data import Dataset
+from dpsc.paper import generated
+from dpsc.paper.generated import Dataset
 from dpsc.paper.points import DATA, Outcome, Point, generator_for
 
 Outcomes = dict[Point, Outcome]
@@ -39,9 +39,9 @@ def run_batch(batch: Sequence[Point], runs: int, seed: int) -> list[Outcome]:
 
             errors = [ours.simulate(data, point, runs, rng) for point, rng in zip(batch, rngs, strict=True)]
         else:
-            from dpsc.paper import recipes as two_step
+            from dpsc.paper import recipes
 
-            errors = list(two_step.simulate(data, batch, runs, rngs))
+            errors = list(recipes.simulate(data, batch, runs, rngs))
     return [Outcome.of(error) for error in errors]
 
 

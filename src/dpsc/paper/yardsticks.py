@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsc.paper.data import Dataset
+from dpsc.paper.generated import Dataset
 from dpsc.types import Array
 from dpsc.weights.classic import ridge_weights
 

@@ -19,8 +19,7 @@ from dpsc.privacy.additive import StepBudget, release_floats, release_integers
 from dpsc.privacy.division import single, warn_of_large_delta
 from dpsc.privacy.guarantee import Arithmetic, Guarantee
 from dpsc.types import Array, Integers
-from dpsc.weights import answer
-from dpsc.weights import minimiser as constrained
+from dpsc.weights import answer, minimiser
 from dpsc.weights.gridded import GriddedRows
 from dpsc.weights.printed import PrintedObjectivePerturbation
 from dpsc.weights.projection import check_answer, onto_l1_ball, release_answer
@@ -180,17 +179,17 @@ def release_minimiser(
     nu = max(lambda_, (sensitivity.constrained_jacobian(n, T0, 1.0) - 1) / math.expm1(min(for_noise / 2, 700)))
     epsilon0 = exact.safely_below(for_noise - math.log(sensitivity.constrained_jacobian(n, T0, nu)))
 
-    limit = 4 * constrained.gradient_size(T0, nu)
-    tolerance = constrained.tolerance(n, T0, nu)
+    limit = 4 * minimiser.gradient_size(T0, nu)
+    tolerance = minimiser.tolerance(n, T0, nu)
     exact.require(tolerance < 1e-3, f"lambda_ = {lambda_:g} is too small to solve for the weights accurately")
     if arithmetic == "exact":
         finest = 2 * nu * tolerance / math.sqrt(n)
         integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source, on_progress)
-        b = constrained.shrink_noise(integers, math.ceil(limit / unit)) * unit
+        b = minimiser.shrink_noise(integers, math.ceil(limit / unit)) * unit
     else:
         b, beta = draw_in_floats(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, source)
-        b, unit = constrained.shrink_noise(b, limit), 0.0
-    alpha = constrained.minimise(X, y, nu, b)
+        b, unit = minimiser.shrink_noise(b, limit), 0.0
+    alpha = minimiser.minimise(X, y, nu, b)
 
     # The continuous noise of the proof is within half a unit of b in each coordinate (docs).
     apart = exact.safely_above(2 * (tolerance + math.sqrt(n) * unit / 2 / nu))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsc.paper.data import Generator, generate
+from dpsc.paper.generated import Generator, generate
 
 
 @pytest.mark.parametrize("n", [10, 100])

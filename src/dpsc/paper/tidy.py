@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.paper import theory, yardsticks
-from dpsc.paper.data import Dataset, H
+from dpsc.paper.generated import Dataset, H
 from dpsc.paper.points import DATA, DELTA, EPSILONS, LAMBDAS, SIZES, AlgorithmName, Outcome, Point, Recipe
 from dpsc.paper.sweep import dataset
 from dpsc.weights.classic import ridge_weights
