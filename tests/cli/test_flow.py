@@ -209,3 +209,18 @@ def test_every_engine_makes_a_release(files: Path, engine: str) -> None:
     assert [str(time)[:10] for time in release.times] == months()
     target = pd.read_csv(files / "target.csv")["cost"].to_numpy()
     assert release.estimate(target, pd.Timestamp("2021-03-01")).att == pytest.approx(EFFECT, abs=1.0)
+
+
+def test_units_that_look_alike_are_told_to_the_custodian_who_asks(files: Path) -> None:
+    table = pd.read_csv(files / "donors.csv")
+    one, other = table["who"].unique()[:2]
+    table.assign(who=table["who"].replace({other: f" {one.upper()}"})).to_csv(files / "alike.csv", index=False)
+    arguments = ["release", files / "alike.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "--force", "-o"]
+    code, out, err = quick(*arguments, files / "r.json")
+    assert code == 0, err
+    assert "PRIVATE" not in out + err
+    code, out, err = quick(*arguments, files / "r.json", "--custodian-notes")
+    assert code == 0, err
+    assert "PRIVATE, for the custodian only: 2 units have labels" in err
+    assert "PRIVATE" not in out
+    assert one.upper() not in out + err

@@ -383,7 +383,7 @@ def test_values_are_clipped_in_silence(capfd: pytest.CaptureFixture[str]) -> Non
         panel = from_arrays([[SECRET, 0, 0, -SECRET, 0]], bounds=(-10, 10))
         text = repr(panel) + str(panel)
     assert panel.donors.tolist() == [[10, 0, 0, -10, 0]]
-    assert panel.custodian_diagnostics() == {"donors": 1, "clipped_cells": 2, "filled_cells": 0}
+    assert panel.custodian_diagnostics() == {"donors": 1, "clipped_cells": 2, "filled_cells": 0, "units_alike": 0}
     assert capfd.readouterr() == ("", "")
     assert "clip" not in text
 

@@ -56,7 +56,7 @@ def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:
     columns: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "x"}
 
     def rows(**options: Any) -> list[list[float]]:
-        files = scan(path, **columns, **options).files  # type: ignore[attr-defined]
+        files = scan(path, **columns, **options).files
         assert list(map(int, files.times)) == [1, 2]
         blocks = files.blocks(10, files.identities())
         return np.hstack([block(np.empty((2, 10))) for block in blocks]).T.tolist()  # type: ignore[no-any-return]

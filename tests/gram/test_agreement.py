@@ -213,7 +213,7 @@ def test_damaged_pages_are_found_if_the_file_has_checksums(tmp_path: Path) -> No
 def test_a_scheduler_without_workers_is_named() -> None:
     with local_cluster(workers=0) as no_workers:
         donors = scan("t.parquet", unit="who", wide=True, engine="dask", scheduler=no_workers.scheduler_address)
-        with pytest.raises(DpscError, match="has no workers"), donors._client():  # type: ignore[attr-defined]
+        with pytest.raises(DpscError, match="has no workers"), donors._client():  # type: ignore[union-attr]
             pass
 
 

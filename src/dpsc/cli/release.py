@@ -39,6 +39,9 @@ def release(
     ] = 18,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    custodian_notes: Annotated[
+        bool, typer.Option("--custodian-notes", help="Print private notes for the custodian: units that look alike.")
+    ] = False,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -60,5 +63,5 @@ def release(
         )  # fmt: skip
         releasing.run(
             source, algorithm, account, out, reference=reference, n_is_public=not exclude, provenance=provenance,
-            i_know=i_know, force=force, as_json=json,
+            custodian_notes=custodian_notes, i_know=i_know, force=force, as_json=json,
         )  # fmt: skip

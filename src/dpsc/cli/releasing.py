@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import typer
+
 from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
 from dpsc.cli.limits import require_small_delta
 from dpsc.data import tables
 from dpsc.data.formats import in_file
 from dpsc.gram.algorithm import GramRelease
+from dpsc.gram.dask import DaskDonors
 from dpsc.gram.kernel import Smoothness
 from dpsc.gram.release import Release
-from dpsc.gram.sources import DonorSource
+from dpsc.gram.sources import FileDonors
 
 
 def algorithm_of(
@@ -31,7 +34,7 @@ def algorithm_of(
 
 
 def run(
-    donors: DonorSource,
+    donors: FileDonors | DaskDonors,
     algorithm: GramRelease,
     account: Account,
     out: Path,
@@ -39,6 +42,7 @@ def run(
     reference: Path | None,
     n_is_public: bool,
     provenance: str,
+    custodian_notes: bool,
     i_know: bool,
     force: bool,
     as_json: bool,
@@ -58,6 +62,8 @@ def run(
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)
+    if custodian_notes:
+        _tell_the_custodian(donors.files.custodian_units_alike())
 
 
 def _show(made: Release, out: Path, as_json: bool) -> None:
@@ -66,3 +72,14 @@ def _show(made: Release, out: Path, as_json: bool) -> None:
         return
     screens.show_release(made, out)
     screens.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
+
+
+def _tell_the_custodian(units_alike: int) -> None:
+    """Print what is private: it goes to stderr, only if it was asked for, and says whom it is for."""
+    note = (
+        f"{units_alike} units have labels that differ only in case, spaces or Unicode form. If two of them are one "
+        "person, the guarantee does not hold for that person: correct the labels and start from the beginning"
+        if units_alike
+        else "no two units have labels that differ only in case, spaces or Unicode form"
+    )
+    typer.echo(f"PRIVATE, for the custodian only: {note}.", err=True)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from dpsc.data import cells, columns, dates, declared, formats, tables
 from dpsc.data import periods as periods_of
+from dpsc.data.alike import alike
 from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_together
 from dpsc.data.bounds import Bounds
 from dpsc.data.cells import Rows
@@ -287,6 +288,13 @@ class Files:
     def _units(self, rows: Rows) -> Any:
         with in_file(rows.path):
             return cells.units_of(rows, self.layout.unit)
+
+    def custodian_units_alike(self) -> int:
+        """Count units whose labels differ only in case, spaces or Unicode form. Private: for the custodian only."""
+        seen: set[Any] = set()
+        for rows in self._rows([self.columns[0]], tables.ROWS_AT_ONCE):
+            seen.update(pc.unique(self._units(rows)).to_pylist())
+        return alike(seen)
 
     def identities(self) -> Identities:
         """Return an empty record of the units seen."""

@@ -125,8 +125,8 @@ def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> An
     matches = [position for position, period in enumerate(index) if period == label or str(period) == text]
     if not matches:
         raise TableError(
-            f"{{it}} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. Name "
-            "the first treated period itself.",
+            f"{{it}} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
+            "Name the first treated period itself.",
             it=it,
         )
     return index[matches[0]]

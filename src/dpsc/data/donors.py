@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.data import periods as periods_of
+from dpsc.data.alike import alike
 from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
@@ -163,8 +164,12 @@ class Donors:
         return f"Donors({len(self.values)} donors × {len(self.times)} periods, {bounded})"
 
     def custodian_diagnostics(self) -> dict[str, int]:
-        """Count what was clipped and filled. Private: for the custodian only, not for publication."""
-        return dict(self._diagnostics)
+        """Count what was clipped and filled, and units whose labels look alike. Private: for the custodian only.
+
+        Two labels look alike if they differ only in case, spaces or Unicode form. If they are one person, that person
+        counts as two donors, and the guarantee does not hold for them.
+        """
+        return {**self._diagnostics, "units_alike": alike(self.labels)}
 
 
 def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.data import periods as periods_of
+from dpsc.data.alike import alike
 from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.donors import Donors, array_matrix, require_public_periods
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
@@ -251,7 +252,7 @@ class Panel:
         _check_target(series, T0, pool.bounds)
         return cls(
             pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.periods_from,
-            pool.custodian_diagnostics(),
+            pool._diagnostics,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -313,15 +314,15 @@ class Panel:
         return ScaledPanel(self.donors, self.bounds, self.T0, Z, y, lower, upper)
 
     def custodian_diagnostics(self) -> dict[str, int]:
-        """Count what was clipped and filled. Private: for the custodian only, not for publication.
+        """Count what was clipped and filled, and units that look alike. Private: see :class:`dpsc.Donors`.
 
         Examples
         --------
         >>> panel = Panel.from_arrays([[0, 5, 0]], [0, 0, 0], treatment_time=2, bounds=(-1, 1))
         >>> panel.custodian_diagnostics()
-        {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0}
+        {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0, 'units_alike': 0}
         """
-        return dict(self._diagnostics)
+        return {**self._diagnostics, "units_alike": alike(self.donor_labels)}
 
 
 def require_panel(panel: Any) -> None:

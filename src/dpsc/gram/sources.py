@@ -32,6 +32,7 @@ from dpsc.types import Array, Integers
 
 if TYPE_CHECKING:
     from dpsc.data.arrow import Files
+    from dpsc.gram.dask import DaskDonors
 
 Engine = Literal["auto", "memory", "stream", "dask"]
 LARGE = 100 * 2**20  # bytes of a file above which it is streamed
@@ -151,7 +152,7 @@ def scan(
     engine: Engine = "auto",
     scheduler: str | None = None,
     workers: int | None = None,
-) -> DonorSource:
+) -> FileDonors | DaskDonors:
     """Return the donors of a file or folder, of any size, for :meth:`dpsc.GramRelease.release`.
 
     The integers that they add up to are the same from every engine, to the last bit.
