@@ -55,7 +55,8 @@ def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
 
     say(f"\n[bold]2. Release[/] (custodian; spends {SPENT}, once)")
     run("release custodian/donors.csv --unit man --time year --outcome 'log wage' --periods 1980..1987 "
-        "--epsilon 1 --delta 1e-06 --reference analyst/us-earnings.csv --provenance 'dpsc demo' -o analyst/donors.dpsc.json")  # fmt: skip
+        "--epsilon 1 --delta 1e-06 --reference analyst/us-earnings.csv --provenance 'dpsc demo' "
+        "-o analyst/donors.dpsc.json")  # fmt: skip
 
     say("\n[bold]3. Estimate and report[/] (analyst; spends nothing more, for this question or any other)")
     run("estimate analyst/donors.dpsc.json analyst/target.csv --treatment-time 1985 -o analyst/answer")
