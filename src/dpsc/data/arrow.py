@@ -118,7 +118,7 @@ class Files:
 
     @cached_property
     def _labels(self) -> dict[Any, str]:
-        """The periods as the files write them, in their order, and where each occurs first. They are public."""
+        """The labels of periods as the files write them, in their order, and where each occurs first."""
         if self.layout.wide:
             return dict.fromkeys(self.columns[1:], "the header")
         found: dict[Any, str] = {}
@@ -126,7 +126,8 @@ class Files:
             times = rows.batch.column(0)
             for label in pc.unique(times).to_pylist():
                 if label not in found:
-                    where = pc.is_null(times) if label is None else pc.equal(times, label)
+                    missing = label is None or label != label
+                    where = pc.is_null(times, nan_is_null=True) if missing else pc.equal(times, label)
                     found[label] = rows.row_name(pc.index(where, True).as_py())
         tables.require_rows(len(found), self.path)
         return found
@@ -210,7 +211,7 @@ class Files:
 
     def _table_rows(self) -> int | None:
         if formats.format_name(self.path) in ("parquet", "feather"):
-            return sum(int(fragment.count_rows()) for fragment in self.dataset.get_fragments())
+            return sum(tables.count_rows(fragment) for fragment in self.dataset.get_fragments())
         files = [Path(name) for name in self.dataset.files]
         if any(file.suffix == ".gz" for file in files):
             return None
@@ -227,7 +228,7 @@ class Files:
         with in_file(self.path):
             if self.layout.wide:
                 if len(labels) < len(codes):
-                    row = formats.row_name(int(np.argmax(pd.Index(codes).duplicated())), self.path)
+                    row = self._row_name(int(np.argmax(pd.Index(codes).duplicated())))
                     raise more_than_one_row(self.layout, f"{row} names a unit that another row has")
                 blocks = [
                     cells.column_writer(rows)(np.empty((len(self.times), rows.batch.num_rows))) for rows in batches
@@ -241,7 +242,10 @@ class Files:
         names = self.columns
         when = np.concatenate([self.calendar.places(rows.batch.column(1)) for rows in batches])
         values = np.concatenate([cells.floats(rows.batch.column(2), names[2], rows) for rows in batches])
-        return self.calendar.pivoted(codes, when, values, count, lambda row: formats.row_name(row, self.path), 0)
+        return self.calendar.pivoted(codes, when, values, count, self._row_name, 0)
+
+    def _row_name(self, position: int) -> str:
+        return "a row" if self.path.is_dir() else formats.row_name(position, self.path)
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""

@@ -87,6 +87,12 @@ def rows_of(dataset: Any, names: list[str], size: int = ROWS_AT_ONCE) -> Iterato
             first += batch.num_rows
 
 
+def count_rows(fragment: Any) -> int:
+    """Return how many rows a file has."""
+    with formats.readable(Path(fragment.path)):
+        return int(fragment.count_rows())
+
+
 def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
     """Refuse a column that is not there, or whose type does not fit."""
     kind = dataset.schema.field(columns.find(dataset.schema.names, name, parameter)).type
