@@ -153,7 +153,7 @@ def test_without_a_certificate_the_answer_is_still_within_the_tolerance(
         with monkeypatch.context() as patch:
             patch.setattr(constrained, "distance_bound", lambda *arguments: np.inf)
             f = constrained.minimise(X, y, nu, b)
-        allowed = constrained.tolerance(*X.shape, nu) * (2 if where == "anywhere" else 1)
+        allowed = constrained.tolerance(X.shape[0], X.shape[1], nu) * (2 if where == "anywhere" else 1)
         assert np.linalg.norm(f - truth) <= allowed
         assert math.fsum(np.abs(f)) <= 1
 

@@ -80,7 +80,8 @@ def _surely(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array, L: 
     ``2 (1 - nu/L)^k + e L / nu`` after k steps. docs/objective-perturbation.md shows that e L is at most 12 times
     :func:`_rounding_error`; the tolerance is 16 times that over nu, and the steps make the first part 1/16 of it.
     """
-    goal = tolerance(*X.shape, nu)
+    n, T0 = X.shape
+    goal = tolerance(n, T0, nu)
     for step in range(math.ceil(L / nu * math.log(32 / goal))):
         if step % _CHECK_EVERY == 0 and distance_bound(X, y, nu, b, f, L) <= goal:
             return f
@@ -92,10 +93,10 @@ def _onto_l1_ball_accurately(v: Array) -> Array:
     """Return a point of the ball within ``9.5 sqrt(n) + 1`` units of roundoff of the one nearest to v, in l2.
 
     It may be inside the sphere by a few roundings for each entry. Heights are within 2 units. The true threshold t* is
-    the largest of ``(sum of A - 1) / |A|`` over all sets A of heights, so a computed one (``fsum`` rounds once: within 3
-    units) plus 4 units is at most t* + 7.5. At the end it is at least t*: either a height above t* was left out, because
-    the threshold exceeded it, or none was; then those kept beside the ones above t* would exceed the mean of their
-    own set, so there are none. Above t*, an error of the threshold moves no entry by more than itself.
+    the largest of ``(sum of A - 1) / |A|`` over all sets A of heights, so a computed one (``fsum`` rounds once: within
+    3 units) plus 4 units is at most t* + 7.5. At the end it is at least t*: either a height above t* was left out,
+    because the threshold exceeded it, or none was; then the others that were kept would each be above the threshold
+    of their own set, so there are none. Above t*, an error of the threshold moves no entry by more than itself.
     """
     size = np.abs(v)
     if math.fsum(size) <= 1:
@@ -128,7 +129,8 @@ def distance_bound(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Arr
     g = gradient(X, y, nu, b, f)
     support = f != 0
     beyond = math.fsum(np.abs(f)) - 1  # correctly rounded, whatever n is
-    rounding = _rounding_error(*X.shape, nu)
+    n, T0 = X.shape
+    rounding = _rounding_error(n, T0, nu)
 
     def bound(theta: float, moved: float) -> float:
         """Bound the distance with this theta, f being in the right place once it is moved by at most ``moved``."""
