@@ -243,7 +243,7 @@ def test_merging_needs_the_callers_word_that_donors_are_disjoint(release: Releas
     other = MAKE.release(make_panel(n=40))
     for word in ({}, {"disjoint": False}, {"disjoint": "yes"}):
         with pytest.raises(ReleaseError, match="disjoint=True"):
-            Release.merge([release, other], **word)  # type: ignore[arg-type]
+            Release.merge([release, other], **word)
 
 
 def test_identities_are_random_and_from_the_operating_system(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
