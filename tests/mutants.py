@@ -107,7 +107,9 @@ def tested(tree: Path, tests: Sequence[str]) -> str:
     if done.returncode == pytest.ExitCode.USAGE_ERROR:  # a path that is not there would pass for a test that notices
         raise SystemExit(done.stderr)
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return f"test: {failed[0].split('::')[-1].split(' - ')[0].split('[')[0] if failed else 'collection'}"
+    if not failed:  # no test failed: pytest itself did, and nothing was noticed
+        raise SystemExit(f"pytest could not run: {done.stdout}{done.stderr}")
+    return f"test: {failed[0].split('::')[-1].split(' - ')[0].split('[')[0]}"
 
 
 def run(tree: Path, command: list[str]) -> subprocess.CompletedProcess[str]:

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dpsc import DpscError, GramRelease, Panel, Release
+from dpsc.checks import is_printable
 from dpsc.cli import app
 from dpsc.gram.release_file import _checksum, dumps
 from dpsc.paper.points import Outcome, Point
@@ -36,8 +37,11 @@ from tests.soak import quick_or_long
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0)
 
 
-def a_release() -> str:
-    return dumps(MAKE.release(np.random.default_rng(0).normal(size=(30, 5))))
+def a_release(make: GramRelease = MAKE) -> str:
+    return dumps(make.release(np.random.default_rng(0).normal(size=(30, 5))))
+
+
+FORGED = [a_release(), a_release(GramRelease(epsilon=1.0, delta=1e-6, reference=np.ones(5)))]
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
@@ -57,12 +61,21 @@ def load_and_use(content: bytes) -> None:
         path.write_bytes(content)
         try:
             release = Release.load(path)
-            assert repr(release)
+            assert is_printable(repr(release))
+            if release.guarantee is not None:  # what it claims, its noise pays for
+                s = min(release.diagonal_scale, math.sqrt(2) * release.off_diagonal_scale) / 4.0**release.grid_bits
+                assert release.guarantee.loss.rho * s**2 >= release.sites
+                assert release.guarantee.loss.epsilon(release.guarantee.delta) <= release.guarantee.epsilon * (1 + 1e-8)
+            assert dumps(release)
             target = np.linspace(0, 1, release.T)
             if release.T >= 3:
-                assert release.estimate(target, release.times[release.T - 1]).summary()
-        except DpscError:
+                summary = release.estimate(target, release.times[release.T - 1]).summary()
+                assert is_printable(summary.replace("\n", ""))
+        except DpscError as problem:
+            said = str(problem)
+        else:
             return
+    assert is_printable(said)
 
 
 @settings(max_examples=quick_or_long(150, 5000))
@@ -72,17 +85,53 @@ def test_any_bytes_load_as_a_release_or_are_refused(content: bytes) -> None:
 
 
 json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=5),
+        st.sampled_from(
+            [
+                0,
+                1,
+                2,
+                2**62,
+                2**63,
+                10**400,
+                1e-320,
+                1e-100,
+                1e100,
+                1e154,
+                1e308,
+                math.nan,
+                math.inf,
+                "NaT",
+                "\x1b[2J",
+                "UTC",
+                "dateutil//etc/passwd",
+                "Europe/Berlin",
+                "period",
+                "datetime",
+                "date",
+                "integer",
+                "number",
+                "text",
+                "D",
+                "1000Y",
+            ]
+        ),
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
     max_leaves=6,
 )
 
 
-@settings(max_examples=quick_or_long(200, 5000))
+@settings(max_examples=quick_or_long(300, 5000))
 @given(st.data())
 def test_a_forged_release_with_a_fitting_checksum_loads_or_is_refused(data: st.DataObject) -> None:
     """Replace any part, at any depth, by any JSON value: what loads can be used, or refuses in our words."""
-    body = json.loads(a_release())
+    body = json.loads(data.draw(st.sampled_from(FORGED)))
     del body["checksum"]
     place: Any = body
     key = data.draw(st.sampled_from(sorted(place)))

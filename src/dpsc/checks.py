@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -81,6 +82,32 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Refuse a word that is none of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise _refused(name, f"{shown(value)} is not one of {', '.join(allowed)}.")
+
+
+def is_printable(text: str) -> bool:
+    r"""Tell whether a text can be shown: no control character that moves a cursor, colours, hides or reverses text.
+
+    Letters, marks, digits, signs and spaces of all languages pass, and the two joiners that some of them need.
+
+    Examples
+    --------
+    >>> is_printable("wages – Löhne, 賃金"), is_printable("wages\x1b[2J"), is_printable("two\nlines")
+    (True, False, False)
+    """
+    return all(c.isprintable() or unicodedata.category(c) == "Zs" or c in "\u200c\u200d" for c in text)
+
+
+def printable(name: str, value: Any) -> str:
+    """Return a text that can be shown, or refuse it by name."""
+    if not isinstance(value, str) or not is_printable(value):
+        raise _refused(name, "must be printable text on one line, without control characters.")
+    return value
+
+
+def visible(text: str) -> str:
+    """Return somebody else's text with what cannot be shown written out, and cut if it is long."""
+    seen = "".join(c if is_printable(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+    return seen if len(seen) <= 200 else f"{seen[:200]}…"
 
 
 def _refused(name: str, why: str) -> ParameterError:

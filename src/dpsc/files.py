@@ -1,10 +1,11 @@
-"""Write files completely or not at all: first under a temporary name in the same folder, then moved into place."""
+"""Write files completely or not at all: first under a temporary name in the same folder. And cells of a CSV file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 
 def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
@@ -22,6 +23,17 @@ def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def harmless(value: Any) -> Any:
+    """Keep spreadsheets from running a text in a CSV file as a formula.
+
+    Examples
+    --------
+    >>> harmless("=cmd()"), harmless("wave 1"), harmless(-3)
+    ("'=cmd()", 'wave 1', -3)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _sync_folder(folder: Path) -> None:

@@ -146,3 +146,15 @@ def test_all_notes_are_on_the_figure() -> None:
     assert len(result.notes) == 2
     figure = result.plot()
     assert figure.get_supxlabel().count("Note:") == 2
+
+
+def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
+    labels = ["w1", "w2", "w3", "=1+1", "+cmd|' /C calc'!A0", "@w6"]
+    times = pd.Index(labels, name="=time")
+    donors = np.random.default_rng(0).normal(size=(50, 6))
+    release = GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+    from dataclasses import replace
+
+    result = replace(release, times=times).estimate(np.ones(6), "=1+1")
+    lines = report.result_files(result)["counterfactual.csv"].decode().splitlines()
+    assert [line[:2] for line in lines] == ["'=", "'=", "'+", "'@"]

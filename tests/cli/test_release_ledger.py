@@ -126,3 +126,20 @@ def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledge
     assert made <= booked
     confirmed = {Path(str(entry.output)).name for entry in entries if entry.state == "confirmed"}
     assert confirmed <= made
+
+
+def test_text_that_cannot_be_published_is_refused_before_anything_is_booked(files: Path, ledger: Path) -> None:
+    code, _, err = quick(*release(files, ledger, 1.0, "one.json", "--provenance", "\x1b[2J"))
+    assert code == 2
+    assert "--provenance" in err
+    table = pd.read_csv(files / "panel.csv").rename(columns={"cost": "co\x1b[2Jst"})
+    table.to_csv(files / "panel.csv", index=False)
+    table[table["who"] != "clinic"].to_csv(files / "donors.csv", index=False)
+    outcome = ("--unit", "who", "--time", "month", "--outcome", "co\x1b[2Jst")
+    budget = ("--epsilon", 1, "--delta", 1e-7, "--ledger", ledger, "--dataset", "patients", "-o", files / "out")
+    fit = ("fit", files / "panel.csv", "--treated-unit", "clinic", "--treatment-time", "2021-01")
+    for command in (("release", files / "donors.csv"), fit):
+        code, _, err = quick(*command, *outcome, *budget)
+        assert code == 2
+        assert "control characters" in err
+    assert states(ledger) == []

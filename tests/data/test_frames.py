@@ -56,6 +56,7 @@ def test_every_kind_of_real_number_is_read(numbers: Any) -> None:
         [1, pd.NA, 3],
         [Decimal(1), Decimal("NaN"), Decimal(3)],
         np.ma.masked_array([1, 2, 3], mask=[False, True, False]),
+        np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, True, False]),
         pd.Series([1, pd.NA, 3], dtype="Int64"),
         pd.Series([1, pd.NA, 3], dtype="Float64"),
         pd.Series([1, None, 3], dtype=object),
@@ -281,3 +282,9 @@ def test_midpoint_fills_with_each_periods_own_middle() -> None:
     bounds = Bounds.parse([(0, 2), (0, 4), (-6, 0)], 3)
     assert Completion(pd.RangeIndex(3), "midpoint", bounds).in_place(values) == 3
     assert values.tolist() == [[1.0, 2.0, -3.0]]
+
+
+def test_rows_with_masks_of_their_own_keep_them() -> None:
+    rows = [np.ma.masked_array([1.0, 2.0], mask=[False, True]), np.ma.masked_array([3.0, 4.0])]
+    for masked in (rows, tuple(rows), [rows[0], [3.0, 4.0]]):
+        np.testing.assert_array_equal(to_floats(masked, "x"), [[1.0, np.nan], [3.0, 4.0]])

@@ -197,3 +197,22 @@ def test_nothing_public_about_a_release_depends_on_the_donors() -> None:
     first, second = (MAKE.release(np.full((7, 4), value)) for value in (0.0, 1e12))
     for name in ("n", "outcome", "kernel", "grid_bits", "diagonal_scale", "off_diagonal_scale", "guarantee", "sites"):
         assert getattr(first, name) == getattr(second, name)
+
+
+def test_masked_cells_are_missing_and_not_the_numbers_under_the_mask() -> None:
+    donors = np.ma.masked_array(np.ones((5, 4)), mask=np.eye(5, 4, dtype=bool))
+    with pytest.raises(PanelError, match="missing"):
+        GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+
+
+def test_the_published_matrix_is_symmetric_to_the_last_unit() -> None:
+    """Two draws for one entry would let anybody halve the variance of its noise."""
+    matrix = GramRelease(epsilon=1.0, delta=1e-6).release(np.ones((5, 6))).matrix
+    np.testing.assert_array_equal(matrix, matrix.T)
+
+
+def test_no_two_entries_share_their_noise() -> None:
+    """More than 32,768 entries above the diagonal, so that several blocks of noise are drawn."""
+    release = GramRelease(epsilon=1.0, delta=1e-6, smoothness="none").release(np.eye(2, 300))
+    upper = release.matrix[np.triu_indices(300)]
+    assert len(np.unique(upper)) >= upper.size - 5

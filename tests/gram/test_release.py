@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import pickle
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, Guarantee, Release, ReleaseError
+from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, ReleaseError
+from dpsc.checks import is_printable
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
 from tests.making import SECRET, make_panel, told
@@ -29,7 +32,7 @@ def release() -> Release:
 
 def same(one: Release, other: Release) -> bool:
     plain = ("n", "outcome", "kernel", "grid_bits", "diagonal_scale", "off_diagonal_scale", "guarantee",
-             "no_guarantee", "sites", "provenance", "periods_from")  # fmt: skip
+             "no_guarantee", "sites", "provenance", "periods_from", "identities", "datasets")  # fmt: skip
     assert one.reference is not None
     assert other.reference is not None
     return (
@@ -75,7 +78,7 @@ def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
     assert not told(text)
     assert set(json.loads(text)) == {
         "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "grid_bits", "noise",
-        "guarantee", "no_guarantee", "provenance", "periods_from", "matrix", "checksum",
+        "guarantee", "no_guarantee", "provenance", "periods_from", "identities", "datasets", "matrix", "checksum",
     }  # fmt: skip
 
 
@@ -118,6 +121,13 @@ def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
         {"reference": [1.0]}, {"reference": [None] * 11}, {"periods": {}}, {"outcome": 3}, {"periods": None},
         {"periods": {"kind": "integer", "name": None, "values": [1] * 11}}, {"guarantee": {"epsilon": -1}},
         {"guarantee": {"epsilon": 0.01, "delta": 0.0}}, {"version": "1"}, {"format": "other"}, {"provenance": None},
+        {"n": 2**63}, {"n": 2**26}, {"sites": 41}, {"noise": {"diagonal": 1e308, "off_diagonal": 1e308}},
+        {"noise": {"diagonal": "1", "off_diagonal": "1"}}, {"noise": {"diagonal": math.nan, "off_diagonal": 1}},
+        {"kernel": {"phi": 0.999999, "nu": 1e-300}}, {"kernel": {"phi": 0.5, "nu": 0.5}}, {"reference": [1e101] * 11},
+        {"reference": ["1"] * 11}, {"reference": [True] * 11}, {"reference": 1.0}, {"no_guarantee": "but a guarantee"},
+        {"guarantee": None}, {"guarantee": None, "no_guarantee": ""}, {"identities": []}, {"identities": ["abc"]},
+        {"identities": ["0" * 32] * 2}, {"identities": ["0" * 32, "1" * 32]}, {"identities": "0" * 32},
+        {"datasets": ["a", "b"]}, {"datasets": [3]}, {"datasets": ["\x1b[2J"]},
     ],
 )  # fmt: skip
 def test_what_breaks_the_schema_is_refused_even_with_a_fitting_checksum(
@@ -152,7 +162,7 @@ def test_a_noisy_matrix_need_not_be_positive_definite() -> None:
 
 def test_sites_add_up(release: Release) -> None:
     other = MAKE.release(make_panel(n=60, seed=1), provenance="hospital B")
-    merged = Release.merge([release, other])
+    merged = Release.merge([release, other], disjoint=True)
     np.testing.assert_array_equal(merged.matrix, release.matrix + other.matrix)
     assert (merged.n, merged.sites) == (100, 2)
     assert merged.diagonal_scale == pytest.approx(np.sqrt(2) * release.diagonal_scale)
@@ -162,13 +172,13 @@ def test_sites_add_up(release: Release) -> None:
     assert (merged.guarantee.epsilon, merged.guarantee.delta) == (release.guarantee.epsilon, release.guarantee.delta)
     assert "per donor" in merged.guarantee.basis
     assert same(loads(dumps(merged)), merged)
-    assert Release.merge([merged, MAKE.release(make_panel(n=5))]).sites == 3
+    assert Release.merge([merged, MAKE.release(make_panel(n=5))], disjoint=True).sites == 3
 
 
 def test_a_merged_guarantee_is_the_weakest_of_the_sites() -> None:
     panel = make_panel(n=40)
     strong, weak = (GramRelease(epsilon=e, delta=d).release(panel) for e, d in ((0.5, 1e-9), (2.0, 1e-6)))
-    merged = Release.merge([strong, weak]).guarantee
+    merged = Release.merge([strong, weak], disjoint=True).guarantee
     assert merged is not None
     assert merged.epsilon == pytest.approx(2.0)
     assert merged.delta == 1e-6
@@ -178,7 +188,7 @@ def test_a_merged_guarantee_is_the_weakest_of_the_sites() -> None:
 
 def test_one_seeded_site_takes_the_guarantee_from_the_sum(release: Release) -> None:
     seeded = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=MAKE.reference, seed=1)
-    merged = Release.merge([release, seeded.release(make_panel(n=40))])
+    merged = Release.merge([release, seeded.release(make_panel(n=40))], disjoint=True)
     assert merged.guarantee is None
     assert "not private" in merged.no_guarantee
 
@@ -191,7 +201,7 @@ def test_releases_made_differently_do_not_merge(release: Release, changes: dict[
     options = {"epsilon": 1.0, "delta": 1e-6, "smoothness": "mild", "reference": MAKE.reference} | changes
     other = GramRelease(**options).release(make_panel(n=40))  # type: ignore[arg-type]
     with pytest.raises(ReleaseError, match=name):
-        Release.merge([release, other])
+        Release.merge([release, other], disjoint=True)
 
 
 def test_releases_of_other_periods_do_not_merge(release: Release) -> None:
@@ -199,16 +209,223 @@ def test_releases_of_other_periods_do_not_merge(release: Release) -> None:
     panel = make_panel(n=40)
     frame = pd.DataFrame(panel.donors, columns=times)
     with pytest.raises(ReleaseError, match="periods"):
-        Release.merge([release, MAKE.release(frame)])
+        Release.merge([release, MAKE.release(frame)], disjoint=True)
     for nonsense in ([], [release, None], ["a.json", "b.json"], 3):
         with pytest.raises(ReleaseError, match="list of at least one Release"):
-            Release.merge(nonsense)  # type: ignore[arg-type]
+            Release.merge(nonsense, disjoint=True)  # type: ignore[arg-type]
 
 
-def test_the_same_release_is_not_counted_twice(release: Release) -> None:
+def test_the_same_release_is_not_counted_twice_at_any_depth(release: Release) -> None:
+    other, third = (MAKE.release(make_panel(n=40)) for _ in range(2))
+    merged = Release.merge([release, other], disjoint=True)
+    assert merged.identities == (*release.identities, *other.identities)
+    deeper = Release.merge([merged, third], disjoint=True)
+    for twice in (
+        [release, other, loads(dumps(release))],
+        [release, merged],
+        [loads(dumps(other)), loads(dumps(deeper))],
+    ):
+        with pytest.raises(ReleaseError, match="given twice"):
+            Release.merge(twice, disjoint=True)
+
+
+def test_two_releases_of_one_data_set_do_not_merge_at_any_depth() -> None:
+    first, second = (MAKE.release(make_panel(n=40), dataset="wages") for _ in range(2))
+    other = MAKE.release(make_panel(n=40), dataset="wages of others")
+    merged = loads(dumps(Release.merge([second, other], disjoint=True)))
+    assert merged.datasets == ("wages", "wages of others")
+    for again in ([first, second], [first, merged]):
+        with pytest.raises(ReleaseError, match="the data set 'wages'"):
+            Release.merge(again, disjoint=True)
+
+
+def test_merging_needs_the_callers_word_that_donors_are_disjoint(release: Release) -> None:
     other = MAKE.release(make_panel(n=40))
-    with pytest.raises(ReleaseError, match="twice"):
-        Release.merge([release, other, loads(dumps(release))])
+    for word in ({}, {"disjoint": False}, {"disjoint": "yes"}):
+        with pytest.raises(ReleaseError, match="disjoint=True"):
+            Release.merge([release, other], **word)
+
+
+def test_identities_are_random_and_from_the_operating_system(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert release.identities != MAKE.release(make_panel(n=40)).identities
+    assert [len(bytes.fromhex(identity)) for identity in release.identities] == [16]
+    monkeypatch.setattr("secrets.token_hex", lambda length: "ab" * length)
+    assert MAKE.release(make_panel(n=40)).identities == ("ab" * 16,)
+
+
+@pytest.mark.parametrize(("guarantee", "reason"), [(True, "a reason"), (False, "")])
+def test_a_release_has_either_a_guarantee_or_a_reason_why_not(release: Release, guarantee: bool, reason: str) -> None:
+    """With neither, merging it with a private one would carry a full guarantee."""
+    with pytest.raises(ReleaseError, match="either a guarantee or the reason"):
+        replace(release, guarantee=release.guarantee if guarantee else None, no_guarantee=reason)
+
+
+OLD = Path(__file__).parent / "version-0.1.0.dpsc.json"
+OLD_MERGED = Path(__file__).parent / "version-0.1.0-merged.dpsc.json"
+
+
+def test_files_of_version_0_1_0_load_and_are_recognised() -> None:
+    old, again = Release.load(OLD), Release.load(OLD)
+    assert old.identities == again.identities == loads(dumps(old)).identities
+    assert old.datasets == ()
+    assert Release.load(OLD_MERGED).sites == 2
+    with pytest.raises(ReleaseError, match="given twice"):
+        Release.merge([old, again], disjoint=True)
+    make = GramRelease(epsilon=1.0, delta=1e-6, reference=old.reference)
+    new = make.release(pd.DataFrame(np.ones((9, 5)), columns=old.times))
+    assert Release.merge([old, new], disjoint=True).sites == 2
+    assert Release.merge([Release.load(OLD_MERGED), new], disjoint=True).sites == 3
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0, 1e4])
+@pytest.mark.parametrize("bits", [4, 18, 20])
+def test_what_is_made_pays_for_its_claim_and_loads(epsilon: float, bits: int) -> None:
+    made = [GramRelease(epsilon=epsilon, delta=1e-7, grid_bits=bits).release(np.ones((3, 2))) for _ in range(3)]
+    assert loads(dumps(made[0])).guarantee == made[0].guarantee
+    assert loads(dumps(Release.merge(made, disjoint=True))).sites == 3
+
+
+def test_hundreds_of_sites_merged_one_after_another_still_pay_for_the_claim() -> None:
+    make = GramRelease(epsilon=1.0, delta=1e-6)
+    total = make.release(np.ones((2, 2)))
+    for _ in range(300):
+        total = Release.merge([total, make.release(np.ones((2, 2)))], disjoint=True)
+    assert total.sites == 301
+
+
+def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release) -> None:
+    merged = Release.merge([release, MAKE.release(make_panel(n=40))], disjoint=True)
+    for made, share in ((release, 0.999), (release, 1e-9), (merged, 0.999), (merged, math.sqrt(0.5))):
+        noise = {"diagonal": made.diagonal_scale * share, "off_diagonal": made.off_diagonal_scale * share}
+        with pytest.raises(ReleaseError, match="do not pay"):
+            loads(edited(made, noise=noise))
+    for diagonal, above in ((1.0, 0.9), (1.0, 1.1), (1.1, 1.0)):
+        noise = {"diagonal": diagonal * release.diagonal_scale, "off_diagonal": above * release.off_diagonal_scale}
+        with pytest.raises(ReleaseError, match="belong together"):
+            loads(edited(release, noise=noise))
+    with pytest.raises(ReleaseError, match="do not pay"):
+        loads(edited(release, sites=2))
+    assert release.guarantee is not None
+    other_kind = Guarantee(1.0, 1e-6, arithmetic="exact", basis="none of which noise pays for")
+    for claim in (other_kind, replace(release.guarantee, adjacency="add or remove one donor")):
+        with pytest.raises(ReleaseError, match=r"do not pay|the claim is another"):
+            loads(edited(release, guarantee=asdict(claim)))
+
+
+def test_a_merge_that_could_overflow_is_refused(release: Release) -> None:
+    large = replace(release, matrix=np.full((11, 11), 2**62), identities=("0" * 32,))
+    larger = replace(release, matrix=np.full((11, 11), 2**62 + 1), identities=("1" * 32,))
+    with pytest.raises(ParameterError, match="64-bit"):
+        Release.merge([large, larger], disjoint=True)
+
+
+BAD = ["\x1b[31mred", "two\nlines", "bell\x07", "\x9b2J", "\u202egnihton", "nul\x00", "carriage\rreturn", "\u2028"]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_no_control_character_gets_through_a_release(release: Release, text: str) -> None:
+    assert release.guarantee is not None
+    guarantee = asdict(release.guarantee)
+    labels = {"kind": "text", "name": None, "values": [text, *map(str, range(10))]}
+    numbers = {"kind": "integer", "name": text, "values": list(range(11))}
+    forged: list[dict[str, object]] = [{name: text} for name in ("outcome", "provenance")]
+    forged += [{"guarantee": None, "no_guarantee": text}, {"guarantee": guarantee | {"basis": text}}]
+    forged += [{"guarantee": guarantee | {"adjacency": text}}, {"periods": labels}, {"periods": numbers}]
+    forged += [{"guarantee": guarantee | {"arithmetic": text}}, {"datasets": [text]}, {text: 1, "guarantee": {text: 2}}]
+    forged += [{"periods": {"kind": "datetime", "name": None, "tz": None, "values": [text] * 11}}]
+    forged += [{"periods": {"kind": "period", "name": None, "freq": text, "values": ["2020"] * 11}}]
+    for changes in forged:
+        with pytest.raises(ReleaseError) as problem:
+            loads(edited(release, **changes))
+        assert text not in str(problem.value)
+        assert is_printable(str(problem.value))
+    for option in ("outcome", "provenance", "dataset"):
+        with pytest.raises(ParameterError, match=option):
+            MAKE.release(make_panel(n=40), **{option: text})
+    for frame in (pd.DataFrame(np.ones((3, 2)), columns=["p1", f"p2{text}"]), Donors.from_long(
+        pd.DataFrame({"u": [1, 1, 2, 2], "t": [1, 2, 1, 2], text: 1.0}), unit="u", time="t", outcome=text
+    )):  # fmt: skip
+        with pytest.raises(ReleaseError, match="control characters"):
+            GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(frame)
+
+
+def test_text_of_all_languages_gets_through(release: Release) -> None:
+    for text in ("Löhne – “wages” ¥€", "賃金", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "a\u00a0b", "🙂"):
+        assert loads(edited(release, outcome=text, provenance=text)).outcome == text
+
+
+@pytest.mark.parametrize(
+    "zone", ["dateutil/", "dateutil//etc/passwd", "/etc/passwd", "../passwd", "local", "", 3, "UTC+99:00"]
+)
+def test_a_time_zone_that_is_not_known_is_refused_and_no_file_is_opened(
+    release: Release, zone: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = [f"2020-01-{day:02d}T00:00:00+00:00" for day in range(1, 12)]
+    monkeypatch.setattr(pd.DatetimeIndex, "tz_convert", lambda *arguments: pytest.fail("pandas was asked for it"))
+    with pytest.raises(ReleaseError, match="time zone"):
+        loads(edited(release, periods={"kind": "datetime", "name": None, "tz": zone, "values": days}))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "UTC+02:00", "UTC-09:30", "America/Argentina/Buenos_Aires"])
+def test_known_time_zones_and_fixed_offsets_survive(zone: str) -> None:
+    times = pd.date_range("2020-01-01", periods=3, freq="D", tz=zone)
+    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(np.ones((4, 3)), columns=times))
+    restored = loads(dumps(release)).times
+    assert restored.equals(release.times)
+    assert isinstance(restored, pd.DatetimeIndex)
+    assert str(restored.tz) == zone
+
+
+def test_a_zone_without_a_name_is_refused_when_saved() -> None:
+    times = pd.date_range("2020-01-01", periods=3, freq="D", tz="dateutil/Europe/Berlin")
+    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(np.ones((4, 3)), columns=times))
+    with pytest.raises(ReleaseError, match="time zone"):
+        dumps(release)
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        {"kind": "integer", "name": None, "values": [2, 1, *range(3, 12)]},
+        {"kind": "integer", "name": None, "values": [*range(10), 2**63]},
+        {"kind": "integer", "name": ["a"], "values": list(range(11))},
+        {"kind": "number", "name": None, "values": [*map(float, range(10)), math.inf]},
+        {"kind": "date", "name": None, "values": [f"2020-01-{day:02d}" for day in range(11, 0, -1)]},
+        {"kind": "datetime", "name": None, "tz": None, "values": [None] * 11},
+        {"kind": "datetime", "name": None, "tz": None, "values": [f"2020-01-{day:02d}" for day in range(11, 0, -1)]},
+        {"kind": "period", "name": None, "freq": "Y", "values": [str(year) for year in range(2011, 2000, -1)]},
+        {"kind": "period", "name": None, "freq": "Y", "values": ["NaT", *map(str, range(2000, 2010))]},
+        {"kind": "other", "name": None, "values": list("abcdefghijk")},
+        {"kind": [], "name": None, "values": list("abcdefghijk")},
+        {"kind": "text", "name": None, "values": ["a"] * 11},
+    ],
+)
+def test_periods_that_repeat_are_missing_or_out_of_order_are_refused(release: Release, periods: object) -> None:
+    with pytest.raises(ReleaseError):
+        loads(edited(release, periods=periods))
+
+
+def test_too_many_periods_are_refused_before_they_are_parsed(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_file, "_index", lambda *arguments: pytest.fail("parsed"))
+    values = {"kind": "integer", "name": None, "values": list(range(2001))}
+    with pytest.raises(ReleaseError, match="2000 periods"):
+        loads(edited(release, periods=values))
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_does_not_know_are_refused(release: Release, word: str) -> None:
+    with pytest.raises(ReleaseError, match="not valid JSON"):
+        loads(dumps(release).replace('"sites": 1', f'"sites": {word}'))
+
+
+def test_a_file_without_end_is_not_read_to_its_end(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release_file, "_LARGEST_FILE", 1000)
+    release.save(tmp_path / "large.json")
+    for path in (tmp_path / "large.json", Path("/dev/zero")):
+        with pytest.raises(ReleaseError, match="too large"):
+            Release.load(path)
 
 
 def test_a_stored_guarantee_cannot_promise_less_than_it_costs(release: Release) -> None:

@@ -122,7 +122,7 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
         algorithm = GramRelease(epsilon=epsilon, delta=1e-6)
         with ledger.spending("clinics", **ledger.terms(algorithm), partition=site):
             releases.append(algorithm.release(rows))
-    merged = Release.merge(releases)
+    merged = Release.merge(releases, disjoint=True)
     assert ledger.balance("clinics").spent == pytest.approx(1.0)
     assert ledger.balance("clinics").partitions == pytest.approx({"north": 1.0, "south": 0.5})
     with pytest.raises(LedgerError, match="costs nothing"):
@@ -136,7 +136,7 @@ def test_a_merge_of_sites_that_are_not_in_the_book_costs_its_weakest_guarantee_o
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("clinics", epsilon=1.0, delta=1e-6)
     sites = [GramRelease(epsilon=e, delta=1e-6).release(r) for e, r in ((1.0, ROWS[:30]), (0.5, ROWS[30:]))]
-    ledger.book("clinics", Release.merge(sites).guarantee, algorithm=MERGE)
+    ledger.book("clinics", Release.merge(sites, disjoint=True).guarantee, algorithm=MERGE)
     assert ledger.balance("clinics").spent == pytest.approx(1.0)
 
 

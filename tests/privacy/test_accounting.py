@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting import pld
@@ -100,8 +101,6 @@ def test_senseless_losses_are_refused(nonsense: dict[str, float]) -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-30), (1e-11, 1e-100), (1e-6, 1e-100), (1e-3, 1e-40)])
 def test_tiny_budgets_err_on_the_safe_side_too(epsilon: float, delta: float) -> None:
     """Against the integral in 60 digits, where the closed form cancels."""
-    import mpmath
-
     mpmath.mp.dps = 60
     mu, e = mpmath.mpf(accounting.gaussian_mu(epsilon, delta)), mpmath.mpf(epsilon)
     phi = mpmath.ncdf
@@ -157,3 +156,64 @@ def test_a_single_loss_costs_its_own_budget_exactly() -> None:
         assert Loss.from_pure(epsilon).delta(epsilon * 0.5) > 0
         assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon) == delta
         assert Loss.from_epsilon_delta(epsilon, delta).delta(epsilon * 0.99) == 1
+
+
+def true_gaussian_delta(mu: float, epsilon: float) -> Any:
+    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+
+    def normal(z: Any) -> Any:
+        return mpmath.erfc(-z / mpmath.sqrt(2)) / 2
+
+    return normal(m / 2 - e / m) - mpmath.exp(e) * normal(-m / 2 - e / m)
+
+
+def test_gaussian_delta_is_never_below_the_truth() -> None:
+    """In 100 digits: from tiny to huge mu, and along epsilon = mu^2 / 2 + z mu, where large numbers cancel."""
+    rng = np.random.default_rng(0)
+    with mpmath.workdps(100):
+        for mu in 10 ** rng.uniform(-8, 2.5, 1500):
+            for epsilon in (mu * (mu / 2 + rng.uniform(-20, 30)), 10 ** rng.uniform(-10, 4)):
+                if epsilon > 0:
+                    true = true_gaussian_delta(mu, epsilon)
+                    stated = accounting.gaussian_delta(float(mu), float(epsilon))
+                    assert stated >= min(true, 1)
+                    if true > 1e-20 and mu > 1e-3:
+                        assert stated <= true * (1 + 1e-9)
+
+
+def test_zcdp_delta_is_never_below_the_least_that_the_formula_gives() -> None:
+    """At the extremes of a, one rounding used to cost more than the margin."""
+    rng = np.random.default_rng(0)
+    with mpmath.workdps(40):
+
+        def log_delta(rho: Any, epsilon: Any, log_excess: Any) -> Any:
+            e = mpmath.exp(log_excess)
+            return e * ((1 + e) * rho - epsilon) - mpmath.log(e) + (1 + e) * mpmath.log(e / (1 + e))
+
+        for _ in range(150):
+            rho = float(10 ** rng.uniform(-12, 3))
+            epsilon = float(rng.choice([10 ** rng.uniform(-10, 3), rho + rng.uniform(-3, 12) * math.sqrt(rho)]))
+            low, high = mpmath.mpf(-14), mpmath.mpf(14) + max(0.0, -math.log(rho))
+            golden = (mpmath.sqrt(5) - 1) / 2
+            for _ in range(60):  # the logarithm is convex enough for a golden-section search
+                a, b = high - golden * (high - low), low + golden * (high - low)
+                low, high = (low, b) if log_delta(rho, epsilon, a) < log_delta(rho, epsilon, b) else (a, high)
+            least = mpmath.exp(min(0, log_delta(rho, epsilon, (low + high) / 2)))
+            if epsilon > 0:
+                assert accounting.zcdp_delta(rho, epsilon) >= least
+
+
+def test_inverses_are_on_the_safe_side_of_the_truth() -> None:
+    with mpmath.workdps(100):
+        for epsilon in (1e-8, 1e-3, 0.5, 1.0, 20.0, 500.0, 3e4):
+            for delta in (1e-100, 1e-30, 1e-9, 1e-6, 0.01, 0.9):
+                mu = accounting.gaussian_mu(epsilon, delta)
+                assert true_gaussian_delta(mu, epsilon) <= delta
+                assert true_gaussian_delta(mu, accounting.gaussian_epsilon(mu, delta)) <= delta
+                rho = accounting.zcdp_rho(epsilon, delta)
+                assert accounting.zcdp_delta(rho, accounting.zcdp_epsilon(rho, delta)) <= delta
+
+
+def test_a_delta_too_small_for_floating_point_is_not_zero() -> None:
+    assert 0 < accounting.gaussian_delta(0.01, 5.0) <= 1e-290
+    assert 0 < accounting.zcdp_delta(1e-6, 5.0) <= 1e-290

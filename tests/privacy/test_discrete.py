@@ -80,3 +80,15 @@ def test_private_noise_is_opendps_and_never_a_rounded_float(
     assert discrete.add(np.zeros(5, dtype=np.int64), kind, 1e6, source.system(), largest=0).any()
     with pytest.raises(AssertionError, match="floats"):
         discrete.add(np.zeros(5, dtype=np.int64), kind, 1e6, source.seeded(0), largest=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_block_of_draws_has_noise_of_its_own(kind: discrete.Kind) -> None:
+    """One entry after another, blocks included: noise that is used twice can be subtracted."""
+    size = 2 * discrete._BLOCK + 100
+    values = np.arange(size, dtype=np.int64)
+    noise = discrete.add(values, kind, 2.0**40, source.system(), largest=size) - values
+    assert len(np.unique(noise)) >= size - 5
+    told: list[int] = []
+    discrete.add(values, kind, 2.0**40, source.system(), largest=size, on_progress=told.append)
+    assert told == [discrete._BLOCK, discrete._BLOCK, 100]

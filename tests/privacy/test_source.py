@@ -41,3 +41,25 @@ def test_a_seed_must_be_a_whole_number() -> None:
     for seed in (-1, 1.5, True):
         with pytest.raises(ParameterError, match="seed"):
             source.seeded(seed)  # type: ignore[arg-type]
+
+
+def test_system_floats_are_made_of_the_operating_systems_bytes_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No statistical test tells a good generator from the system's; only the second one cannot be wound back."""
+    given: list[int] = []
+
+    def urandom(size: int) -> bytes:
+        given.append(size)
+        return bytes(range(size))
+
+    monkeypatch.setattr("os.urandom", urandom)
+    bits = np.frombuffer(bytes(range(32)), dtype=np.uint64) >> np.uint64(12)
+    uniforms = (bits + 0.5) / 2.0**52
+    np.testing.assert_array_equal(source.system().normals((4,)), stats.norm.ppf(uniforms))
+    np.testing.assert_array_equal(source.system().gammas(4, (1,)), [-np.log(uniforms).sum()])
+    assert given == [32, 32]
+
+
+def test_each_normal_is_a_draw_of_its_own() -> None:
+    assert len(np.unique(source.system().normals((1000,)))) == 1000

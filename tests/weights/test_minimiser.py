@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -98,3 +101,80 @@ def test_degenerate_noise_is_always_certified() -> None:
 def test_small_noise_is_left_alone() -> None:
     b = np.array([1.0, -2.0])
     np.testing.assert_array_equal(minimiser.shrink_noise(b, 3.0), b)
+
+
+def beside_the_sphere(seed: int) -> tuple[Array, Array, float, Array, float]:
+    """One donor, T0 = 60, and noise that puts the minimiser inside the ball, 1e-8 to 1e-6 from its surface."""
+    rng = np.random.default_rng(seed)
+    X, y, nu = rng.uniform(-1, 1, (1, 60)), rng.uniform(-1, 1, 60), 60.0
+    solution = 1 - 10 ** rng.uniform(-8, -6)
+    curvature = 2 * float(X[0] @ X[0]) + nu
+    return X, y, nu, np.array([2 * float(X[0] @ y) - curvature * solution]), solution
+
+
+def test_the_certificate_comes_for_minimisers_just_inside_the_sphere() -> None:
+    for seed in range(60):
+        X, y, nu, b, exactly = beside_the_sphere(seed)
+        f, tolerance = minimiser.minimise(X, y, nu, b), minimiser.tolerance(1, 60, nu)
+        L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        assert minimiser.distance_bound(X, y, nu, b, f, L) <= tolerance
+        assert abs(f[0] - exactly) <= tolerance
+
+
+def test_the_certificate_counts_its_own_rounding() -> None:
+    """At the computed minimiser the residual may be 0 by luck; what was rounded away on the way to it is not."""
+    X, y, nu, b = problem(30, 8, 1.0, seed=0)
+    f = minimiser.minimise(X, y, nu, b)
+    rounding = minimiser._rounding_error(30, 8, nu)
+    assert rounding > 30**0.5 * 2 * 8 * 31 * 2.0**-53
+    assert minimiser.distance_bound(X, y, nu, b, f, 2 * float(np.linalg.norm(X, 2)) ** 2 + nu) >= rounding / nu
+    # Nobody's data, no noise: the minimiser 0 has residual 0, and only rounding is left.
+    zero = np.zeros((3, 2))
+    bound = minimiser.distance_bound(zero, np.zeros(2), 5.0, np.zeros(3), np.zeros(3), 5.0)
+    assert bound == minimiser._rounding_error(3, 2, 5.0) / 5.0
+
+
+@pytest.mark.parametrize("where", ["inside the sphere", "anywhere", "ties"])
+def test_without_a_certificate_the_answer_is_still_within_the_tolerance(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is refused and nothing else is returned: either would depend on donors."""
+    for seed in range(8):
+        if where == "inside the sphere":
+            X, y, nu, b, exactly = beside_the_sphere(seed)
+            truth = np.array([exactly])
+        elif where == "ties":
+            X, y, nu = np.ones((50 + seed, 2)), np.ones(2), 100.0
+            b = np.full(50 + seed, 4 * minimiser.gradient_size(2, nu))
+            truth = np.full(50 + seed, -1 / (50 + seed))
+        else:
+            X, y, nu, b = problem(20, 6, 5.0, seed)
+            truth = minimiser.minimise(X, y, nu, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(minimiser, "distance_bound", lambda *arguments: np.inf)
+            f = minimiser.minimise(X, y, nu, b)
+        allowed = minimiser.tolerance(X.shape[0], X.shape[1], nu) * (2 if where == "anywhere" else 1)
+        assert np.linalg.norm(f - truth) <= allowed
+        assert math.fsum(np.abs(f)) <= 1
+
+
+def test_the_accurate_projection_is_as_accurate_as_its_proof_says() -> None:
+    """Against fractions, with heights placed around the threshold a rounding apart."""
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        n = int(rng.integers(1, 60))
+        v = rng.normal(size=n) * 10 ** rng.uniform(-2, 3)
+        if trial % 3 == 1:
+            v[1:] = v[0] - 1 + rng.integers(-6, 7, n - 1) * 2.0**-53 + (trial % 2) / n
+        if trial % 3 == 2:
+            v[:] = v[0]
+        size = [Fraction(float(entry)) for entry in np.abs(v)]
+        if sum(size) <= 1:
+            continue
+        ordered = sorted(size, reverse=True)
+        sums = [sum(ordered[: k + 1]) for k in range(n)]
+        threshold = max((total - 1) / (k + 1) for k, total in enumerate(sums))
+        made = [Fraction(float(entry)) for entry in np.abs(minimiser._onto_l1_ball_accurately(v))]
+        squares = sum((one - max(entry - threshold, 0)) ** 2 for one, entry in zip(made, size, strict=True))
+        assert math.sqrt(squares) <= (9.5 * math.sqrt(n) + 1) * 2.0**-53
+        assert sum(made) <= 1

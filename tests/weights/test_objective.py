@@ -181,3 +181,34 @@ def test_a_panel_without_bounds_is_refused_by_name() -> None:
 def test_senseless_parameters_are_refused_by_name(changes: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match=next(iter(changes))):
         ObjectivePerturbation(**({"epsilon": 1.0} | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [1, 30, 3000])
+def test_the_cells_of_the_grid_are_charged_to_the_laplace_noise(n: int) -> None:
+    """A shift by h moves the cell that the noise is in by up to ||h||_1 / unit + n (docs): n units more."""
+    l1, _ = sensitivity.constrained_gradient(n, 4)
+    _, beta, unit = draw_on_a_grid(n, 4, 1.0, 0.0, 1.0, source.seeded(0))
+    assert unit > l1 / n / 2**16
+    assert beta >= l1 + n * unit
+
+
+def test_what_is_released_is_noisy_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise in the objective moves the minimiser; noise for the solver moves what is released of it."""
+    X, y = np.full((5, 4), 0.5), np.ones(4)
+    made: list[Array] = []
+    original = minimiser.minimise
+
+    def watched(X: Array | GriddedRows, y: Array, nu: float, b: Array) -> Array:
+        made.append(original(X, y, nu, b))
+        made.append(b)
+        return made[-2]
+
+    monkeypatch.setattr(minimiser, "minimise", watched)
+    for rows in (X, GriddedRows.of(X)):
+        made.clear()
+        f, used = release_minimiser(rows, y, 4.0, 400.0, 0.0, source.system())
+        alpha, b = made
+        assert np.abs(b).min() > 0
+        assert np.linalg.norm(alpha - original(rows, y, used["nu"], np.zeros(5))) > 1e-6
+        assert (f != alpha).all()
+        assert np.linalg.norm(f - alpha) < 1e-6

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsc import Panel
+from dpsc import Panel, PanelError
 from dpsc.privacy.additive import StepBudget
 from dpsc.types import Array
 from dpsc.weights.projection import onto_l1_ball, release_answer
@@ -85,3 +87,19 @@ def test_weights_of_zero_need_no_noise() -> None:
     )
     assert not answer.any()
     assert noise.scale == 0
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 3.0), (2.0, 4.0)])
+def test_a_panel_rebuilt_with_other_donors_moves_the_answer_no_further(bounds: tuple[float, float]) -> None:
+    """``dataclasses.replace`` skips the clipping of donors; with bounds from 0 they could move twice as far."""
+    panel = make_panel(n=4, bounds=bounds)
+    weights = np.array([1.0, 0.2, -0.1, 0.0])
+    rows = [np.where(np.arange(4)[:, np.newaxis] == 0, value, panel.donors) for value in (-1e6, -1.0, 1e6, np.inf)]
+    made = [noiseless(replace(panel, donors=donors), weights) for donors in rows]
+    for answer, l1, l2 in made:
+        for other, _, _ in made:
+            assert np.abs(answer - other).sum() <= l1 * (1 + 1e-9)
+            assert np.linalg.norm(answer - other) <= l2 * (1 + 1e-9)
+    assert np.linalg.norm(made[0][0] - made[2][0]) > 0.99 * made[0][2]
+    with pytest.raises(PanelError, match="missing value"):
+        replace(panel, donors=np.full_like(panel.donors, np.nan)).scaled("test")

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dpsc import files
 from dpsc.answers import plot, web, words
 from dpsc.answers.result import Result
@@ -60,7 +62,7 @@ def result_files(result: Result, *, command: str = "", units: str | None = None)
     document = to_json(result, units)
     contents = {
         "result.json": json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        "counterfactual.csv": result.to_frame().to_csv(index_label=str(result.target.index.name or "time")),
+        "counterfactual.csv": _csv(result),
         "report.html": _page(result, document, images, command),
     }
     return (
@@ -99,6 +101,14 @@ def to_json(result: Result, units: str | None = None) -> dict[str, Any]:
 def guarantee_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
     """Return a guarantee as plain values, without the loss, which is needed only to add it to others."""
     return None if guarantee is None else {k: v for k, v in asdict(guarantee).items() if k != "loss"}
+
+
+def _csv(result: Result) -> str:
+    """Return the table; its periods may be labels from somebody else's release."""
+    frame = result.to_frame()
+    if any(isinstance(label, str) for label in frame.index):
+        frame.index = pd.Index([files.harmless(label) for label in frame.index])
+    return frame.to_csv(index_label=files.harmless(str(result.target.index.name or "time")))
 
 
 def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, bytes], command: str) -> str:

@@ -78,7 +78,7 @@ def composition(delta: float = 1e-6) -> Case:
     once = make.release(np.eye(_T)).guarantee
     other = GramRelease(epsilon=2.0, delta=delta)
     site, other_site = make.release(np.eye(_T)), other.release(np.ones((4, _T)))
-    merged = Release.merge([site, other_site]).guarantee
+    merged = Release.merge([site, other_site], disjoint=True).guarantee
     assert once is not None
     assert merged is not None
     twice = once + once

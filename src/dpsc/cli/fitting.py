@@ -20,6 +20,7 @@ from dpsc.data.formats import in_file
 from dpsc.data.panel import Panel
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
+from dpsc.gram.contents import require_public_labels
 from dpsc.gram.release import Release
 from dpsc.weights.classic import SyntheticControl
 from dpsc.weights.output import OutputPerturbation
@@ -71,6 +72,7 @@ def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
     if isinstance(algorithm, GramRelease):  # checked here, before anything is booked
         with in_file(analysis.reference or analysis.data):
             algorithm.reference_for(panel.times)
+            require_public_labels(panel.outcome, panel.times)
     require_small_delta(analysis.delta, panel.n, i_know)
     return panel
 

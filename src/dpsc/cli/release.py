@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dpsc.checks import printable
 from dpsc.cli import common
 from dpsc.cli.booking import Account, DatasetOption, LedgerOption
 from dpsc.cli.limits import require_reasonable
@@ -53,6 +54,7 @@ def release(
         from dpsc.gram.sources import scan
 
         require_reasonable(epsilon, i_know)
+        printable("provenance", provenance)
         account = Account(ledger, dataset)
         common.keep_apart(out, donors, reference)
         algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]

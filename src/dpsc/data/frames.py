@@ -154,6 +154,8 @@ def _real_numbers(values: Any) -> Array | None:
             with np.errstate(over="ignore"):
                 return np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
         values = values.to_numpy(dtype=object)
+    if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
     if isinstance(values, np.ma.MaskedArray):
         values = np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(object))
     array = np.asarray(values)

@@ -306,11 +306,13 @@ class Panel:
                 f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "
                 "panel with bounds=(lo, hi), chosen from public knowledge and never from the data."
             )
-        # Donors and target are within the bounds; this clip removes what rounding may add under "center".
-        Z = np.clip(self.bounds.scale(self.donors[:, self.post], self.post), -1.0, 1.0)
+        # A panel that was rebuilt by hand may hold anything; noise is calibrated to what these clips leave.
+        if np.isnan(self.donors.min()):
+            raise PanelError("a donor has a missing value; build the panel with Panel.from_arrays, which can fill it.")
         y = np.clip(self.bounds.scale(self.target.to_numpy(dtype=np.float64)[self.pre], self.pre), -1.0, 1.0)
         lower = np.maximum(self.bounds.scale(self.bounds.lower), -1.0)[self.post]
         upper = np.minimum(self.bounds.scale(self.bounds.upper), 1.0)[self.post]
+        Z = np.clip(self.bounds.scale(self.donors[:, self.post], self.post), lower, upper)
         return ScaledPanel(self.donors, self.bounds, self.T0, Z, y, lower, upper)
 
     def custodian_diagnostics(self) -> dict[str, int]:

@@ -16,6 +16,7 @@ from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.panel import Panel
 from dpsc.errors import PanelError, Parameter, ParameterError
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.release import Release
 from dpsc.gram.sources import ArrayDonors, DonorSource, source_of
@@ -28,7 +29,6 @@ from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, Integers
 
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
-LARGEST_T = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,6 +43,9 @@ class CustodianSum:
     reference: Array | None
     grid_bits: int
     periods_from: PeriodsFrom
+
+    def __post_init__(self) -> None:
+        require_public_labels(self.outcome, self.times)  # before anything is booked
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ class GramRelease:
         *,
         provenance: str = "",
         outcome: str | None = None,
+        dataset: str | None = None,
     ) -> Release:
         """Turn private donors into a release.
 
@@ -133,6 +137,9 @@ class GramRelease:
             Free text for the readers of the release. It is published as it is.
         outcome : str, optional
             The outcome's name; the panel's own by default.
+        dataset : str, optional
+            The name under which the donors are booked in a ledger, published with the release: releases of the same
+            data set do not merge. Partitions of one data set are disjoint, so each is given by a name of its own.
 
         Notes
         -----
@@ -143,6 +150,8 @@ class GramRelease:
         sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
         were dropped or scaled by something computed from other rows.
         """
+        for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
+            checks.printable(name, "" if text is None else str(text))
         summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
         self._require_own(summed)
         total, n, T = summed.total, summed.n, len(summed.times)
@@ -171,6 +180,7 @@ class GramRelease:
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
             periods_from=summed.periods_from,
+            datasets=() if dataset is None else (str(dataset),),
         )
 
     @np.errstate(all="ignore")
@@ -237,6 +247,8 @@ class GramRelease:
         if not np.isfinite(values).all():
             hole = period_name(times[~np.isfinite(values)][0])
             raise ParameterError(f"{{it}} has no number for the period {hole}, which the donors have.", it=it)
+        if np.abs(values).max() > LARGEST_NUMBER:
+            raise ParameterError(f"{{it}} has a number beyond {LARGEST_NUMBER:g}.", it=it)
         return values
 
 

@@ -1,8 +1,13 @@
-"""What a release holds: a noisy integer matrix and everything public about it. Knows no raw data and no target."""
+"""What a release holds: a noisy integer matrix and everything public about it. Knows no raw data and no target.
+
+It also says what may be in a release, for those that are made here, merged, or read from a file of unknown origin.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import secrets
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +15,15 @@ import numpy as np
 import pandas as pd
 
 from dpsc.blas import one_thread
+from dpsc.checks import is_printable
+from dpsc.errors import ReleaseError
 from dpsc.gram import moments
 from dpsc.gram.kernel import Kernel
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 from dpsc.types import Array, Integers
+
+LARGEST_T = 2000
+LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +44,39 @@ class ReleasedMatrix:
     sites: int = 1
     provenance: str = ""
     periods_from: str = ""
+    identities: tuple[str, ...] = field(default_factory=lambda: (secrets.token_hex(16),))
+    datasets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.guarantee is None) == (not self.no_guarantee):
+            raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
+        promise = () if self.guarantee is None else (self.guarantee.adjacency, self.guarantee.basis)
+        for text in (self.no_guarantee, self.provenance, self.periods_from, *self.identities, *self.datasets, *promise):
+            require_text(text)
+        require_public_labels(self.outcome, self.times)
+        if self.guarantee is not None:
+            self._require_paid(self.guarantee)
+
+    def _require_paid(self, guarantee: Guarantee) -> None:
+        """Refuse a claim that the noise does not pay for.
+
+        One site: replacing a row changes the integers by a symmetric D with ``||D||_F^2 <= 2 * 16^k``, k = grid_bits.
+        Discrete Gaussian noise of scales d on the diagonal and o above it costs
+        ``sum_i D_ii^2 / (2 d^2) + sum_{i<j} D_ij^2 / (2 o^2)`` of zCDP, at most ``||D||_F^2 / (2 s^2) <= 16^k / s^2``
+        with s = min(d, sqrt(2) o), and rows that are orthogonal attain it: a claim of rho needs ``rho >= 16^k / s^2``.
+        Merged: site i has ``s_i^2 >= 16^k / rho_i``, the claim is the largest of the rho_i, and variances add up, so
+        ``s^2 >= sum_i s_i^2 >= sites * 16^k / rho``, at any depth of merging. That is necessary only: a sum does not
+        tell how the noise was shared among its sites. (Scales are made larger by 1e-12, more than rounding takes away.)
+        """
+        if guarantee.adjacency != REPLACE_ONE:
+            raise ReleaseError(
+                f"the noise of a release protects neighbours that {REPLACE_ONE}, and the claim is another."
+            )
+        if not math.isclose(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale, rel_tol=1e-9):
+            raise ReleaseError("the noise scales do not belong together: diagonal and off-diagonal differ by sqrt(2).")
+        s = min(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale) / 4.0**self.grid_bits
+        if not guarantee.loss.rho * s**2 >= self.sites:
+            raise ReleaseError("the noise scales do not pay for the guarantee: there is less noise than it claims.")
 
     def __repr__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
@@ -65,3 +108,22 @@ class ReleasedMatrix:
         """Second moments estimated from simulated releases around this one, for intervals."""
         with one_thread():
             return moments.replicates(self.denoised, self.n, self.noise_scale, self.kernel)
+
+
+def require_text(text: str) -> None:
+    """Refuse what could do something to a terminal or a page."""
+    if not isinstance(text, str) or not is_printable(text):
+        raise ReleaseError("a text of the release is not printable text on one line; it may hold control characters.")
+
+
+def require_public_labels(outcome: str, times: pd.Index[Any]) -> None:
+    """Refuse an outcome or periods that a release could not be read with: not printable, or not in order."""
+    for text in (
+        outcome,
+        *([] if times.name is None else [str(times.name)]),
+        *(t for t in times if isinstance(t, str)),
+    ):
+        require_text(text)
+    text_has_its_own_order = all(isinstance(t, str) for t in times)
+    if not times.is_unique or not (text_has_its_own_order or times.is_monotonic_increasing):
+        raise ReleaseError("the periods repeat or are not in order.")

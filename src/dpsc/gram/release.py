@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers.result import PrivateResult, UnprovenResult
-from dpsc.errors import ReleaseError
+from dpsc.errors import Parameter, ReleaseError
 from dpsc.gram import estimate, release_file
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
@@ -43,6 +43,10 @@ class Release(ReleasedMatrix):
     periods_from : str
         Where the periods are from: "declared" beforehand, the "header" of a wide table or the shape of an array, or the
         "rows" of the donors, each of whom had all of them; empty if it is not known.
+    identities : tuple of str
+        Random numbers that name this release, or all those that were merged: none counts twice.
+    datasets : tuple of str
+        The data sets of a ledger that paid for them, if they were booked.
     """
 
     def save(self, path: str | Path) -> None:
@@ -55,26 +59,38 @@ class Release(ReleasedMatrix):
         return release_file.load(Path(path), cls)
 
     @classmethod
-    def merge(cls, releases: Iterable[Release]) -> Release:
+    def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
         """Add up releases of custodians whose donors are disjoint (membership public).
 
         Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
         weakest of them. The variances of the noise add up.
+
+        Parameters
+        ----------
+        releases : iterable of Release
+            Made in the same way over the same periods. The same release, or two of the same data set, are refused
+            wherever they are, inside merged ones too.
+        disjoint : bool
+            Your word that no donor is in two of them; nothing in the files can show it. A donor in two would be
+            promised less than it loses.
 
         Examples
         --------
         >>> from dpsc import GramRelease
         >>> rows = np.random.default_rng(0).normal(size=(200, 6))
         >>> make = GramRelease(epsilon=1.0, delta=1e-6)
-        >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])]).n
+        >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])], disjoint=True).n
         200
         """
         releases = list(releases) if isinstance(releases, Iterable) else [releases]
         if not releases or not all(isinstance(release, Release) for release in releases):
             raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
-        for k, one in enumerate(releases):
-            if any(np.array_equal(one.matrix, other.matrix) for other in releases[:k]):
-                raise ReleaseError("the same release is given twice; sites must have different donors.")
+        identities, datasets = _all_different(releases)
+        if disjoint is not True:
+            raise ReleaseError(
+                "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
+                it=Parameter("disjoint", "True"),
+            )
         first = releases[0]
         for other in releases[1:]:
             for name in ("kernel", "grid_bits", "outcome"):
@@ -87,7 +103,8 @@ class Release(ReleasedMatrix):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
             if not _same_path(first.reference, other.reference):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
-        require_no_overflow(sum(r.n for r in releases) * 4.0**first.grid_bits, "the sum over sites")
+        largest = sum(float(np.abs(r.matrix).max()) for r in releases)
+        require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
         missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
         return cls(
             matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
@@ -104,6 +121,8 @@ class Release(ReleasedMatrix):
             sites=sum(r.sites for r in releases),
             provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
             periods_from=first.periods_from if len({r.periods_from for r in releases}) == 1 else "",
+            identities=identities,
+            datasets=datasets,
         )
 
     def estimate(
@@ -151,6 +170,21 @@ class Release(ReleasedMatrix):
         if not isinstance(targets, Mapping | pd.DataFrame):
             raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
+
+
+def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return all identities and data sets of the sites, at any depth, or refuse what would count donors twice."""
+    identities = [identity for release in releases for identity in release.identities]
+    datasets = [dataset for release in releases for dataset in release.datasets]
+    same_matrix = any(
+        np.array_equal(one.matrix, other.matrix) for k, one in enumerate(releases) for other in releases[:k]
+    )
+    if len(set(identities)) < len(identities) or same_matrix:
+        raise ReleaseError("the same release is given twice, by itself or merged; sites must have different donors.")
+    twice = next((dataset for k, dataset in enumerate(datasets) if dataset in datasets[:k]), None)
+    if twice is not None:
+        raise ReleaseError(f"two of the releases are of the data set {twice!r}; sites must have different donors.")
+    return tuple(identities), tuple(datasets)
 
 
 def _same_path(one: Array | None, other: Array | None) -> bool:

@@ -1,28 +1,37 @@
-"""A release as a JSON file: small, self-describing, versioned, checked when read."""
+"""A release as a JSON file: small, self-describing, versioned, checked when read.
+
+A file may come from anybody: what is read is plain text, known names and finite numbers of a sensible size, or refused.
+"""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
 import json
-import math
+import re
+import zoneinfo
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
 
 from dpsc import files
+from dpsc.checks import is_printable, visible
 from dpsc.errors import DpscError, ReleaseError
-from dpsc.gram.contents import ReleasedMatrix
-from dpsc.gram.kernel import Kernel
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T, ReleasedMatrix
+from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.privacy import exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
 
 R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 1
+_LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+_FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
 
 
 def save(release: ReleasedMatrix, path: Path) -> None:
@@ -36,11 +45,15 @@ def save(release: ReleasedMatrix, path: Path) -> None:
 def load(path: Path, kind: type[R]) -> R:
     """Read and check a file, and return a release of the given class."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        text = content.decode("utf-8-sig")
     except OSError as problem:
         raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
     except UnicodeDecodeError:
         raise ReleaseError(f"{path} is not a dpsc release: it is not text.") from None
+    if len(content) > _LARGEST_FILE:
+        raise ReleaseError(f"{path} is not a dpsc release: it is too large.")
     try:
         return loads(text, kind)
     except ReleaseError as problem:
@@ -65,6 +78,8 @@ def dumps(release: ReleasedMatrix) -> str:
         "no_guarantee": release.no_guarantee,
         "provenance": release.provenance,
         "periods_from": release.periods_from,
+        "identities": list(release.identities),
+        "datasets": list(release.datasets),
         "matrix": [int(v) for v in release.matrix[np.triu_indices(release.T)]],
     }
     return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
@@ -73,7 +88,7 @@ def dumps(release: ReleasedMatrix) -> str:
 def loads(text: str, kind: type[R]) -> R:
     """Read the JSON text, or say what is wrong with it."""
     try:
-        body = json.loads(text)
+        body = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise ReleaseError("this is not valid JSON; the file is truncated or not a release.") from None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
@@ -85,21 +100,23 @@ def loads(text: str, kind: type[R]) -> R:
         raise ReleaseError(
             f"the release has version {version}, and this dpsc reads up to {VERSION}; upgrade dpsc to read it."
         )
-    if body.pop("checksum", None) != _checksum(body):
+    checksum = body.pop("checksum", None)
+    if checksum != _checksum(body):
         raise ReleaseError("the checksum does not match: the file was edited or damaged.")
+    body.setdefault("identities", [checksum[:32]])  # version 0.1.0 wrote none: the same file is still recognised
     try:
         return _build(body, kind)
     except ReleaseError:
         raise
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError, DpscError) as problem:
-        raise ReleaseError(f"the release does not follow its schema ({type(problem).__name__}: {problem}).") from None
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, DpscError) as problem:
+        what = visible(f"{type(problem).__name__}: {problem}")
+        raise ReleaseError(f"the release does not follow its schema ({what}).") from None
 
 
 def _build(body: dict[str, Any], kind: type[R]) -> R:
     times = _periods_from_json(body["periods"])
     T = len(times)
     upper = body["matrix"]
-    _require(T >= 1 and times.is_unique, "the periods are empty or repeat")
     _require(isinstance(upper, list) and len(upper) == T * (T + 1) // 2, "the matrix does not fit the periods")
     _require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
     matrix = np.zeros((T, T), dtype=np.int64)
@@ -108,19 +125,19 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
 
     n, bits, sites = body["n"], body["grid_bits"], body["sites"]
     _require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
-    scales = [float(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
-    _require(all(math.isfinite(s) and s > 0 for s in scales), "the noise scales are not positive numbers")
-    kernel = Kernel(float(body["kernel"]["phi"]), float(body["kernel"]["nu"]))
-    _require(0 <= kernel.phi < 1 and 0 < kernel.nu <= 1, "the kernel is not a covariance")
-    reference = None if body["reference"] is None else np.array(body["reference"], dtype=np.float64)
-    if reference is not None:
-        _require(reference.shape == (T,) and bool(np.isfinite(reference).all()), "the reference path is wrong")
+    _require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
+    scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
+    _require(all(s > 0 and exact.fits(s) for s in scales), "the noise scales are not positive numbers of sensible size")
+    kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
+    _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
+    reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
+    _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
     body.setdefault("periods_from", "")  # which 0.1.0 did not write
     texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
-    guarantee = body["guarantee"]
-    if guarantee is not None:
-        guarantee = Guarantee(**{**guarantee, "loss": Loss(**guarantee["loss"])})
+    identities, datasets = (_texts(body.get(name, [])) for name in ("identities", "datasets"))
+    _require(1 <= len(identities) <= sites and all(map(_IDENTITY.fullmatch, identities)), "the identity is wrong")
+    _require(len(datasets) <= sites, "there are more data sets than sites")
     return kind(
         matrix=matrix,
         n=n,
@@ -131,12 +148,38 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
         grid_bits=bits,
         diagonal_scale=scales[0],
         off_diagonal_scale=scales[1],
-        guarantee=guarantee,
+        guarantee=None if body["guarantee"] is None else _guarantee(body["guarantee"]),
         no_guarantee=texts[1],
         sites=sites,
         provenance=texts[2],
         periods_from=texts[3],
+        identities=identities,
+        datasets=datasets,
     )
+
+
+def _guarantee(stored: dict[str, Any]) -> Guarantee:
+    loss = Loss(**{name: _number(value) for name, value in stored["loss"].items()})
+    return Guarantee(
+        **{**stored, "epsilon": _number(stored["epsilon"]), "delta": _number(stored["delta"]), "loss": loss}
+    )
+
+
+def _number(value: Any) -> float:
+    fine = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER  # False for NaN
+    _require(fine, "something else stands where a number of sensible size should be")
+    return float(value)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(word)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Return a list of different texts as a tuple; whether they can be shown is checked where they are kept."""
+    fine = isinstance(values, list) and all(isinstance(v, str) for v in values) and len(set(values)) == len(values)
+    _require(fine, "the identities or data sets are not a list of different texts")
+    return tuple(values)
 
 
 def _require(condition: bool, problem: str) -> None:
@@ -155,6 +198,10 @@ def _periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
         return {"kind": "period", "name": name, "freq": times.freqstr, "values": [str(t) for t in times]}
     if isinstance(times, pd.DatetimeIndex):
         zone = None if times.tz is None else str(times.tz)
+        if zone is not None and not _known_zone(zone):
+            raise ReleaseError(
+                f"the time zone {zone} has no name that others know; use one such as Europe/Berlin or UTC."
+            )
         return {"kind": "datetime", "name": name, "tz": zone, "values": [t.isoformat() for t in times]}
     if pd.api.types.is_integer_dtype(times):
         return {"kind": "integer", "name": name, "values": [int(t) for t in times]}
@@ -169,15 +216,35 @@ def _periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
 
 def _periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
     kind, values, name = periods["kind"], periods["values"], periods["name"]
-    _require(isinstance(values, list), "the periods are not a list")
+    _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    _require(name is None or isinstance(name, str), "the name of the periods is not text")
+    kinds: dict[Any, type] = {"integer": int, "number": float}
+    wanted = kinds.get(kind, str)
+    _require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
+    times = _index(kind, values, periods)
+    _require(not times.hasnans, "a period is missing")
+    return times.rename(name)
+
+
+def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[Any]:
     if kind == "period":
-        return pd.PeriodIndex(values, freq=periods["freq"], name=name)
+        return pd.PeriodIndex(values, freq=periods["freq"])
     if kind == "datetime":
-        index = pd.DatetimeIndex(pd.to_datetime(values, utc=periods["tz"] is not None), name=name)
-        return index.tz_convert(periods["tz"]) if periods["tz"] is not None else index
+        zone = periods["tz"]
+        _require(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
+        index = pd.DatetimeIndex(pd.to_datetime(values, utc=zone is not None, format="ISO8601"))
+        return index if zone is None else index.tz_convert(zone)
     if kind == "date":
-        return pd.Index([datetime.date.fromisoformat(v) for v in values], name=name, dtype=object)
-    kinds: dict[str, type] = {"integer": int, "number": float, "text": str}
-    _require(kind in kinds and all(type(v) is kinds[kind] for v in values), "the periods are of an unknown kind")
-    plain: pd.Index[Any] = pd.Index(values, name=name)
+        return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
+    _require(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
+    plain: pd.Index[Any] = pd.Index(values)
     return plain
+
+
+def _sensible(value: Any) -> bool:
+    return is_printable(value) if isinstance(value, str) else -(2**63) <= value < 2**63  # False for NaN
+
+
+def _known_zone(name: str) -> bool:
+    """Tell names of time zones from paths of files, which pandas would open."""
+    return _FIXED_OFFSET.fullmatch(name) is not None or name in zoneinfo.available_timezones()

@@ -226,7 +226,7 @@ def source_of(donors: Any) -> DonorSource:
         order = in_order(matrix.times)
         values, times = matrix.values[:, order], matrix.times[order]
     else:
-        plain = isinstance(donors, np.ndarray) and donors.dtype == np.float64
+        plain = type(donors) is np.ndarray and donors.dtype == np.float64
         values = donors if plain else to_floats(donors, "donors")
         if values.ndim != 2 or 0 in values.shape:
             raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")

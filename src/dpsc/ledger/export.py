@@ -7,6 +7,7 @@ import io
 import json
 from typing import Any
 
+from dpsc import files
 from dpsc.ledger import schema
 from dpsc.ledger.book import Ledger
 from dpsc.ledger.chain import START
@@ -29,7 +30,7 @@ def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
         promise = row.pop("guarantee")
         row |= {"epsilon": promise["epsilon"], "delta": promise["delta"], "basis": promise["basis"]}
         row["parameters"] = json.dumps(row["parameters"], sort_keys=True)
-        writer.writerow({name: _harmless(row[name]) for name in COLUMNS})
+        writer.writerow({name: files.harmless(row[name]) for name in COLUMNS})
     return table.getvalue()
 
 
@@ -69,8 +70,3 @@ def balance_to_json(balance: Balance) -> dict[str, Any]:
         "states": dict(balance.states),
         "partitions": dict(balance.partitions),
     }
-
-
-def _harmless(value: Any) -> Any:
-    """Keep spreadsheets from running a text as a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value
