@@ -1,9 +1,10 @@
-"""Writing files whole or not at all: to a temporary name beside the place, then moved there."""
+"""Files: written whole or not at all, to a temporary name that is moved to its place; and which of them are the same."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -22,6 +23,19 @@ def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def same_file(path: Path, others: Iterable[Path]) -> Path | None:
+    """Return which of the others is the same file as ``path``, under whatever name or link; None if none is."""
+    for other in others:
+        if _place(other) == _place(path) or (path.exists() and other.exists() and path.samefile(other)):
+            return other
+    return None
+
+
+def _place(path: Path) -> Path:
+    """Return where a file is, or would be, with links followed."""
+    return Path(os.path.realpath(path))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -34,7 +34,7 @@ def version(path: Path) -> int:
 def test_an_old_ledger_is_brought_up_to_date_when_it_is_opened(old: Path) -> None:
     assert version(old) == 1
     ledger = Ledger(old)
-    assert version(old) == schema.VERSION == 2
+    assert version(old) == schema.VERSION == 3
     assert [entry.state for entry in ledger.entries()] == ["confirmed", "failed", "booked"]
     assert ledger.verify(HEAD) == []  # a head that was noted before the migration is still good
     assert ledger.head.hash == HEAD
@@ -81,7 +81,7 @@ def test_a_tampered_old_ledger_is_not_migrated(old: Path) -> None:
 
 def test_a_ledger_from_the_future_is_refused(old: Path) -> None:
     with sqlite3.connect(old) as connection:
-        connection.execute("UPDATE dpsc_ledger SET version = 3")
+        connection.execute("UPDATE dpsc_ledger SET version = 4")
     connection.close()
     with pytest.raises(LedgerError, match="upgrade dpsc"):
         Ledger(old)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError
+from dpsc.ledger import names
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 
@@ -63,6 +64,7 @@ class Entry:
     promise: Mapping[str, Any]
     partition: str | None
     output: str | None
+    purpose: str | None
     state: State
     sha256: str | None
     hash: str
@@ -126,6 +128,11 @@ def text(name: str, value: Any) -> str:
     if len(value) > LONGEST_TEXT or not value.isprintable():
         raise LedgerError(f"{name} must be printable text of at most {LONGEST_TEXT} characters.")
     return value
+
+
+def name(what: str, value: Any) -> str:
+    """Return a name as it is written down, or refuse it."""
+    return text(what, names.normalised(text(what, value)))
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
