@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, to a temporary name that is moved to its place; and which of them are the same."""
+"""Files: written whole or not at all, to a temporary name that is moved to its place; and which of them are one."""
 
 from __future__ import annotations
 
@@ -27,15 +27,20 @@ def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
 
 def same_file(path: Path, others: Iterable[Path]) -> Path | None:
     """Return which of the others is the same file as ``path``, under whatever name or link; None if none is."""
+    place, identity = os.path.realpath(path), _identity(path)
     for other in others:
-        if _place(other) == _place(path) or (path.exists() and other.exists() and path.samefile(other)):
+        if os.path.realpath(other) == place or (identity is not None and _identity(other) == identity):
             return other
     return None
 
 
-def _place(path: Path) -> Path:
-    """Return where a file is, or would be, with links followed."""
-    return Path(os.path.realpath(path))
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what all names and links of a file have in common; None if there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _sync_folder(folder: Path) -> None:

@@ -42,6 +42,13 @@ def quick(*arguments: object) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.fixture(autouse=True)
+def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every command in an empty folder: a ledger that is found there, or in the environment, would be used."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    monkeypatch.delenv("DPSC_LEDGER", raising=False)
+
+
 Write = Callable[[pd.DataFrame, str], Path]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.booking import Account, DatasetOption, LedgerOption
+from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
 from dpsc.cli.limits import require_reasonable
 
 
@@ -38,6 +38,9 @@ def release(
     ] = 18,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    partition: PartitionOption = None,
+    purpose: PurposeOption = None,
+    no_ledger: NoLedgerOption = False,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -48,8 +51,9 @@ def release(
         from dpsc.gram.sources import scan
 
         require_reasonable(epsilon, i_know)
-        account = Account(ledger, dataset)
-        common.keep_apart(out, donors, reference)
+        common.require_no_password("--provenance", provenance)
+        account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
+        common.keep_apart(out, donors, reference, *account.files)
         algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]
         source = scan(
             donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, bounds=bounds,

@@ -58,6 +58,7 @@ def run(
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)
+    account.tell()
 
 
 def _show(made: Release, out: Path, as_json: bool) -> None:
@@ -65,4 +66,4 @@ def _show(made: Release, out: Path, as_json: bool) -> None:
         common.print_json({"file": str(out), **screens.release_json(made)})
         return
     screens.show_release(made, out)
-    screens.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
+    common.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)

@@ -162,6 +162,8 @@ class Store:
             sqlite3.SQLITE_NOTADB: " The file is something else than a ledger.",
             sqlite3.SQLITE_CORRUPT: " Restore it from a backup.",
         }.get(code, "")
+        if getattr(original, "sqlstate", None) == "42501":  # insufficient privilege
+            advice = " Let the owner of the tables open the ledger once if dpsc was upgraded, or grant the rights."
         return LedgerError(f"the ledger at {self.address} cannot be used: {reason}.{advice}")
 
     def _make_engine(self) -> Engine:
