@@ -66,7 +66,7 @@ URL = f"postgresql+psycopg://ann:{SECRET}@127.0.0.1:1/book"
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("ledger", "show", URL),
+        ("ledger", "show", URL, "--ledger", "book.sqlite"),
         ("ledger", "show", "sales", URL),
         ("ledger", URL),
         (URL,),
@@ -75,6 +75,7 @@ URL = f"postgresql+psycopg://ann:{SECRET}@127.0.0.1:1/book"
         ("ledger", "init", "sales", "--epsilon", 1, "--delta", 1e-6, "--about", URL),
         ("ledger", "init", "sales", "--epsilon", 1, "--delta", 1e-6, "--about", f"source={URL}"),
         ("ledger", "init", URL, "--epsilon", 1, "--delta", 1e-6),
+        ("ledger", "entries", URL, "--ledger", "book.sqlite"),
         ("ledger", "export", "--out", URL),
         ("release", URL, *COLUMNS, *BUDGET, "-o", "r.json"),
         ("release", "donors.csv", *COLUMNS, *BUDGET, "-o", URL, "--no-ledger"),
@@ -206,9 +207,12 @@ def waves(files: Path, panel_table: pd.DataFrame) -> Path:
 
 @pytest.mark.parametrize("method", ["gram", "output", "objective"])
 @pytest.mark.parametrize("report", [True, False])
-def test_labels_are_text_and_a_fit_is_shown(method: str, report: bool, waves: Path, book: Path) -> None:
+def test_labels_are_text_and_a_fit_is_shown(
+    method: str, report: bool, waves: Path, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A period named `wave 1 [/b]` was read as markup, and `dpsc fit` died after it had booked."""
-    label = r"wave 14 [/b] :smile: $x_{$ \\"[:-1]
+    monkeypatch.setenv("COLUMNS", "200")
+    label = "wave 14 [/b] :smile: $x_{$ \\"
     options = ("--bounds", -10, 60, "--ledger", book, *(("-o", "answer") if report else ()))
     code, out, err = quick(
         "fit", waves, *COLUMNS, "--treated-unit", "clinic", "--treatment-time", label, "--method", method, *BUDGET,

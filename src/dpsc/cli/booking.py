@@ -133,15 +133,16 @@ class Account:
 
 
 def explained(balance: Balance) -> str | None:
-    """Return why the epsilons booked add up to less than their sum, where they do."""
-    added = balance.added
-    if len(added) < 2 or balance.spent >= sum(added) * 0.999:
+    """Return why epsilons come to less than their sum, where they do."""
+    added, known = balance.added, balance.dataset
+    if len(added) > 1 and balance.spent < 0.999 * sum(added):
+        terms = " + ".join(f"{epsilon:g}" for epsilon in added) if len(added) <= 4 else f"the sum of {sum(added):g}"
+        what = f"{terms} comes to {balance.spent:.4g}"
+    elif added and balance.spent + balance.remaining > 1.001 * known.epsilon:
+        what = f"spent and left come to more than {known.epsilon:g}"
+    else:
         return None
-    terms = " + ".join(f"{epsilon:g}" for epsilon in added) if len(added) <= 4 else f"the sum, {sum(added):g},"
-    return (
-        f"Why {terms} comes to {balance.spent:.4g}: it is unlikely that every release reveals its most at once, and "
-        f"delta {balance.dataset.delta:g} allows for that."
-    )
+    return f"Why {what}: hardly ever do all releases reveal their most at once, and delta {known.delta:g} covers that."
 
 
 def _told(ledger: Ledger, entry: Entry) -> list[str]:
@@ -157,7 +158,7 @@ def _told(ledger: Ledger, entry: Entry) -> list[str]:
         f"  spent  epsilon {spent:.4g} of {known.epsilon:g} at delta {known.delta:g}",
         f"  left   a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "  left   nothing",
     ]
-    why = explained(balance) if label is None else None
+    why = explained(balance) if spent == balance.spent else None
     return [*lines, why] if why is not None else lines
 
 
