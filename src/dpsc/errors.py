@@ -1,14 +1,29 @@
 """The errors dpsc raises on purpose.
 
 A message says what is wrong, where, and what to do. It may name columns, periods and the position of a donor in the
-input; it never contains a donor's value. Parameters in it are kept as values, because the library writes
+input; it never contains a donor's value or a password. Parameters in it are kept as values, because the library writes
 ``missing='interpolate'`` where the command writes ``--missing interpolate``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+
+_IN_URL = re.compile(r"(\w:/{1,2}[^\s:/@]*:).*@", re.DOTALL)  # to the last @: a password may hold one, too
+_IN_OPTION = re.compile(r"(passw(?:or)?d\s*=\s*)('[^']*'|[^\s&;]+)", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """Return a text with the passwords of URLs and connection strings in it replaced by stars.
+
+    Examples
+    --------
+    >>> without_passwords("no ledger at postgresql://ann:secret@db.example.org/privacy?password=secret")
+    'no ledger at postgresql://ann:***@db.example.org/privacy?password=***'
+    """
+    return _IN_OPTION.sub(r"\1***", _IN_URL.sub(r"\1***@", text))
 
 
 @dataclass(frozen=True)
@@ -59,8 +74,8 @@ class DpscError(Exception):
     """
 
     def __init__(self, message: str, **parameters: Parameter) -> None:
-        super().__init__(message)
-        self.message, self.parameters = message, parameters
+        self.message, self.parameters = without_passwords(message), parameters
+        super().__init__(self.message)
         self.file: str | None = None
 
     def text(self, write: Callable[[Parameter], str]) -> str:
@@ -68,7 +83,7 @@ class DpscError(Exception):
         text = self.message
         for name, parameter in self.parameters.items():
             text = text.replace(f"{{{name}}}", write(parameter))
-        return text if not self.file else f"{self.file}: {text}"
+        return without_passwords(text if not self.file else f"{self.file}: {text}")
 
     def __str__(self) -> str:
         return self.text(str)

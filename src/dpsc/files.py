@@ -1,9 +1,10 @@
-"""Write files completely or not at all: first under a temporary name in the same folder. And cells of a CSV file."""
+"""Files: written completely or not at all, whether two of them are one, and cells of a CSV file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,24 @@ def harmless(value: Any) -> Any:
     ("'=cmd()", 'wave 1', -3)
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def same_file(path: Path, others: Iterable[Path]) -> Path | None:
+    """Return which of the others is the same file as ``path``, under whatever name or link; None if none is."""
+    place, identity = os.path.realpath(path), _identity(path)
+    for other in others:
+        if os.path.realpath(other) == place or (identity is not None and _identity(other) == identity):
+            return other
+    return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what all names and links of a file have in common; None if there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _sync_folder(folder: Path) -> None:

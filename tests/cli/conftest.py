@@ -46,6 +46,13 @@ def quick(*arguments: object) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.fixture(autouse=True)
+def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every command in an empty folder: a ledger that is found there, or in the environment, would be used."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    monkeypatch.delenv("DPSC_LEDGER", raising=False)
+
+
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Monthly costs of patients on two common factors, and a clinic that was treated in the fifteenth month."""

@@ -149,6 +149,7 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     with Account(None, None).booking(algorithm, output=out, description={}):
         pass
     assert len(Ledger(book).entries()) == 3
+    Ledger(book).add_dataset("costs", epsilon=1, delta=1e-6)
     for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
         with pytest.raises(DpscError, match=words):
             Account(place, name)

@@ -63,12 +63,13 @@ def test_fit_books_too_and_what_has_no_guarantee_is_refused(files: Path, ledger:
 
 
 def test_mistakes_spend_nothing(files: Path, ledger: Path) -> None:
+    Ledger(ledger).add_dataset("visitors", epsilon=1, delta=1e-6)
     for arguments in (
         release(files, ledger, 1, "r.json", "--outcome", "costs"),
         release(files, ledger, 50, "r.json"),
         release(files, ledger, 1, "r.json", "--dataset", "others"),
         release(files, ledger, 1, "donors.csv", "--force"),
-        (*release(files, ledger, 1, "r.json")[:-2],),  # a ledger, and no data set
+        (*release(files, ledger, 1, "r.json")[:-2],),  # a ledger of two data sets, and none is named
     ):
         code, _, _ = quick(*arguments)
         assert code == 2
@@ -83,6 +84,7 @@ def test_what_is_wrong_with_the_ledger_is_said_before_the_donors_are_read(
         raise AssertionError("the donors were read")
 
     monkeypatch.setattr("dpsc.data.arrow.tables.open_table", read)
+    Ledger(ledger).add_dataset("visitors", epsilon=1, delta=1e-6)
     for arguments in (
         release(files, ledger, 1, "r.json", "--dataset", "others"),
         release(files, files / "nowhere.sqlite", 1, "r.json"),

@@ -43,8 +43,10 @@ def tamper(url: str) -> Callable[[str], None]:
 
     def run(statement: str) -> None:
         engine = create_engine(url)
-        with engine.begin() as connection:
-            connection.execute(text(statement))
-        engine.dispose()
+        try:
+            with engine.begin() as connection:
+                connection.execute(text(statement))
+        finally:
+            engine.dispose()
 
     return run

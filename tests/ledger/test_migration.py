@@ -1,13 +1,15 @@
-"""A ledger of version 1, as it was stored then: no partitions, no head record."""
+"""Ledgers of versions 1 and 2, as they were stored then: no partitions and no head record; no check of numbers."""
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import IntegrityError
 
 from dpsc import GramRelease, Ledger, LedgerError
 from dpsc.ledger import schema
@@ -15,6 +17,8 @@ from dpsc.privacy.accounting import Loss, zcdp_rho
 from tests.ledger.servers import Server
 
 STORED = Path(__file__).parent / "version-1.sqlite"
+STORED_2 = Path(__file__).parent / "version-2.sqlite"
+HEAD_2 = "6303a6ab39b4a4e86b6edf8a2eac091277ff1d68d7e4b3937c3b5a90b06d9864"
 HEAD = "7bb1e390f40da6d3af7f701a2c65dd28180713f14ac61c1e7d25b6694dcfc408"  # as it could have been noted then
 
 
@@ -34,7 +38,7 @@ def version(path: Path) -> int:
 def test_an_old_ledger_is_brought_up_to_date_when_it_is_opened(old: Path) -> None:
     assert version(old) == 1
     ledger = Ledger(old)
-    assert version(old) == schema.VERSION == 2
+    assert version(old) == schema.VERSION == 3
     assert [entry.state for entry in ledger.entries()] == ["confirmed", "failed", "booked"]
     assert ledger.verify(HEAD) == []  # a head that was noted before the migration is still good
     assert ledger.head.hash == HEAD
@@ -81,15 +85,15 @@ def test_a_tampered_old_ledger_is_not_migrated(old: Path) -> None:
 
 def test_a_ledger_from_the_future_is_refused(old: Path) -> None:
     with sqlite3.connect(old) as connection:
-        connection.execute("UPDATE dpsc_ledger SET version = 3")
+        connection.execute("UPDATE dpsc_ledger SET version = 4")
     connection.close()
     with pytest.raises(LedgerError, match="upgrade dpsc"):
         Ledger(old)
 
 
-def test_an_old_ledger_in_postgresql_is_brought_up_to_date_too(server: Server) -> None:
-    url = server.url("old")
-    engine, stored = create_engine(url), sqlite3.connect(STORED)
+def copy_to(url: str, path: Path) -> None:
+    """Copy a stored ledger to PostgreSQL, tables and rows."""
+    engine, stored = create_engine(url), sqlite3.connect(path)
     with engine.begin() as connection:
         for (statement,) in stored.execute("SELECT sql FROM sqlite_master").fetchall():
             connection.execute(text(statement))
@@ -100,7 +104,85 @@ def test_an_old_ledger_in_postgresql_is_brought_up_to_date_too(server: Server) -
             connection.execute(into, [dict(zip(names, row, strict=True)) for row in rows])
     stored.close()
     engine.dispose()
+
+
+def test_an_old_ledger_in_postgresql_is_brought_up_to_date_too(server: Server) -> None:
+    url = server.url("old")
+    copy_to(url, STORED)
     ledger = Ledger(url)
     assert ledger.verify(HEAD) == []
     ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6)), partition="west")
     assert ledger.remaining("firms", delta=0) == 0.75
+
+
+def checks_numbers(url: str) -> bool:
+    """Say whether the database refuses an entry with number 0."""
+    engine = create_engine(url)
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("UPDATE dpsc_entries SET number = 0 WHERE number = 1"))
+    except IntegrityError:
+        return True
+    finally:
+        engine.dispose()
+    return False
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def second(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A ledger of version 2."""
+    if request.param == "sqlite":
+        shutil.copy(STORED_2, tmp_path / "second.sqlite")
+        return f"sqlite:///{tmp_path / 'second.sqlite'}"
+    url: str = request.getfixturevalue("server").url("second" + secrets.token_hex(4))
+    copy_to(url, STORED_2)
+    return url
+
+
+def test_a_ledger_of_version_2_keeps_its_rows_and_learns_to_refuse_numbers(second: str) -> None:
+    ledger = Ledger(second)
+    assert ledger.verify(HEAD_2) == []
+    assert ledger.head.hash == HEAD_2
+    assert [entry.state for entry in ledger.entries()] == ["confirmed", "failed", "booked"]
+    assert [entry.purpose for entry in ledger.entries()] == [None] * 3
+    assert ledger.balance("cigarettes").spent == pytest.approx(0.5681142241025556)
+    assert checks_numbers(second)
+    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=0.5, delta=1e-6)), purpose="new")
+    assert Ledger(second).verify(HEAD_2) == []
+
+
+def test_data_sets_of_version_2_that_read_the_same_stay_two(second: str) -> None:
+    ledger = Ledger(second)
+    assert [ledger.dataset(name).name for name in ("Firms ", "firms")] == ["Firms ", "firms"]
+    assert ledger.add_dataset("Firms ", epsilon=1, delta=0).name == "Firms "
+    assert (ledger.remaining("Firms ", delta=0), ledger.remaining("firms", delta=0)) == (1.0, 0.75)
+    with pytest.raises(LedgerError, match="differs from it only"):
+        ledger.add_dataset("FIRMS", epsilon=1, delta=0)
+
+
+def test_a_ledger_of_version_2_that_was_changed_is_not_migrated(second: str) -> None:
+    """The row with number -1 that became the budget: it is named, and the ledger stays as it was."""
+    engine = create_engine(second)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE dpsc_entries SET number = -1 WHERE number = 1"))
+    with pytest.raises(LedgerError, match=r"version 2 and is not migrated.*entry -1 has no place"):
+        Ledger(second)
+    with engine.begin() as connection:
+        assert connection.execute(text("SELECT version FROM dpsc_ledger")).scalar_one() == 2
+        assert connection.execute(text("SELECT count(*) FROM dpsc_entries")).scalar_one() == 8
+    engine.dispose()
+
+
+def test_only_the_owner_of_the_tables_brings_them_up_to_date(server: Server) -> None:
+    url = server.url("owned")
+    copy_to(url, STORED_2)
+    with server.connect("owned") as admin:
+        admin.execute("CREATE ROLE guest LOGIN")
+        admin.execute("GRANT USAGE ON SCHEMA owned TO guest")
+        admin.execute("GRANT SELECT, INSERT ON dpsc_entries TO guest")
+        admin.execute("GRANT SELECT, UPDATE ON dpsc_ledger TO guest")
+    guest = url.replace("dpsc@", "guest@")
+    with pytest.raises(LedgerError, match=r"Let the owner of the tables open the ledger once"):
+        Ledger(guest)
+    Ledger(url)
+    assert Ledger(guest).verify(HEAD_2) == []

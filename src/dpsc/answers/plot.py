@@ -28,7 +28,7 @@ def overview(result: Answer) -> Figure:
     top.set_xlabel("")
     top.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
     notes = "\n".join(textwrap.fill(f"Note: {note}.", 110) for note in result.notes)
-    figure.supxlabel(notes, fontsize=8, color=GREY, x=0.02, ha="left")
+    figure.supxlabel(notes, fontsize=8, color=GREY, x=0.02, ha="left", parse_math=False)
     return figure
 
 
@@ -186,4 +186,4 @@ def _label_periods(axes: Axes, index: pd.Index[Any]) -> None:
         longest = max(len(str(label)) for label in index)
         shown = max(2, min(10, 80 // (longest + 2)))
         step = -(-len(index) // shown)
-        axes.set_xticks(range(0, len(index), step), [str(label) for label in index[::step]])
+        axes.set_xticks(range(0, len(index), step), [str(label) for label in index[::step]], parse_math=False)

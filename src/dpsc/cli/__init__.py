@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +20,7 @@ from dpsc.cli.inspect import inspect
 from dpsc.cli.plan import plan
 from dpsc.cli.release import release
 from dpsc.cli.reproduce import reproduce
+from dpsc.errors import without_passwords
 
 
 class Commands(TyperGroup):
@@ -25,7 +28,25 @@ class Commands(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Start a command line."""
-        return super().make_context(info_name, args, parent, obj=tuple(args), **extra)
+        with _passwords_hidden():
+            return super().make_context(info_name, args, parent, obj=tuple(args), **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        with _passwords_hidden():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _passwords_hidden() -> Iterator[None]:
+    """Keep what a mistaken command line is quoted with from showing a password."""
+    try:
+        yield
+    except Exception as problem:
+        message = getattr(problem, "message", None)  # a usage error; typer brings its own copy of click's
+        if hasattr(problem, "format_message") and isinstance(message, str):
+            problem.message = without_passwords(message)  # type: ignore[attr-defined]
+        raise
 
 
 app = typer.Typer(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from dpsc import files
 from dpsc.answers.report import report, to_json
 from dpsc.answers.result import Result
 from dpsc.cli import common, screens
@@ -14,11 +15,20 @@ from dpsc.gram.release import Release
 
 
 def write(result: Result, folder: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
-    """Write every file of an answer; the release, where there is one, answers further questions at no cost."""
-    with common.working("drawing"):
-        report(result, folder, units=units, command=command)
+    """Write every file of an answer, the numbers first; a release answers further questions at no cost."""
+    save(result, None, folder / "result.json", units=units)
     if release is not None:
         release.save(folder / "release.dpsc.json")
+    with common.working("drawing"):
+        report(result, folder, units=units, command=command)
+
+
+def save(result: Result, release: Release | None, path: Path, *, units: str | None) -> None:
+    """Write an answer to one file: the release from which it can be had again, or else its numbers."""
+    if release is not None:
+        release.save(path)
+    else:
+        files.write(path, json.dumps(to_json(result, units), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) -> None:
@@ -28,7 +38,7 @@ def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) 
         return
     screens.show_result(result, units)
     if out is not None:
-        screens.console().print(f"\nOpen {out / 'report.html'}", soft_wrap=True)
+        common.console().print(f"\nOpen {out / 'report.html'}", soft_wrap=True)
 
 
 def hand_over(result: Result, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from dpsc import files
 from dpsc.answers.plot import as_bytes
@@ -19,7 +20,7 @@ from dpsc.audit.picture import draw
 from dpsc.audit.run import Audit, audit
 from dpsc.audit.shipped import NAMES, cases
 from dpsc.cli import screens
-from dpsc.cli.common import choose
+from dpsc.cli.common import choose, console
 
 QUICK, THOROUGH = 40_000, 1_000_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -56,24 +57,25 @@ def run(
 
 
 def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, seconds: float) -> None:
-    console = screens.console()
-    console.print(table("Claimed and demonstrated privacy loss", result.strongest()))
+    screen = console()
+    screen.print(table("Claimed and demonstrated privacy loss", result.strongest()))
     if caught.groups:
-        console.print(table("Known to be broken: NOT PRIVATE, and must be caught", caught.strongest()))
+        screen.print(table("Known to be broken: NOT PRIVATE, and must be caught", caught.strongest()))
     calls = f"{result.runs:,} runs in bulk, {result.calls:,} real calls on each neighbour, {seconds:.0f} s"
-    console.print(f"{calls}. A false alarm anywhere: probability at most {result.false_alarm:g}.")
+    screen.print(f"{calls}. A false alarm anywhere: probability at most {result.false_alarm:g}.")
     if result.seed is not None:
-        console.print("Seeded: this attacked noise from a seed, a stand-in for the real noise that is never private.")
+        screen.print("Seeded: this attacked noise from a seed, a stand-in for the real noise that is never private.")
     for finding in result.broken:
-        console.print(f"[bold red]BROKEN[/] {finding.title}, {finding.attack}: {finding.how}", soft_wrap=True)
+        broken = f" {finding.title}, {finding.attack}: {finding.how}"
+        screen.print(Text.assemble(("BROKEN", "bold red"), broken), soft_wrap=True)
     for finding in missed:
-        console.print(f"[bold red]NOT CAUGHT[/] {finding.title}", soft_wrap=True)
-    console.print(f"  {out / 'audit.png'} and {out / 'audit.json'} (every attack)", soft_wrap=True)
+        screen.print(Text.assemble(("NOT CAUGHT", "bold red"), f" {finding.title}"), soft_wrap=True)
+    screen.print(f"  {out / 'audit.png'} and {out / 'audit.json'} (every attack)", soft_wrap=True)
 
 
 def table(title: str, findings: Sequence[Finding]) -> Table:
     """Return one row per mechanism: claim, demonstrated lower bound, share of the claim, verdict."""
-    marks = {"holds": "[green]holds[/]", "BROKEN": "[bold red]BROKEN[/]", "not claimed": "[yellow]not claimed[/]"}
+    styles = {"holds": "green", "BROKEN": "bold red", "not claimed": "yellow"}
     shown = Table(title=title, title_justify="left", pad_edge=False, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     shown.add_column("mechanism", overflow="fold")
     shown.add_column("claim", no_wrap=True)
@@ -82,7 +84,7 @@ def table(title: str, findings: Sequence[Finding]) -> Table:
     shown.add_column("verdict", no_wrap=True)
     for f in findings:
         name = f.title.removeprefix("NOT PRIVATE: ")
-        shown.add_row(name, str(f.claim), number(f), share(f), marks[f.verdict])
+        shown.add_row(name, str(f.claim), number(f), share(f), Text(f.verdict, styles[f.verdict]))
     return shown
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from dpsc import files
+from dpsc.cli import common
+from dpsc.cli.booking import explained
+from dpsc.cli.limits import require_reasonable, require_small_delta
 from dpsc.errors import ParameterError
 from dpsc.ledger import Entry, Ledger
 from dpsc.ledger.export import as_csv, as_json, balance_to_json, entry_to_json
@@ -22,12 +23,22 @@ from dpsc.ledger.history import Balance
 BAR = 32
 
 
-def init(place: str, name: str, epsilon: float, delta: float, about: Sequence[str], who: str | None) -> None:
-    """Enter a data set with its budget."""
+def init(
+    place: str, name: str, epsilon: float, delta: float, about: Sequence[str], who: str | None, i_know: bool
+) -> None:
+    """Enter a data set with its budget, or say that it is known."""
+    facts = _facts(about)
+    donors = facts.get("n")
+    require_reasonable(epsilon, i_know)
+    require_small_delta(delta, donors if isinstance(donors, int) and donors > 0 else None, i_know)
     book = Ledger(place, create=True)
-    known = book.add_dataset(name, epsilon=epsilon, delta=delta, description=_facts(about), who=who)
+    before = book.datasets()
+    known = book.add_dataset(name, epsilon=epsilon, delta=delta, description=facts, who=who)
     typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {known.delta:g} for all releases together.")
-    typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
+    if known in before:
+        typer.echo(f"Known already: entered by {known.who} on {known.created[:10]} in {book.place}. Nothing changed.")
+    else:
+        typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
 
 
 def show(place: str, name: str | None, delta: float | None, to_json: bool) -> None:
@@ -41,13 +52,11 @@ def show(place: str, name: str | None, delta: float | None, to_json: bool) -> No
         shown = [balance_to_json(b) | _at(delta, left.get(b.dataset.name)) for b in balances]
         _print_json({"ledger": book.place, "head": {"length": head.length, "hash": head.hash}, "datasets": shown})
         return
-    console = Console(highlight=False)
+    console = common.console()
     for balance in balances:
         _show_balance(console, balance, delta, left.get(balance.dataset.name))
     if not balances:
         console.print("No data set yet; enter one with dpsc ledger init.")
-    if any(balance.states for balance in balances):
-        console.print("[dim]Losses compose to less than their sum, so spent and left may exceed the budget.[/]\n")
     console.print(f"{book.place}: {head.length} entries. Note the head elsewhere:", soft_wrap=True)
     console.print(f"  {head.hash}", soft_wrap=True)
 
@@ -58,7 +67,8 @@ def entries(place: str, name: str | None, to_json: bool) -> None:
     if to_json:
         _print_json([entry_to_json(entry) for entry in found])
     elif found:
-        _show_entries(Console(highlight=False), found, one_dataset=name is not None)
+        for entry in found:
+            _show_entry(common.console(), entry)
     else:
         typer.echo("Nothing is booked.")
 
@@ -93,6 +103,7 @@ def export(place: str, name: str | None, out: Path | None, format_: str | None) 
     if out is None:
         typer.echo(content, nl=False)
     else:
+        common.keep_apart(out, *book.files)
         files.write(out, content, mode=0o600)
         typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
 
@@ -128,40 +139,36 @@ def _show_balance(console: Console, balance: Balance, delta: float | None, left:
     dark, light = ("█", "░") if "utf" in console.encoding.lower() else ("#", ".")
     kind = "pure" if at == 0 else "Gram"
     counts = ", ".join(f"{count} {state}" for state, count in sorted(balance.states.items())) or "none"
-    console.print(f"[bold]{escape(known.name)}[/]  ({escape(known.adjacency)})")
+    console.print(Text.assemble((known.name, "bold"), f"  ({known.adjacency})"))
     console.print(f"  budget   epsilon {known.epsilon:g} at delta {known.delta:g}, for all releases together")
-    console.print(f"  spent    [{colour}]{dark * full}[/]{light * (BAR - full)} {100 * share:.0f}%")
+    rest = f"{light * (BAR - full)} {100 * share:.0f}%"
+    console.print(Text.assemble("  spent    ", (dark * full, colour), rest))
     console.print(f"           epsilon {balance.spent:.4g} at delta {known.delta:g}")
     console.print(
         f"  left     a {kind} release of up to epsilon {size:g} at delta {at:g}"
         if size > 0
-        else f"  left     [red]nothing[/] for a {kind} release at delta {at:g}"
+        else Text.assemble("  left     ", ("nothing", "red"), f" for a {kind} release at delta {at:g}")
     )
     console.print(f"  entries  {counts}" + (" (all count as spent)" if balance.states else ""))
     for label, spent in balance.partitions.items():
-        console.print(f"           partition {escape(label)}: epsilon {spent:.4g}")
+        console.print(f"           partition {label}: epsilon {spent:.4g}")
+    why = explained(balance)
+    if why is not None:
+        console.print(Text(f"  {why}", "dim"), soft_wrap=True)
     console.print()
 
 
-def _show_entries(console: Console, found: Sequence[Entry], *, one_dataset: bool) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, show_edge=False)
-    parts = any(entry.partition for entry in found)
-    columns = ["no.", "time (UTC)", "data set", "part", "who", "algorithm", "eps, delta", "state"]
-    shown = [c for c in columns if not (c == "data set" and one_dataset) and not (c == "part" and not parts)]
-    for column in shown:
-        fixed = column in ("no.", "time (UTC)", "eps, delta", "state")
-        table.add_column(column, justify="right" if column == "no." else "left", no_wrap=fixed, overflow="fold")
-    colours = {"booked": "yellow", "confirmed": "green", "failed": "red"}
-    for entry in found:
-        cells = {
-            "no.": str(entry.number),
-            "time (UTC)": entry.time[:16].replace("T", " "),
-            "data set": escape(entry.dataset),
-            "part": escape(entry.partition or ""),
-            "who": escape(entry.who),
-            "algorithm": escape(entry.algorithm),
-            "eps, delta": f"{entry.promise['epsilon']:g}, {entry.promise['delta']:g}",
-            "state": f"[{colours[entry.state]}]{entry.state}[/]",
-        }
-        table.add_row(*(cells[column] for column in shown))
-    console.print(table)
+def _show_entry(console: Console, entry: Entry) -> None:
+    """Print when, what became of it, the cost; by whom and how; where the output is; and what for."""
+    colour = {"booked": "yellow", "confirmed": "green", "failed": "red"}[entry.state]
+    of = entry.dataset if entry.partition is None else f"{entry.dataset}, partition {entry.partition}"
+    cost = f"epsilon {entry.promise['epsilon']:g}, delta {entry.promise['delta']:g}"
+    when = entry.time[:16].replace("T", " ")
+    console.print(
+        Text.assemble(f"{entry.number:>4}  {when}  ", (f"{entry.state:<9}", colour), f"  {cost}"), soft_wrap=True
+    )
+    console.print(f"      {of}: {entry.algorithm} by {entry.who}", soft_wrap=True)
+    if entry.output is not None:
+        console.print(f"      output   {entry.output}", soft_wrap=True)
+    if entry.purpose is not None:
+        console.print(f"      purpose  {entry.purpose}", soft_wrap=True)

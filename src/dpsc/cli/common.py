@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from dpsc import checks
-from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError
+from dpsc import checks, files
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, without_passwords
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -93,7 +96,7 @@ def errors(command: str) -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
-            typer.echo(f"dpsc {command}: {message!s}", err=True)
+            typer.echo(f"dpsc {command}: {without_passwords(str(message))}", err=True)
 
     def stop(*_: Any) -> None:
         _asked_to_stop.set()
@@ -111,7 +114,7 @@ def errors(command: str) -> Iterator[None]:
         message = problem.text(as_option)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        message = f"{where}{problem.strerror or problem}."
+        message = without_passwords(f"{where}{problem.strerror or problem}.")
     except KeyboardInterrupt:
         message = "interrupted; no half-written file was left. What a ledger has booked counts as spent."
     except typer.Exit:
@@ -142,10 +145,24 @@ def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[C
 
 
 def keep_apart(out: Path | None, *inputs: Path | None) -> None:
-    """Refuse to write over what is being read, whatever --force says."""
-    for path in inputs:
-        if out is not None and path is not None and out.resolve() == path.resolve():
-            raise DpscError(f"{out} is read by this command; write to another place.")
+    """Refuse to write over what is being read, the ledger included, whatever --force says.
+
+    Files are compared, not names: links and files inside a folder that is read count too.
+    """
+    if out is None:
+        return
+    read = [file for path in inputs if path is not None for file in [path, *(path.rglob("*") if path.is_dir() else ())]]
+    if files.same_file(out, read) is not None:
+        raise DpscError(f"{out} is read by this command; write to another place.")
+    inside = os.path.realpath(out) + os.sep
+    if out.is_dir() and any(os.path.realpath(file).startswith(inside) for file in read if file.exists()):
+        raise DpscError(f"{out} holds files that are read by this command; write to another place.")
+
+
+def require_no_password(option: str, value: str) -> None:
+    """Refuse a text with a password in it, which would be printed or published."""
+    if without_passwords(value) != value:
+        raise ParameterError(f"{option} holds a password; leave it out, because what you write there is shown.")
 
 
 class Output:
@@ -168,6 +185,7 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
 
     Whether ``path`` may be written is checked first, before any budget is spent.
     """
+    require_no_password("-o", str(path))
     if path.exists() and not path.is_dir():
         raise DpscError(f"{path} is a file; name a folder with -o.")
     if path.is_dir() and any(path.iterdir()) and not force:
@@ -197,10 +215,13 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
 @contextmanager
 def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
     """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    require_no_password(option, str(path))
     if path.is_dir():
         raise DpscError(f"{path} is a folder; name a file with {option}.")
     if path.exists() and not force:
         raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
+    if path.is_file() and _starts_with(path, b"SQLite format 3\0"):
+        raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
     with _temporary_beside(path) as folder:
         output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output
@@ -226,9 +247,21 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
                 parent.rmdir()
 
 
+def _starts_with(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
+
+
 def _require_writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
+
+
+def console() -> Console:
+    """Return a console to which everything is text: names and labels are never markup, numbers are not coloured."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 @contextmanager
@@ -238,8 +271,9 @@ def working(description: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(description):
+    with Console(stderr=True).status(Text(description)):
         yield
 
 
@@ -249,5 +283,5 @@ def print_json(value: object) -> None:
 
 
 def typed(ctx: typer.Context) -> str:
-    """Return the command line as it can be typed again; the group of commands keeps the arguments in the context."""
-    return shlex.join(["dpsc", *ctx.obj])
+    """Return the command line as it can be typed again, but for passwords; the context keeps the arguments."""
+    return shlex.join(["dpsc", *map(without_passwords, ctx.obj)])

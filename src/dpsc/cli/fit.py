@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.booking import Account, DatasetOption, LedgerOption
+from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
 from dpsc.cli.limits import require_reasonable
 
 
@@ -47,6 +47,9 @@ def fit(
     write_spec: Annotated[Path | None, typer.Option(help="Write the analysis to a YAML or JSON file and stop.")] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    partition: PartitionOption = None,
+    purpose: PurposeOption = None,
+    no_ledger: NoLedgerOption = False,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -64,11 +67,13 @@ def fit(
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)
-        common.keep_apart(write_spec, analysis.data, spec)
+        read = (analysis.data, analysis.reference, spec)
+        common.keep_apart(write_spec, *read)
         if write_spec is not None:
             fitting.write_spec(analysis, write_spec, force)
             return
-        account = Account(ledger, dataset)
+        account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
+        common.keep_apart(out, *read, *account.files)
         fitting.run(
             analysis, account, out, command=common.typed(ctx), i_know=i_know, force=force, as_json=json
         )  # fmt: skip

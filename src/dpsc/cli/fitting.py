@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,18 +53,49 @@ def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
 def run(
     analysis: Analysis, account: Account, out: Path | None, *, command: str, i_know: bool, force: bool, as_json: bool
 ) -> None:
-    """Read the panel, book the guarantee, fit, then write and show the answer."""
+    """Read the panel, book the guarantee, fit, write, and only then show: a screen may fail, and the noise is paid for."""
     algorithm, units = analysis.algorithm(), analysis.measured_in
-    with nullcontext() if out is None else common.output_folder(out, force) as output:
+    private = not isinstance(algorithm, SyntheticControl)
+    saved = _unused_name(algorithm) if out is None and private else None
+    with _output(out, saved, force) as output:
         panel = _read(analysis, algorithm, i_know)
         about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
-        place = None if out is None else out / "result.json"
+        place = saved if out is None else out / "result.json"
         with account.booking(algorithm, output=place, description=about):  # before noise is drawn
-            result, release = _fit(algorithm, panel, analysis.level)
-            if output is not None:
-                answers.write(result, output.place, command=command, units=units, release=release)
+            result, release = _fit(algorithm, panel, analysis.level, account.payer)
+            if out is not None and output is not None:
+                _write(result, release, output, out, command=command, units=units)
+            elif saved is not None and output is not None:
+                answers.save(result, release, output.place, units=units)
                 output.finish()
+                typer.echo(f"dpsc fit: saved to {saved}; -o DIR makes a report.", err=True)
     answers.show(result, out, units=units, as_json=as_json)
+    if private:
+        account.tell()
+
+
+def _unused_name(algorithm: Algorithm) -> Path:
+    ending = "dpsc.json" if isinstance(algorithm, GramRelease) else "json"
+    return Path(f"dpsc-fit-{secrets.token_hex(4)}.{ending}")
+
+
+def _output(out: Path | None, saved: Path | None, force: bool) -> AbstractContextManager[common.Output | None]:
+    if out is not None:
+        return common.output_folder(out, force)
+    return nullcontext() if saved is None else common.output_file(saved, force=False)
+
+
+def _write(
+    result: Result, release: Release | None, output: common.Output, out: Path, *, command: str, units: str | None
+) -> None:
+    """Write the files of an answer; if the figures cannot be made, keep the numbers, which may be paid for."""
+    try:
+        answers.write(result, output.place, command=command, units=units, release=release)
+    except Exception:
+        output.finish()
+        typer.echo(f"dpsc fit: the figures could not be made; what was computed is in {out}.", err=True)
+        raise
+    output.finish()
 
 
 def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
@@ -77,14 +109,14 @@ def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
     return panel
 
 
-def _fit(algorithm: Algorithm, panel: Panel, level: float) -> tuple[Result, Release | None]:
+def _fit(algorithm: Algorithm, panel: Panel, level: float, payer: str | None) -> tuple[Result, Release | None]:
     """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
     if isinstance(algorithm, SyntheticControl):
         with common.working("fitting"):
             return algorithm.fit(panel), None
     if isinstance(algorithm, GramRelease):
         with common.working("releasing"):
-            release = algorithm.release(panel)
+            release = algorithm.release(panel, dataset=payer)
             return release.estimate(panel.target, panel.treatment_time, level=level), release
     draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
     with screens.progress("drawing noise", draws) as advance:

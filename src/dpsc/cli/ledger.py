@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
+from dpsc.cli.booking import DEFAULT
 
 app = typer.Typer(
     name="ledger",
@@ -15,8 +16,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-DEFAULT = "dpsc-ledger.sqlite"
 
 Place = Annotated[
     str,
@@ -41,13 +40,14 @@ def init(
         typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
     ] = None,
     who: Annotated[str | None, typer.Option(help="Your name; the system's user by default.")] = None,
+    i_know: common.IKnow = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Enter a data set with its budget; makes the ledger if there is none."""
     with common.errors("ledger init"):
         from dpsc.cli import bookkeeping
 
-        bookkeeping.init(ledger, name, epsilon, delta, about or [], who)
+        bookkeeping.init(ledger, name, epsilon, delta, about or [], who, i_know)
 
 
 @app.command()

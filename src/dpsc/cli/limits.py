@@ -7,6 +7,7 @@ import math
 from dpsc.errors import ParameterError
 
 LARGEST_EPSILON = 20.0
+FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
 
 
 def require_reasonable(epsilon: float | None, i_know: bool) -> None:
@@ -25,8 +26,15 @@ def require_reasonable(epsilon: float | None, i_know: bool) -> None:
         )
 
 
-def require_small_delta(delta: float | None, n: int, i_know: bool) -> None:
+def require_small_delta(delta: float | None, n: int | None, i_know: bool) -> None:
     """Refuse a delta that is not below 1 / n: publishing one donor at random would satisfy it."""
+    if n is None:
+        if delta is not None and delta >= 1 / FEWEST_DONORS and not i_know:
+            raise ParameterError(
+                f"--delta {delta:g} is too large: it should be well below one over the number of donors. Use --delta "
+                "1e-6 or less. To go on anyway, add --i-know."
+            )
+        return
     if delta is not None and delta >= 1 / n and not i_know:
         raise ParameterError(
             f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "

@@ -43,6 +43,7 @@ def plan(
         from dpsc.data import tables
         from dpsc.gram.planning import plan as expected
 
+        common.keep_apart(out, target)
         series = None if target is None else tables.series(target, time, outcome, time_format)
         history = None if series is None else series.iloc[:before]
         with screens.progress("simulating panels", total=len(n) * runs) as advance:
@@ -63,4 +64,4 @@ def plan(
             return
         screens.show_plan(result.table, unit, needed, error)
         if out is not None:
-            screens.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
+            common.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)

@@ -9,7 +9,7 @@ import typer
 
 from dpsc.checks import printable
 from dpsc.cli import common
-from dpsc.cli.booking import Account, DatasetOption, LedgerOption
+from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
 from dpsc.cli.limits import require_reasonable
 
 
@@ -40,6 +40,9 @@ def release(
     ] = 18,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    partition: PartitionOption = None,
+    purpose: PurposeOption = None,
+    no_ledger: NoLedgerOption = False,
     custodian_notes: Annotated[
         bool, typer.Option("--custodian-notes", help="Print private notes for the custodian: units that look alike.")
     ] = False,
@@ -55,8 +58,9 @@ def release(
 
         require_reasonable(epsilon, i_know)
         printable("provenance", provenance)
-        account = Account(ledger, dataset)
-        common.keep_apart(out, donors, reference)
+        common.require_no_password("--provenance", provenance)
+        account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
+        common.keep_apart(out, donors, reference, *account.files)
         algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]
         index = None if periods is None else tables.typed_periods(periods, algorithm.reference, time_format)
         source = scan(

@@ -54,14 +54,15 @@ def run(
                 algorithm.reference_for(donors.times)
             expected = donors.rows_expected()
         with screens.progress("donors", expected) as advance:
-            exactly = algorithm.custodian_sum(donors, on_rows=advance)
-        require_small_delta(algorithm.delta, exactly.n, i_know)
-        about = {"outcome": exactly.outcome, "periods": len(exactly.times)} | ({"n": exactly.n} if n_is_public else {})
+            summed = algorithm.custodian_sum(donors, on_rows=advance)
+        require_small_delta(algorithm.delta, summed.n, i_know)
+        about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
         with account.booking(algorithm, output=out, description=about):  # before noise is drawn
-            made = algorithm.release(exactly, provenance=provenance)
+            made = algorithm.release(summed, provenance=provenance, dataset=account.payer)
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)
+    account.tell()
     if custodian_notes:
         _tell_the_custodian(donors.files.custodian_units_alike())
 
@@ -71,7 +72,7 @@ def _show(made: Release, out: Path, as_json: bool) -> None:
         common.print_json({"file": str(out), **screens.release_json(made)})
         return
     screens.show_release(made, out)
-    screens.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
+    common.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
 
 
 def _tell_the_custodian(units_alike: int) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from dpsc.cli import screens
-from dpsc.cli.common import choose
+from dpsc.cli.common import choose, console
 from dpsc.errors import DpscError
 from dpsc.paper.claims import Judgement
 from dpsc.paper.points import RECIPES, Recipe
@@ -35,19 +36,20 @@ def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, ou
             f"interrupted; finished points are kept. Go on with the same figures and recipes: {again}"
         ) from None
 
-    console = screens.console()
+    screen = console()
     if findings:
-        console.print(_verdicts(findings, chosen_recipes))
-    console.print(f"{points} points of {runs} runs in {time.monotonic() - started:.0f} s. Open:")
-    console.print(f"  {out / 'report.html'}", soft_wrap=True)
-    console.print(f"  {out / 'claims.csv'} and {', '.join(chosen_figures)} as .png, .svg, .csv", soft_wrap=True)
+        screen.print(_verdicts(findings, chosen_recipes))
+    screen.print(f"{points} points of {runs} runs in {time.monotonic() - started:.0f} s. Open:")
+    screen.print(f"  {out / 'report.html'}", soft_wrap=True)
+    screen.print(f"  {out / 'claims.csv'} and {', '.join(chosen_figures)} as .png, .svg, .csv", soft_wrap=True)
 
 
 def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Table:
     """Return the verdicts, one row per claim."""
-    marks = {"holds": "[green]holds[/]", "does not hold": "[red]does not[/]", "undecided": "[dim]undecided[/]"}
+    words = {"holds": ("holds", "green"), "does not hold": ("does not", "red"), "undecided": ("undecided", "dim")}
     counts = {r: Counter(f.verdict for f in findings if f.recipe == r) for r in recipes}
-    heads = {"published": "published\n[bold red]NOT PRIVATE[/]", "printed": "printed", "ours": "ours"}
+    published = Text.assemble("published\n", ("NOT PRIVATE", "bold red"))
+    heads = {"published": published, "printed": Text("printed"), "ours": Text("ours")}
     table = Table(title="What the paper's experiment section says", title_justify="left", show_footer=True)
     table.add_column("claim", footer="claims that hold")
     for recipe in recipes:
@@ -55,5 +57,5 @@ def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Table
         table.add_column(heads[recipe], footer=f"{counts[recipe]['holds']} of {total}", no_wrap=True)
     for claim in dict.fromkeys(finding.claim for finding in findings):
         verdicts = {f.recipe: f.verdict for f in findings if f.claim == claim}
-        table.add_row(claim.sentence, *(marks[verdicts[recipe]] for recipe in recipes))
+        table.add_row(claim.sentence, *(Text(*words[verdicts[recipe]]) for recipe in recipes))
     return table

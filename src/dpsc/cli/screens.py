@@ -18,18 +18,14 @@ from rich.text import Text
 from dpsc.answers.report import guarantee_json
 from dpsc.answers.result import Result
 from dpsc.answers.words import answer, number, percent, signed
+from dpsc.cli import common
 from dpsc.data.dates import period_name
 from dpsc.gram.release import Release
 
 
-def console() -> Console:
-    """Return a console that does not colour numbers or wrap paths."""
-    return Console(highlight=False, soft_wrap=False)
-
-
 def show_result(result: Result, units: str | None = None) -> None:
     """Print the effect of each period with its interval, the average, the guarantee, and the answer in words."""
-    screen = console()
+    screen = common.console()
     frame = result.to_frame().drop(columns=result.baselines.columns)
     table = Table(title=result.headline, title_justify="left", show_edge=False)
     table.add_column(str(result.target.index.name or "time"))
@@ -67,7 +63,7 @@ def show_release(release: Release, path: Path) -> None:
     table.add_column()
     for name, value in describe(release).items():
         table.add_row(name, Text(str(value)))
-    console().print(table)
+    common.console().print(table)
 
 
 _FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
@@ -110,7 +106,7 @@ def release_json(release: Release) -> dict[str, Any]:
 
 def show_plan(table: pd.DataFrame, unit: str, needed: dict[int, float], error: float | None) -> None:
     """Print the expected errors, one row per number of donors and one column per budget."""
-    screen = console()
+    screen = common.console()
     shown = Table(title=f"Expected error of the counterfactual ({unit})", title_justify="left", show_edge=False)
     shown.add_column("donors", justify="right")
     for epsilon in sorted(table["epsilon"].unique()):

@@ -28,6 +28,13 @@ class Address:
         # A query may hold a password too (?password=...), so it is not shown at all.
         return self.url.set(query={}).render_as_string(hide_password=True)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that nothing else may be written over: a SQLite ledger and what SQLite keeps beside it."""
+        if self.path is None:
+            return ()
+        return (self.path, *(Path(f"{self.path}{end}") for end in ("-journal", "-wal", "-shm")))
+
     def without_secrets(self, text: str) -> str:
         """Return a driver's message without any password."""
         options = [v for value in self.url.query.values() for v in ((value,) if isinstance(value, str) else value)]

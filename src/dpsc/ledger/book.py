@@ -10,16 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from dpsc import checks
 from dpsc.errors import LedgerError
-from dpsc.ledger import address, chain, history, records, schema
+from dpsc.ledger import address, chain, records, schema
 from dpsc.ledger.budget import Budget, Cost, groups
 from dpsc.ledger.chain import Head, Row
-from dpsc.ledger.history import Balance
+from dpsc.ledger.history import Balance, History, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
-from dpsc.ledger.requests import Refused, another_description, user, writable
+from dpsc.ledger.requests import Refused, another_description, require_no_twin, user, writable
 from dpsc.ledger.store import Store
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 
@@ -67,6 +67,11 @@ class Ledger:
         """Where the ledger is, without any password."""
         return str(self._store.address)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of a SQLite ledger, which nothing may be written over; none for PostgreSQL."""
+        return self._store.address.files
+
     def add_dataset(
         self,
         name: str,
@@ -94,9 +99,10 @@ class Ledger:
         Returns
         -------
         DataSet
-            Entering the same again changes nothing; another budget or description under the same name is refused.
+            Entering the same again changes nothing. Refused: another budget or description under the same name, and a
+            name that differs from a known one only in case, spaces or Unicode form.
         """
-        records.text("the data set's name", name)
+        written = records.name("the data set's name", name)
         checks.epsilon("epsilon", epsilon)
         checks.delta("delta", delta)
         about = dict(description or {})
@@ -108,10 +114,11 @@ class Ledger:
             "fingerprint": records.fingerprint(about),
         }
 
-        def work(connection: Connection, head: Head) -> DataSet:
-            known = history.find_dataset(connection, name)
+        def work(connection: Connection, history: History) -> DataSet:
+            known = history.datasets.get(name) or history.datasets.get(written)
             if known is None:
-                return history.read_dataset(self._append(connection, head, "dataset", name, who, body))
+                require_no_twin("data set", written, history.datasets)
+                return read_dataset(self._append(connection, history, "dataset", written, who, body))
             if known.fingerprint != body["fingerprint"]:
                 raise another_description(name, known.description, about)
             if (known.epsilon, known.delta, known.adjacency) != (float(epsilon), float(delta), adjacency):
@@ -134,6 +141,7 @@ class Ledger:
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
+        purpose: str | None = None,
         description: Mapping[str, Any] | None = None,
     ) -> Iterator[Entry]:
         """Book a release that the body makes, and confirm it at the end.
@@ -156,12 +164,14 @@ class Ledger:
         partition : str, optional
             A label of a group of donors, if the release is from them only. Groups are disjoint and their membership is
             public; what is booked for one costs the others nothing.
+        purpose : str, optional
+            What the release is for, in your words.
         description : mapping, optional
             What is public about the data at hand; refused if it contradicts what the data set was entered with.
         """
         entry = self.book(
             dataset, guarantee, algorithm=algorithm, parameters=parameters, who=who, output=output,
-            partition=partition, description=description,
+            partition=partition, purpose=purpose, description=description,
         )  # fmt: skip
         try:
             yield entry
@@ -181,24 +191,26 @@ class Ledger:
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
+        purpose: str | None = None,
         description: Mapping[str, Any] | None = None,
     ) -> Entry:
         """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
         promise = records.require_guarantee(guarantee)
         cost = Cost.of(promise)
-        place = None if output is None else writable(Path(output))
-        if partition is not None:
-            records.text("partition", partition)
-        body = {
+        place = None if output is None else writable(Path(output), self.files)
+        written = None if partition is None else records.name("partition", partition)
+        body: dict[str, Any] = {
             "algorithm": records.text("algorithm", algorithm),
             "parameters": dict(parameters or {}),
             "guarantee": records.guarantee_to_json(promise),
             "output": place,
         }
+        if purpose is not None:
+            body["purpose"] = records.text("purpose", purpose)
         records.canonical(body, "parameters")
 
-        def work(connection: Connection, head: Head) -> Entry | Refused:
-            known = history.dataset(connection, dataset)
+        def work(connection: Connection, history: History) -> Entry | Refused:
+            known = history.dataset(dataset)
             if known.adjacency != promise.adjacency:
                 raise LedgerError(
                     f"the budget of {dataset!r} is for neighbours that {known.adjacency}, the guarantee for neighbours "
@@ -206,21 +218,23 @@ class Ledger:
                 )
             if records.differences(known.description, description or {}):
                 raise another_description(dataset, known.description, description or {})
-            charges = history.charges(connection, dataset)
-            if algorithm == MERGE and any(charge.partition is not None for charge in charges):
+            charges = history.charges(known.name)
+            labels = {charge.partition for charge in charges if charge.partition is not None}
+            part = partition if partition in labels else written
+            if part is not None:
+                require_no_twin("partition", part, labels)
+            if algorithm == MERGE and labels:
                 raise LedgerError(
                     f"the sites of {dataset!r} are already booked as partitions; merging their releases costs nothing."
                 )
             budget = Budget(known.epsilon, known.delta)
-            if not all(budget.allows([*group, cost]) for group in groups(charges, partition)):
+            if not all(budget.allows([*group, cost]) for group in groups(charges, part)):
                 return Refused(budget, charges)
-            return history.read_entry(
-                self._append(connection, head, "booked", dataset, who, body, partition=partition), None
-            )
+            return read_entry(self._append(connection, history, "booked", known.name, who, body, partition=part), None)
 
         outcome = self._store.write(work)
-        if isinstance(outcome, Refused):  # the error is computed here, after the lock was released
-            raise outcome.error(dataset, cost, partition)
+        if isinstance(outcome, Refused):  # computed here, when the lock is free again
+            raise outcome.error(dataset, cost, written)
         return outcome
 
     def confirm(self, entry: Entry) -> None:
@@ -258,17 +272,16 @@ class Ledger:
 
     def dataset(self, name: str) -> DataSet:
         """Return a data set, or say which ones there are."""
-        return self._store.read(lambda connection: history.dataset(connection, name))
+        return self._history().dataset(name)
 
     def datasets(self) -> list[DataSet]:
         """Return all data sets, in the order in which they were entered."""
-        return self._store.read(history.datasets)
+        return list(self._history().datasets.values())
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the bookings of a data set, or all, with their states."""
-        if dataset is not None:
-            self.dataset(dataset)
-        return self._store.read(lambda connection: history.entries(connection, dataset))
+        history = self._history()
+        return history.entries(None if dataset is None else history.dataset(dataset).name)
 
     def remaining(self, dataset: str, *, delta: float | None = None, partition: str | None = None) -> float:
         """Return the largest epsilon that a further Gram release at ``delta`` may have; 0 if none.
@@ -276,16 +289,16 @@ class Ledger:
         The default is the budget's delta. For delta = 0 the answer is about a pure release. It is rounded down: a
         release of this size is accepted, unless another one is booked before it.
         """
-        known, charges = self._store.read(
-            lambda connection: (history.dataset(connection, dataset), history.charges(connection, dataset))
-        )
+        history = self._history()
+        known = history.dataset(dataset)
         at = known.delta if delta is None else checks.delta("delta", delta)
         budget = Budget(known.epsilon, known.delta)
-        return min(budget.largest(group, at) for group in groups(charges, partition))
+        return min(budget.largest(group, at) for group in groups(history.charges(known.name), partition))
 
     def balance(self, dataset: str) -> Balance:
         """Return what a data set has spent and what it has left."""
-        return self._store.read(lambda connection: history.balance(connection, dataset))
+        history = self._history()
+        return history.balance(history.dataset(dataset).name)
 
     @property
     def head(self) -> Head:
@@ -303,7 +316,8 @@ class Ledger:
 
         def work(connection: Connection) -> list[str]:
             rows = schema.rows(connection)
-            found = chain.problems(rows, self._store.head(connection)) + history.problems(rows)
+            history = History(rows)
+            found = chain.problems(rows, self._store.head(connection)) + history.problems + history.overspent()
             if noted is not None and noted.lower() not in {chain.START, *(row.hash for row in rows)}:
                 found.append("the noted head is not in the chain: the ledger was rewritten, or this is another ledger")
             return found
@@ -314,22 +328,28 @@ class Ledger:
         """Return the rows of the ledger as they are stored, for export."""
         return self._store.read(schema.rows)
 
+    def _history(self) -> History:
+        """Read the book as it is; whether it was edited is for :meth:`verify`, and for whoever books."""
+        history = History(self.rows())
+        if history.unreadable is not None:
+            raise history.unreadable
+        return history
+
     def _finish(self, entry: Entry, event: str, body: Mapping[str, Any]) -> None:
-        def work(connection: Connection, head: Head) -> None:
-            columns = schema.entries.c
-            query = select(columns.hash).where(columns.number == entry.number, columns.event == "booked")
-            if connection.execute(query).scalar_one_or_none() != entry.hash:
+        def work(connection: Connection, history: History) -> None:
+            booked = history.booking(entry.number)
+            if booked is None or booked.hash != entry.hash:
                 raise LedgerError(f"entry {entry.number} is not a booking of this ledger.")
-            if connection.execute(select(columns.number).where(columns.booking == entry.number)).first():
-                raise LedgerError(f"entry {entry.number} is already confirmed or failed.")
-            self._append(connection, head, event, entry.dataset, entry.who, body, booking=entry.number)
+            if entry.number in history.outcomes:
+                raise LedgerError(f"entry {entry.number} was confirmed or has failed already.")
+            self._append(connection, history, event, entry.dataset, entry.who, body, booking=entry.number)
 
         self._store.write(work)
 
     def _append(
         self,
         connection: Connection,
-        head: Head,
+        history: History,
         event: str,
         dataset: str,
         who: str | None,
@@ -338,6 +358,7 @@ class Ledger:
         booking: int | None = None,
         partition: str | None = None,
     ) -> Row:
+        head = history.head
         row = Row(
             number=head.length + 1,
             time=datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),

@@ -71,12 +71,23 @@ class Head:
     hash: str
 
 
-def problems(rows: Sequence[Row], head: Head) -> list[str]:
-    """Return what is wrong with the chain, in words; rows in the order of their numbers."""
+BEGINNING = Head(0, START)
+
+
+def end_of(rows: Sequence[Row]) -> Head:
+    """Return the head that a chain of rows should have."""
+    return Head(len(rows), rows[-1].hash if rows else START)
+
+
+def problems(rows: Sequence[Row], head: Head, after: Head = BEGINNING) -> list[str]:
+    """Return what is wrong with the chain, in words; rows in the order of their numbers, those that come after one."""
     found = []
-    number, previous = 0, START
+    number, previous = after.length, after.hash
     for row in rows:
-        if row.number == number:
+        if row.number < 1:
+            found.append(f"entry {row.number} has no place in the book, which begins with entry 1")
+            continue
+        if row.number <= number:
             found.append(f"entry {row.number} is there twice")
         elif row.number > number + 1:
             found.append(f"{_named(number + 1, row.number - 1)} missing")

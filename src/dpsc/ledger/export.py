@@ -15,8 +15,8 @@ from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
 
 COLUMNS = (
-    "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "sha256",
-    "parameters", "basis", "hash",
+    "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "purpose",
+    "sha256", "parameters", "basis", "hash",
 )  # fmt: skip
 
 

@@ -1,18 +1,15 @@
-"""Read the ledger: turn rows into data sets, bookings and balances, and check that they make sense together."""
+"""The book as read row by row: data sets, what each was charged, what became of bookings, and what makes no sense."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from sqlalchemy import Connection, select
 
 from dpsc.errors import DpscError, LedgerError
-from dpsc.ledger import records, schema
+from dpsc.ledger import names, records
 from dpsc.ledger.budget import Budget, Charge, Cost, groups
-from dpsc.ledger.chain import Row
+from dpsc.ledger.chain import Head, Row, end_of
 from dpsc.ledger.records import DataSet, Entry, State
 
 _MALFORMED = (KeyError, TypeError, ValueError, DpscError)
@@ -34,6 +31,8 @@ class Balance:
         How many bookings are in which state; all count as spent.
     partitions : mapping
         The epsilon spent by each partition, with what was booked for all donors.
+    added : tuple of float
+        The epsilons that ``spent`` is made of, as they were booked. Their sum is usually more.
     """
 
     dataset: DataSet
@@ -41,6 +40,7 @@ class Balance:
     remaining: float
     states: Mapping[State, int]
     partitions: Mapping[str, float]
+    added: tuple[float, ...] = ()
 
     @property
     def share(self) -> float:
@@ -48,51 +48,109 @@ class Balance:
         return min(1.0, self.spent / self.dataset.epsilon)
 
 
-def find_dataset(connection: Connection, name: str) -> DataSet | None:
-    """Return a data set if it is there."""
-    found = _rows(connection, event="dataset", dataset=name)
-    return read_dataset(found[0]) if found else None
+class History:
+    """What the rows of the book say, one after the other.
 
+    Attributes
+    ----------
+    problems : list of str
+        What makes no sense, beyond the hashes.
+    unreadable : LedgerError or None
+        The first row that could not be read; what is left out because of it might be a cost.
+    """
 
-def dataset(connection: Connection, name: str) -> DataSet:
-    """Return a data set, or say which ones there are."""
-    found = find_dataset(connection, name)
-    if found is None:
-        names = ", ".join(repr(each.name) for each in datasets(connection)) or "none yet"
-        raise LedgerError(f"the ledger has no data set {name!r} (it has: {names}); enter it with dpsc ledger init.")
-    return found
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self.rows: list[Row] = []
+        self.datasets: dict[str, DataSet] = {}
+        self.outcomes: dict[int, Row] = {}
+        self.problems: list[str] = []
+        self.unreadable: LedgerError | None = None
+        self._charges: dict[str, list[Charge]] = {}
+        self._bookings: dict[int, Row] = {}
+        self.extend(rows)
 
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Read more rows."""
+        for row in rows:
+            self.rows.append(row)
+            problem = self._read(row)
+            if problem is not None:
+                self.problems.append(problem)
 
-def datasets(connection: Connection) -> list[DataSet]:
-    """Return all data sets."""
-    return [read_dataset(row) for row in _rows(connection, event="dataset")]
+    @property
+    def head(self) -> Head:
+        """How long the chain is and how it ends."""
+        return end_of(self.rows)
 
+    def dataset(self, name: str) -> DataSet:
+        """Return a data set, or say which ones there are."""
+        found = self.datasets.get(name) or self.datasets.get(names.normalised(name))
+        if found is None:
+            known = ", ".join(map(repr, self.datasets)) or "none yet"
+            twin = names.twin(name, self.datasets)
+            advice = "enter it with dpsc ledger init" if twin is None else f"use {twin!r}, which {names.DIFFERS}"
+            raise LedgerError(f"the ledger has no data set {name!r} (it has: {known}); {advice}.")
+        return found
 
-def entries(connection: Connection, name: str | None) -> list[Entry]:
-    """Return bookings with their states."""
-    of = {} if name is None else {"dataset": name}
-    rows = _rows(connection, **of)
-    outcomes = {row.booking: row for row in rows if row.booking is not None}
-    return [read_entry(row, outcomes.get(row.number)) for row in rows if row.event == "booked"]
+    def charges(self, name: str) -> list[Charge]:
+        """Return what was booked for a data set; every booking counts, whatever became of it."""
+        return self._charges.get(name, [])
 
+    def booking(self, number: int) -> Row | None:
+        """Return the row of a booking."""
+        return self._bookings.get(number)
 
-def charges(connection: Connection, name: str) -> list[Charge]:
-    """Return what was booked for a data set; every booking counts, whatever its state."""
-    return [_charge(row) for row in _rows(connection, event="booked", dataset=name)]
+    def entries(self, name: str | None = None) -> list[Entry]:
+        """Return bookings with their states."""
+        bookings = (row for row in self._bookings.values() if name in (None, row.dataset))
+        return [read_entry(row, self.outcomes.get(row.number)) for row in bookings]
 
+    def balance(self, name: str) -> Balance:
+        """Return what a data set has spent and has left."""
+        known, charged = self.dataset(name), self.charges(name)
+        budget = Budget(known.epsilon, known.delta)
+        labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
+        spent, most = max(((budget.spent(group), group) for group in groups(charged, None)), key=lambda each: each[0])
+        return Balance(
+            dataset=known,
+            spent=spent,
+            remaining=min(budget.largest(group, known.delta) for group in groups(charged, None)),
+            states=Counter(entry.state for entry in self.entries(name)),
+            partitions={label: budget.spent(groups(charged, label)[0]) for label in labels},
+            added=tuple(cost.epsilon for cost in most),
+        )
 
-def balance(connection: Connection, name: str) -> Balance:
-    """Return what a data set has spent and has left."""
-    known, charged = dataset(connection, name), charges(connection, name)
-    budget = Budget(known.epsilon, known.delta)
-    labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
-    return Balance(
-        dataset=known,
-        spent=max(budget.spent(group) for group in groups(charged, None)),
-        remaining=min(budget.largest(group, known.delta) for group in groups(charged, None)),
-        states=Counter(entry.state for entry in entries(connection, name)),
-        partitions={label: budget.spent(groups(charged, label)[0]) for label in labels},
-    )
+    def overspent(self) -> list[str]:
+        """Return a problem for each data set that has more booked than its budget allows."""
+        return [
+            f"more is booked for {name!r} than its budget allows"
+            for name, known in self.datasets.items()
+            if not all(Budget(known.epsilon, known.delta).allows(each) for each in groups(self.charges(name), None))
+        ]
+
+    def _read(self, row: Row) -> str | None:
+        """Take a row in, and return what is wrong with it."""
+        number, name = row.number, str(row.dataset)
+        try:
+            if row.event == "dataset":
+                if name in self.datasets:
+                    return f"entry {number} enters {name!r} a second time"
+                self.datasets[name] = read_dataset(row)
+            elif row.event == "booked":
+                self._bookings[number] = row
+                self._charges.setdefault(name, []).append(_charge(row))
+                if name not in self.datasets:
+                    return f"entry {number} books for {name!r}, which was never entered"
+            elif row.event in ("confirmed", "failed"):
+                if row.booking not in self._bookings or row.booking in self.outcomes:
+                    return f"entry {number} finishes booking {row.booking}, which is not open"
+                self.outcomes[row.booking] = row
+            else:
+                return f"entry {number} is of an unknown kind"
+        except LedgerError as problem:
+            self.unreadable = self.unreadable or problem
+            return str(problem)
+        return None
 
 
 def read_dataset(row: Row) -> DataSet:
@@ -130,6 +188,7 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
             promise=dict(body["guarantee"]),
             partition=row.partition,
             output=body["output"],
+            purpose=body.get("purpose"),  # not in rows of 0.1.0
             state="booked" if outcome is None else states[outcome.event],
             sha256=None if outcome is None else outcome.content.get("sha256"),
             hash=row.hash,
@@ -138,45 +197,8 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
         raise records.unreadable(row.number, problem) from None
 
 
-def problems(rows: Sequence[Row]) -> list[str]:
-    """Return what does not make sense in the ledger, apart from its hashes."""
-    found: list[str] = []
-    known: dict[str, DataSet] = {}
-    charged: dict[str, list[Charge]] = {}
-    open_bookings: dict[int, Row] = {}
-    for row in rows:
-        try:
-            if row.event == "dataset":
-                if row.dataset in known:
-                    found.append(f"entry {row.number} enters {row.dataset!r} a second time")
-                else:
-                    known[str(row.dataset)] = read_dataset(row)
-            elif row.event == "booked":
-                if row.dataset not in known:
-                    found.append(f"entry {row.number} books for {row.dataset!r}, which was never entered")
-                charged.setdefault(str(row.dataset), []).append(_charge(row))
-                open_bookings[row.number] = row
-            elif row.event in ("confirmed", "failed"):
-                if row.booking is None or open_bookings.pop(row.booking, None) is None:
-                    found.append(f"entry {row.number} finishes booking {row.booking}, which is not open")
-            else:
-                found.append(f"entry {row.number} is of an unknown kind")
-        except LedgerError as problem:
-            found.append(str(problem))
-    for name, each in known.items():
-        budget = Budget(each.epsilon, each.delta)
-        if not all(budget.allows(group) for group in groups(charged.get(name, []), None)):
-            found.append(f"more is booked for {name!r} than its budget allows")
-    return found
-
-
 def _charge(row: Row) -> Charge:
     try:
         return Charge(Cost.of_json(row.content["guarantee"]), row.partition)
     except _MALFORMED as problem:
         raise records.unreadable(row.number, problem) from None
-
-
-def _rows(connection: Connection, **conditions: Any) -> list[Row]:
-    query = select(schema.entries).filter_by(**conditions).order_by(schema.entries.c.number)
-    return [Row(**row) for row in connection.execute(query).mappings()]

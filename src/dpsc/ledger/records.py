@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from dpsc import checks
-from dpsc.errors import DpscError, LedgerError
+from dpsc.errors import DpscError, LedgerError, without_passwords
+from dpsc.ledger import names
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 
@@ -63,6 +64,7 @@ class Entry:
     promise: Mapping[str, Any]
     partition: str | None
     output: str | None
+    purpose: str | None
     state: State
     sha256: str | None
     hash: str
@@ -92,6 +94,8 @@ def _require_plain(value: Any, name: str) -> None:
     elif isinstance(value, list | tuple):
         for item in value:
             _require_plain(item, name)
+    elif isinstance(value, str) and without_passwords(value) != value:
+        raise LedgerError(f"{name} holds a password; leave it out, because the book is shown and exported.")
     elif not (value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))):
         raise LedgerError(
             f"{name} must be text, finite numbers, lists or mappings of them, not {checks.shown(value)}; frames, "
@@ -125,7 +129,13 @@ def text(name: str, value: Any) -> str:
         raise LedgerError(f"{name} must be a text that is not empty.")
     if len(value) > LONGEST_TEXT or not value.isprintable():
         raise LedgerError(f"{name} must be printable text of at most {LONGEST_TEXT} characters.")
+    _require_plain(value, name)
     return value
+
+
+def name(what: str, value: Any) -> str:
+    """Return a name as it is written down, or refuse it."""
+    return text(what, names.normalised(text(what, value)))
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import getpass
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from dpsc.errors import BudgetError, LedgerError
-from dpsc.ledger import records
+from dpsc.files import same_file
+from dpsc.ledger import names, records
 from dpsc.ledger.budget import Budget, Charge, Cost, groups
 
 
@@ -45,9 +46,21 @@ def another_description(name: str, known: Mapping[str, Any], given: Mapping[str,
     )
 
 
-def writable(path: Path) -> str:
-    """Refuse, before anything is spent, an output that cannot be written."""
+def require_no_twin(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse a new name that a reader would take for a known one: it would have a budget of its own."""
+    twin = None if name in known else names.twin(name, known)
+    if twin is not None:
+        raise LedgerError(
+            f"the ledger knows the {what} {twin!r}, and {name!r} {names.DIFFERS}. If the donors are the same, use "
+            f"{twin!r}; other donors need a name that differs in more."
+        )
+
+
+def writable(path: Path, ledger: Sequence[Path]) -> str:
+    """Refuse, before anything is spent, an output that cannot be written or that would replace the ledger."""
     path = Path(os.path.abspath(path))
+    if same_file(path, ledger) is not None:
+        raise LedgerError(f"the output {path} is the ledger; write to another place. Nothing was booked.")
     try:
         str(path).encode()
     except UnicodeEncodeError:

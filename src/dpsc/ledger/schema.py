@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from sqlalchemy import Column, Connection, Integer, MetaData, String, Table, Text, inspect, select, text, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    inspect,
+    select,
+    text,
+    update,
+)
 
 from dpsc.errors import LedgerError
 from dpsc.ledger import chain
 
-VERSION = 2
+VERSION = 3
 
 tables = MetaData()
+_FIRST = CheckConstraint("number >= 1", name="dpsc_entries_number")  # nothing can be put before the first entry
 ledger = Table(
     "dpsc_ledger",
     tables,
@@ -33,6 +47,7 @@ entries = Table(
     Column("body", Text, nullable=False),
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
+    _FIRST,
 )
 
 
@@ -61,9 +76,8 @@ def migrate(connection: Connection, found: int) -> None:
 
 
 def rows(connection: Connection) -> list[chain.Row]:
-    """Return every row of the ledger, in order."""
-    found = connection.execute(select(entries).order_by(entries.c.number))
-    return [chain.Row(**row) for row in found.mappings()]
+    """Return every row of the book, in order."""
+    return [chain.Row(*row) for row in connection.execute(select(entries).order_by(entries.c.number))]
 
 
 def _from_1_to_2(connection: Connection) -> None:
@@ -72,14 +86,34 @@ def _from_1_to_2(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE dpsc_ledger ADD COLUMN length INTEGER NOT NULL DEFAULT 0"))
     connection.execute(text(f"ALTER TABLE dpsc_ledger ADD COLUMN hash VARCHAR(64) NOT NULL DEFAULT '{chain.START}'"))
     found = rows(connection)
-    head = chain.Head(len(found), found[-1].hash if found else chain.START)
-    wrong = chain.problems(found, head)
-    if wrong:
-        raise LedgerError(
-            f"the ledger has version 1 and is not migrated, because its chain is broken: {wrong[0]}. Restore it from a "
-            "backup."
-        )
+    head = chain.end_of(found)
+    _require_whole(1, chain.problems(found, head))
     connection.execute(update(ledger).where(ledger.c.id == 1).values(length=head.length, hash=head.hash))
 
 
-_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2}
+def _from_2_to_3(connection: Connection) -> None:
+    """Let the table itself refuse numbers below 1. Rows and hashes stay as they are."""
+    head = connection.execute(select(ledger.c.length, ledger.c.hash).where(ledger.c.id == 1)).one()
+    _require_whole(2, chain.problems(rows(connection), chain.Head(*head)))
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"ALTER TABLE dpsc_entries ADD CONSTRAINT {_FIRST.name} CHECK ({_FIRST.sqltext})"))
+        return
+    connection.execute(
+        text("ALTER TABLE dpsc_entries RENAME TO dpsc_entries_2")
+    )  # SQLite adds no constraint to a table
+    connection.execute(text("DROP INDEX IF EXISTS ix_dpsc_entries_dataset"))
+    entries.create(connection)
+    names = ", ".join(f'"{column.name}"' for column in entries.columns)
+    connection.execute(text(f"INSERT INTO dpsc_entries ({names}) SELECT {names} FROM dpsc_entries_2"))
+    connection.execute(text("DROP TABLE dpsc_entries_2"))
+
+
+def _require_whole(found: int, wrong: Sequence[str]) -> None:
+    if wrong:
+        raise LedgerError(
+            f"the ledger has version {found} and is not migrated, because its chain is broken: {'; '.join(wrong[:3])}. "
+            "Restore it from a backup."
+        )
+
+
+_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}

@@ -21,9 +21,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from dpsc.errors import LedgerError
-from dpsc.ledger import schema
+from dpsc.ledger import chain, schema
 from dpsc.ledger.address import Address
 from dpsc.ledger.chain import Head, Row
+from dpsc.ledger.history import History
 
 T = TypeVar("T")
 _ADVISORY_LOCK = 0x64707363  # "dpsc": one process at a time makes or migrates the tables of a PostgreSQL ledger
@@ -46,15 +47,16 @@ class Store:
     def __init__(self, address: Address, *, create: bool, patience: float) -> None:
         self.address, self.patience = address, patience
         self._engine = self._make_engine()
+        self._checked = History()
         self._open(create)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run ``work`` on one consistent state of the ledger."""
         return self._run(work, write=False)
 
-    def write(self, work: Callable[[Connection, Head], T]) -> T:
-        """Run ``work`` alone, with the head that it must extend; commit durably, or leave nothing behind."""
-        return self._run(lambda connection: work(connection, self._lock_head(connection)), write=True)
+    def write(self, work: Callable[[Connection, History], T]) -> T:
+        """Run ``work`` alone, with the checked book that it extends; commit durably, or leave nothing behind."""
+        return self._run(lambda connection: work(connection, self._locked_and_checked(connection)), write=True)
 
     def append(self, connection: Connection, row: Row) -> Row:
         """Add a row to the ledger and move the head, inside the transaction of :meth:`write`."""
@@ -71,17 +73,26 @@ class Store:
             raise LedgerError(f"the ledger at {self.address} has lost its head record; restore it from a backup.")
         return Head(*found)
 
-    def _lock_head(self, connection: Connection) -> Head:
-        head = self.head(connection, lock=True)
-        entries = schema.entries
-        count = connection.execute(select(func.count()).select_from(entries)).scalar_one()
-        last = connection.execute(select(entries.c.hash).where(entries.c.number == head.length)).scalar_one_or_none()
-        if count != head.length or (head.length and last != head.hash):
+    def _locked_and_checked(self, connection: Connection) -> History:
+        """Return the whole book, after checking all of it; nothing is written on top of what ``verify`` would reject.
+
+        Rows that are the same, character by character, as when this object checked them are not checked again.
+        """
+        head, rows = self.head(connection, lock=True), schema.rows(connection)
+        known, self._checked = self._checked, History()  # nothing counts as checked if this fails
+        if rows[: len(known.rows)] != known.rows:
+            known = History()
+        new = rows[len(known.rows) :]
+        problems = chain.problems(new, head, known.head)
+        known.extend(new)
+        problems += known.problems
+        if problems:
             raise LedgerError(
-                f"the ledger at {self.address} was changed from outside: it has {count} entries, and its head record "
-                f"says {head.length}. Nothing is booked. Run dpsc ledger verify, and restore a backup."
+                f"the ledger at {self.address} was changed from outside: {'; '.join(problems[:3])}. Nothing is booked. "
+                "Run dpsc ledger verify, and restore a backup."
             )
-        return head
+        self._checked = known
+        return known
 
     def _open(self, create: bool) -> None:
         path = self.address.path
@@ -151,6 +162,8 @@ class Store:
             sqlite3.SQLITE_NOTADB: " The file is not a ledger.",
             sqlite3.SQLITE_CORRUPT: " Restore it from a backup.",
         }.get(code, "")
+        if getattr(original, "sqlstate", None) == "42501":  # insufficient privilege
+            advice = " Let the owner of the tables open the ledger once if dpsc was upgraded, or grant the rights."
         return LedgerError(f"the ledger at {self.address} cannot be used: {reason}.{advice}")
 
     def _make_engine(self) -> Engine:
