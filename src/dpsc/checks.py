@@ -121,6 +121,18 @@ def shown(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
+def read_as(label: Any) -> str:
+    """Return a label without what people do not notice: case, spaces, Unicode form.
+
+    Examples
+    --------
+    >>> read_as("  Ann LEE") == read_as("annlee")
+    True
+    """
+    folded = unicodedata.normalize("NFKC", str(label)).casefold()
+    return "".join(unicodedata.normalize("NFKC", folded).split())
+
+
 def did_you_mean(name: str, known: Iterable[Any]) -> str:
     """Return a question with the nearest known name, to add to a refusal; an empty text if none is near.
 

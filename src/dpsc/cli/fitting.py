@@ -53,7 +53,7 @@ def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
 def run(
     analysis: Analysis, account: Account, out: Path | None, *, command: str, i_know: bool, force: bool, as_json: bool
 ) -> None:
-    """Read the panel, book the guarantee, fit, write, and only then show: a screen may fail, and the noise is paid for."""
+    """Read the panel, book the guarantee, fit, write, and only then show: the noise is paid for if a screen fails."""
     algorithm, units = analysis.algorithm(), analysis.measured_in
     private = not isinstance(algorithm, SyntheticControl)
     saved = _unused_name(algorithm) if out is None and private else None

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-
-def same_name(label: Any) -> str:
-    """Return a label without what people do not notice: case, spaces around and between, Unicode form.
-
-    Examples
-    --------
-    >>> same_name("  Ann  LEE") == same_name("ann lee")
-    True
-    """
-    return " ".join(unicodedata.normalize("NFKC", str(label)).casefold().split())
+from dpsc.checks import read_as
 
 
 def alike(labels: Iterable[Any]) -> int:
@@ -28,5 +18,5 @@ def alike(labels: Iterable[Any]) -> int:
     """
     groups: dict[str, set[Any]] = {}
     for label in labels:
-        groups.setdefault(same_name(label), set()).add(label)
+        groups.setdefault(read_as(label), set()).add(label)
     return sum(len(group) for group in groups.values() if len(group) > 1)

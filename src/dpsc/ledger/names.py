@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from dpsc.checks import read_as
+
 DIFFERS = "differs from it only in case, spaces or Unicode form"
 
 
@@ -27,9 +29,4 @@ def twin(name: str, known: Iterable[str]) -> str | None:
     >>> twin("Sales 2020 ", ["costs", "sales 2020"])
     'sales 2020'
     """
-    return next((other for other in known if other != name and _read_as(other) == _read_as(name)), None)
-
-
-def _read_as(name: str) -> str:
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(unicodedata.normalize("NFKC", folded).split())
+    return next((other for other in known if other != name and read_as(other) == read_as(name)), None)
