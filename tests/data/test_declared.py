@@ -40,7 +40,13 @@ def test_what_people_declare(given: Any, expected: list[Any]) -> None:
     assert declared(given).tolist() == expected
 
 
-@pytest.mark.parametrize("wrong", ["2020", "a..b", "2022..2020", "..", "1..9999999", [], [1, 1], 5, "2020-01-01..x"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "2020", "a..b", "2022..2020", "..", "1..9999999", [], [1, 1], 5, "2020-01-01..x", "1..99999999999999999999",
+        [[1, 2], [3, 4]], pd.period_range("2022-01-03", periods=4, freq="W"), "\ud800..b",
+    ],
+)  # fmt: skip
 def test_what_cannot_be_a_declaration_is_refused(wrong: Any) -> None:
     with pytest.raises(PanelError):
         declared(wrong)
@@ -49,7 +55,11 @@ def test_what_cannot_be_a_declaration_is_refused(wrong: Any) -> None:
 def test_one_period_written_in_several_ways_is_one_place() -> None:
     index = declared("2022-01..2022-03")
     written = ["2022-01", "2022-01-31", 202202, "202202", pd.Timestamp("2022-03-01"), "2022-02-15", "total", None, ""]
-    assert places(written, index).tolist() == [0, 0, 1, 1, 2, -1, -1, -1, -1]
+    assert places(written, index).tolist() == [0, 0, 1, 1, 2, 1, -1, -1, -1]
+    zoned = [pd.Timestamp("2022-03-31 23:30", tz="Europe/London"), pd.Timestamp("2022-02-01", tz="Asia/Tokyo")]
+    assert places(zoned, index).tolist() == [2, 1]  # by the clock on the wall
+    quarters = declared("2022Q1..2022Q4")
+    assert places(["2022-Q1", "2022-05", "2022-12-31", None, "zz"], quarters).tolist() == [0, 1, 3, -1, -1]
     assert places(["2000", 2001, "2001.0", 2001.5, True], declared("2000..2002")).tolist() == [0, 1, 1, -1, -1]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,13 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     >>> declared("2021-11..2022-01").strftime("%Y-%m").tolist()
     ['2021-11', '2021-12', '2022-01']
     """
+    try:
+        return _declared(periods, time_format)
+    except (ValueError, TypeError, ArithmeticError):
+        raise PanelError(f"{{it}} cannot be read: {HOW}.", it=Parameter("periods")) from None
+
+
+def _declared(periods: Any, time_format: str | None) -> pd.Index[Any]:
     if isinstance(periods, str):
         return _range(periods, time_format)
     if not pd.api.types.is_list_like(periods):
@@ -45,6 +54,8 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     elif isinstance(periods, pd.Index):
         values = periods  # type: ignore[assignment]
     index = as_index(values)
+    if isinstance(index, pd.PeriodIndex) and not index.freqstr.startswith(("Y", "Q", "M", "D")):
+        raise PanelError("{it}: periods by the week or the hour are given as dates.", it=Parameter("periods"))
     if not len(index) or not index.is_unique:
         raise PanelError("{it} must be different periods, at least one.", it=Parameter("periods"))
     return plain(index[in_order(index)])
@@ -72,28 +83,59 @@ def _range(text: str, time_format: str | None) -> pd.Index[Any]:
 
 
 def places(labels: Iterable[Any], index: pd.Index[Any], time_format: str | None = None) -> Positions:
-    """Return the position of each label among declared periods, -1 if it is none of them; nothing is refused."""
-    known = {_key(period, index, None): position for position, period in enumerate(index)}
-    if isinstance(index, pd.DatetimeIndex) and all(stamp.is_month_start for stamp in index):  # months, however dated
-        known |= {(period + pd.offsets.MonthEnd(0)).value: position for position, period in enumerate(index)}
-    return np.array([known.get(_key(label, index, time_format), -1) for label in labels], dtype=np.intp)
+    """Return the position of each label among declared periods, -1 if it is none of them; nothing is refused.
+
+    Any date in a declared month or quarter belongs to it, so that rows by day are averaged by month.
+    """
+    key = partial(_key, index=index, time_format=time_format, months=_are_months(index))
+    known = {key(period, time_format=None): position for position, period in enumerate(index)}
+    known.pop(None, None)
+    return np.array([known.get(key(label), -1) for label in labels], dtype=np.intp)
 
 
-def _key(label: Any, index: pd.Index[Any], time_format: str | None) -> Hashable:
-    """Return what two ways of writing one period have in common, or None for what is no such period."""
-    text = label.strip() if isinstance(label, str) else str(label)
+def _are_months(index: pd.Index[Any]) -> bool:
+    return isinstance(index, pd.DatetimeIndex) and len(index) > 1 and bool(index.is_month_start.all())
+
+
+def _key(label: Any, *, index: pd.Index[Any], time_format: str | None, months: bool) -> Hashable:
+    """Return what all ways of writing one period have in common, or None for what is no such period."""
+    if label is None or label is pd.NaT:
+        return None
     try:
         if isinstance(index, pd.PeriodIndex):
-            return pd.Period(text.replace("-", "").upper(), freq=index.freqstr).ordinal
+            if isinstance(label, pd.Period) and label.freqstr == index.freqstr:
+                return label.ordinal
+            if isinstance(label, str) and re.match(r"^\s*\d{4}-?[Qq][1-4]\s*$", label):
+                return pd.Period(label.strip().replace("-", "").upper(), freq=index.freqstr).ordinal
+            return pd.Period(_moment(label, time_format), freq=index.freqstr).ordinal
         if isinstance(index, pd.DatetimeIndex):
-            if isinstance(label, str | int | float | np.number):
-                whole = text.removesuffix(".0")
-                shape = time_format or ("%Y%m" if re.match(r"^\d{6}$", whole) else "ISO8601")
-                label = pd.to_datetime(whole, format=shape)
-            stamp = pd.Timestamp(label)
-            return (stamp if stamp.tz is not None or index.tz is None else stamp.tz_localize(index.tz)).value
+            moment = _moment(label, time_format)
+            if moment.tzinfo is not None:  # what the clock on the wall shows, where periods have no zone
+                moment = moment.astimezone(UTC) if index.tz is not None else moment.replace(tzinfo=None)
+            elif index.tz is not None:
+                moment = pd.Timestamp(moment).tz_localize(index.tz).to_pydatetime().astimezone(UTC)
+            return (moment.year, moment.month) if months else moment
         if pd.api.types.is_numeric_dtype(index):
-            return float(text) if is_number(text) and not isinstance(label, bool) else None
+            return float(label) if not isinstance(label, bool) and is_number(str(label)) else None
+        return str(label).strip() if label is not None else None
     except (ValueError, TypeError, ArithmeticError):
         return None
-    return text
+
+
+def _moment(label: Any, time_format: str | None) -> datetime:
+    """Return a date as people write it: text, a number such as 202201, or a date of any kind."""
+    if isinstance(label, str | int | float | np.number) and not isinstance(label, bool):
+        text = str(label).strip().removesuffix(".0")
+        if time_format is not None:
+            return datetime.strptime(text, time_format)
+        if re.match(r"^\d{6}$", text):
+            return datetime(int(text[:4]), int(text[4:]), 1)
+        parts = re.match(r"^(\d{4})-(\d{1,2})(?:-(\d{1,2}))?$", text)
+        if parts:
+            return datetime(int(parts[1]), int(parts[2]), int(parts[3] or 1))
+        if not isinstance(label, str):
+            raise ValueError
+        return datetime.fromisoformat(text)
+    if isinstance(label, pd.Period):
+        label = label.start_time
+    return pd.Timestamp(label).to_pydatetime(warn=False)

@@ -44,6 +44,8 @@ def read_long(
     columns = [_column(df, name) for name in (unit, time, outcome)]
     if not len(df):
         raise PanelError("the frame has no rows.")
+    if periods is None:
+        periods_of.require_one_kind(columns[1])
     unit_codes, units = _labels(columns[0], f"column {unit!r}")
     time_codes, times = _labels(columns[1], f"column {time!r}")
     values = to_floats(columns[2], f"column {outcome!r}")
@@ -77,10 +79,10 @@ def pivot(
 
     With ``average`` a cell with several finite values gets their mean, and no row counts as repeated.
     """
-    if shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
+    if not average and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
-            f"{len(values)} rows name {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are "
-            "{unit} and {time} the right columns?",
+            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are {{unit}} "
+            "and {time} the right columns?",
             unit=Parameter("unit"), time=Parameter("time"),
         )  # fmt: skip
     cells = units * shape[1] + times
@@ -92,8 +94,10 @@ def pivot(
             shared = pd.Index(cells).duplicated(keep=False)
             for cell, group in pd.Series(values[shared]).groupby(cells[shared]):
                 known = [value for value in group if math.isfinite(value)]
+                largest = max(map(abs, known), default=0.0) or 1.0  # so that no sum overflows
                 # The sum is correctly rounded, so that the order of the rows does not matter.
-                matrix[cell] = math.fsum(value / len(known) for value in known) if known else np.nan
+                mean = math.fsum(value / largest for value in known) / max(1, len(known))
+                matrix[cell] = largest * mean if known else np.nan
         else:
             repeated = int(np.argmax(pd.Index(cells).duplicated()))
     return matrix.reshape(shape), repeated

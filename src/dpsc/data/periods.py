@@ -62,6 +62,15 @@ def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
     return index
 
 
+def require_one_kind(times: pd.Series[Any]) -> None:
+    """Refuse times of several kinds or zones, row by row: 1 and 1.0 are equal, and the first would name the period."""
+    if times.dtype != object:
+        return
+    kinds = {(type(value), str(getattr(value, "tzinfo", None))) for value in times}
+    if len(kinds) > 1:
+        raise PanelError("the times mix kinds or time zones; convert them to one, for example with pd.to_datetime.")
+
+
 def plain(index: pd.Index[Any]) -> pd.Index[Any]:
     """Return the labels of a categorical index as an index of their own kind, and any other index as it is."""
     return index.astype(index.categories.dtype) if isinstance(index, pd.CategoricalIndex) else index

@@ -137,9 +137,9 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
                 periods=Parameter("periods", "'reference'"), reference=Parameter("reference"),
             )  # fmt: skip
         return declared.declared(reference.index)
-    if ".." in text or not Path(text).exists():
-        return declared.declared([part.strip() for part in text.split(",")] if "," in text else text, time_format)
     path = Path(text)
+    if "," in text or ".." in text or len(text) > 255 or not path.exists():
+        return declared.declared([part.strip() for part in text.split(",")] if "," in text else text, time_format)
     with in_file(path):
         names = open_table(path, []).schema.names
         labels = [
