@@ -279,7 +279,7 @@ def test_spreadsheet_dialects_are_recognised(files: Path) -> None:
     (files / "trailing.csv").write_text("who,month,cost,\na,1,2,\nb,1,2,\n")
     refused(release(files, source="trailing.csv"), "end in a separator")
     (files / "twice.csv").write_text("who,month,cost,cost\na,1,2,3\n")
-    refused(release(files, source="twice.csv"), "two columns 'cost'")
+    refused(release(files, source="twice.csv"), "two columns have the same name")
 
 
 def test_a_delta_that_protects_nobody_needs_a_word(files: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,7 @@ class Files:
                 time, outcome = str(self.layout.time), str(self.layout.outcome)
                 tables.require_column(self.dataset, time, TIME)
                 tables.require_column(self.dataset, outcome, OUTCOME, number=True)
+                tables.require_same_columns(self.dataset, self.path, [outcome], [self.layout.unit, time])
                 return [self.layout.unit, time, outcome]
             not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
@@ -96,6 +97,7 @@ class Files:
             )  # fmt: skip
             for name in periods:
                 tables.require_column(self.dataset, name, number=True)
+            tables.require_same_columns(self.dataset, self.path, periods, [self.layout.unit])
             return [self.layout.unit, *periods]
 
     def _declared_columns(self, names: list[str]) -> list[str]:
@@ -109,6 +111,7 @@ class Files:
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
             tables.require_column(self.dataset, name, number=True)
+        tables.require_same_columns(self.dataset, self.path, chosen, [self.layout.unit])
         return chosen
 
     def _saved_row_numbers(self) -> set[str]:
@@ -117,30 +120,36 @@ class Files:
         return {name for name in index if isinstance(name, str) and name.startswith("__index_level_")}
 
     @cached_property
-    def _labels(self) -> dict[Any, str]:
-        """The labels of periods as the files write them, in their order, and where each occurs first."""
+    def _labels(self) -> Any:
+        """The different labels of periods as the files write them, in their order, as an Arrow array."""
         if self.layout.wide:
-            return dict.fromkeys(self.columns[1:], "the header")
-        found: dict[Any, str] = {}
+            return pa.array(self.columns[1:])
+        found = [
+            pc.unique(cells.plain(rows.batch.column(0))) for rows in self._rows([self.columns[1]], tables.ROWS_AT_ONCE)
+        ]
+        tables.require_rows(sum(map(len, found)), self.path)
+        return pc.unique(pa.chunked_array(found).combine_chunks())
+
+    def _row_of(self, label: int) -> str:
+        """Name the first row that has a label; they are looked for only when there is something to say of it."""
+        if self.layout.wide:
+            return "the header"
         for rows in self._rows([self.columns[1]], tables.ROWS_AT_ONCE):
-            times = rows.batch.column(0)
-            for label in pc.unique(times).to_pylist():
-                if label not in found:
-                    missing = label is None or label != label
-                    where = pc.is_null(times, nan_is_null=True) if missing else pc.equal(times, label)
-                    found[label] = rows.row_name(pc.index(where, True).as_py())
-        tables.require_rows(len(found), self.path)
-        return found
+            found = pc.index_in(cells.plain(rows.batch.column(0)), value_set=self._labels)
+            position = pc.index(found, pa.scalar(label, found.type)).as_py()
+            if position >= 0:
+                return rows.row_name(position)
+        return "a row"
 
     @cached_property
     def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
         """The periods and the labels that are written for them, in the order of time."""
         if self.periods is not None:
-            return self.periods, self.columns[1:] if self.layout.wide else list(self._labels)
+            return self.periods, self._labels.to_pylist()
         name = "the header" if self.layout.wide else str(self.layout.time)
-        written, where = list(self._labels), list(self._labels.values())
+        written = self._labels.to_pylist()
         with in_file(self.path):
-            parsed = dates.understood(written, name, where.__getitem__, self.layout.time_format)
+            parsed = dates.understood(written, name, self._row_of, self.layout.time_format)
             index = periods_of.as_index(list(parsed), str(self.layout.time or "time"))
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
@@ -157,7 +166,8 @@ class Files:
     @property
     def times(self) -> pd.Index[Any]:
         """The periods, in order."""
-        return self._ordered[0]
+        with formats.nothing_quoted(self.path):
+            return self._ordered[0]
 
     @property
     def periods_from(self) -> PeriodsFrom:
@@ -177,14 +187,18 @@ class Files:
     @cached_property
     def calendar(self) -> cells.Calendar:
         """Which period the labels of a long table stand for."""
-        kind = self.dataset.schema.field(str(self.layout.time)).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         written, places = self._ordered[1], np.arange(len(self.times))
         if self.periods is not None:
             places = declared.places(written, self.periods, self.layout.time_format)
             if not (places >= 0).any():
-                raise formats.refusal(self.path, "no row of the table has one of the declared periods.")
-        return cells.Calendar(pa.array(written, kind), places, len(self.times), declared=self.periods is not None)
+                raise formats.refusal(
+                    self.path,
+                    "no row of the table has one of the declared periods; if its dates are written in another way, "
+                    "say how with {it}.",
+                    it=dates.AS_WRITTEN,
+                )
+        labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
+        return cells.Calendar(labels, places, len(self.times), declared=self.periods is not None)
 
     @cached_property
     def completion(self) -> Completion:
@@ -222,6 +236,10 @@ class Files:
 
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
+        with formats.nothing_quoted(self.path):
+            return self._matrix()
+
+    def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, tables.ROWS_AT_ONCE))
         codes, labels = cells.factorize([self._units(rows) for rows in batches])
         tables.require_rows(len(codes), self.path)
@@ -273,12 +291,10 @@ class Files:
     def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         """Put the rows of each donor together; the last donor of a batch waits for its rows in the next batch."""
         waiting: Rows | None = None
-        for rows in self._rows(self.columns, size * max(1, len(self.times))):
+        for rows in map(cells.with_floats, self._rows(self.columns, size * max(1, len(self.times)))):
             if waiting is not None:
-                parts = pa.Table.from_batches([waiting.batch, rows.batch]).combine_chunks().to_batches()
                 same = rows.first is not None and rows.first > 0 and waiting.first is not None
-                first = waiting.first if same else None
-                rows = Rows(rows.path, first, parts[0] if parts else rows.batch)
+                rows = Rows(rows.path, waiting.first if same else None, cells.joined(waiting.batch, rows.batch))
             units = self._units(rows)
             starts = cells.starts_of(units)
             if len(starts) > 1:
@@ -330,9 +346,18 @@ def runs(rows: Rows, calendar: cells.Calendar, size: int) -> Iterator[tuple[str,
         donors = units.take(pa.array(starts))
         if pc.count_distinct(donors).as_py() < len(donors):
             raise not_together(unit)
-        donor = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(units))))
         when = calendar.places(rows.batch.column(1))
         values = cells.floats(rows.batch.column(2), outcome, rows)
-        matrix = calendar.pivoted(donor, when, values, len(starts), rows.row_name)
-    for i in range(0, len(matrix), size):
-        yield rows.path, donors.slice(i, size), row_writer(matrix[i : i + size])
+    ends = np.append(starts[1:], len(units))
+    for i in range(0, len(starts), size):
+        here = slice(int(starts[i]), int(ends[min(i + size, len(starts)) - 1]))
+        donor = np.repeat(np.arange(len(starts[i : i + size])), ends[i : i + size] - starts[i : i + size])
+        with in_file(rows.path):
+            matrix = calendar.pivoted(
+                donor, when[here], values[here], len(starts[i : i + size]), partial(_later, rows, here.start)
+            )
+        yield rows.path, donors.slice(i, size), row_writer(matrix)
+
+
+def _later(rows: Rows, start: int, position: int) -> str:
+    return rows.row_name(start + position)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.data import formats
-from dpsc.data.columns import UNIT, repeated_cell
+from dpsc.data.columns import MISSING, UNIT, repeated_cell
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import pivot
 from dpsc.errors import TableError
@@ -47,14 +47,60 @@ def floats(column: Any, name: str, rows: Rows) -> Array:
             [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
         )
     if _is_text(column.type):
-        column = pc.utf8_trim_whitespace(column)
-        column = pc.if_else(pc.is_in(column, value_set=pa.array(formats.MISSING, column.type)), None, column)
+        column = pc.utf8_trim_whitespace(plain(column))
+        column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
         wrong = formats.not_a_number(column)
         if wrong is not None:
             raise formats.text_in(name, rows.path, None if rows.first is None else rows.first + wrong)
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)  # a safe cast refuses large whole numbers and quotes them
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def with_floats(rows: Rows) -> Rows:
+    """Return rows of a long table (unit, time, outcome) with plain columns and the outcome in float64."""
+    unit, time, outcome = rows.batch.schema.names
+    columns = [plain(rows.batch.column(0)), plain(rows.batch.column(1))]
+    with formats.in_file(rows.path):
+        values = pa.array(floats(rows.batch.column(2), outcome, rows))
+    return Rows(rows.path, rows.first, pa.RecordBatch.from_arrays([*columns, values], [unit, time, outcome]))
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return two batches of a long table as one; text with 64-bit offsets, so that it stays one however long it is."""
+    columns = []
+    for first, second in zip(one.columns, other.columns, strict=True):
+        if _is_text(first.type):
+            first, second = first.cast(pa.large_string()), second.cast(pa.large_string())
+        columns.append(pa.concat_arrays([first, second]))
+    return pa.RecordBatch.from_arrays(columns, one.schema.names)
+
+
+def plain(column: Any) -> Any:
+    """Return a column without dictionaries and views."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+
+
+def kind_of(kind: Any) -> str:
+    """Return the kind of a column of units or periods; labels of two kinds cannot be compared."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return "text" if _is_text(kind) else str(kind)
+
+
+def may_hold_labels(kind: Any) -> bool:
+    """Tell whether a column of this kind may hold units or periods."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (
+        pa.types.is_null,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_decimal,
+        pa.types.is_boolean,
+        pa.types.is_temporal,
+    )
+    return kind != pa.float16() and (_is_text(kind) or any(test(kind) for test in tests))
 
 
 def column_writer(rows: Rows) -> Write:
@@ -72,9 +118,9 @@ def column_writer(rows: Rows) -> Write:
 
 def units_of(rows: Rows, name: str) -> Any:
     """Return the first column, the units; refuse rows without a unit."""
-    units = rows.batch.column(0)
-    if pa.types.is_dictionary(units.type):
-        units = units.dictionary_decode()
+    units = plain(rows.batch.column(0))
+    if pa.types.is_floating(units.type):
+        units = pc.add(units, 0.0)  # -0.0 and 0.0 are one unit
     missing = pc.is_null(units, nan_is_null=True)
     if _is_text(units.type):
         missing = pc.or_(missing, pc.fill_null(pc.equal(units, ""), True))
@@ -88,9 +134,9 @@ def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
     """Return the position of each row's unit, and the units in the order of first appearance."""
     if not parts:
         return np.empty(0, dtype=np.intp), pd.Index([])
-    whole = pa.chunked_array(parts)
-    text = _is_text(whole.type)  # 32-bit offsets would be too small for many rows of text
-    coded = (whole.cast(pa.large_string()) if text else whole).combine_chunks().dictionary_encode()
+    if _is_text(parts[0].type):  # 32-bit offsets would not be enough for many rows
+        parts = [part.cast(pa.large_string()) for part in parts]
+    coded = pa.chunked_array(parts).combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
 
 
@@ -130,8 +176,9 @@ class Calendar:
 
     def places(self, labels: Any) -> Positions:
         """Return the period of each label, -1 for one that is outside."""
-        found = pc.index_in(labels.cast(self.labels.type), value_set=self.labels).to_numpy(zero_copy_only=False)
-        return np.asarray(self.positions[np.asarray(found, np.intp)])
+        found = pc.index_in(plain(labels).cast(self.labels.type), value_set=self.labels)
+        known = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.intp)
+        return np.where(known < 0, -1, self.positions[known])
 
     def pivoted(
         self,
@@ -148,6 +195,8 @@ class Calendar:
         both a repeated and an absent row are refused; ``first`` is the position of the first donor, if it is known.
         """
         inside = when >= 0
+        if not (self.declared or inside.all()):
+            raise TableError("two labels of periods cannot be told apart.")
         if not inside.all():
             donors, when, values = donors[inside], when[inside], values[inside]
         matrix, repeated = pivot(donors, when, values, (count, self.T), average=self.declared)

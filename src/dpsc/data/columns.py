@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dpsc.checks import did_you_mean
 from dpsc.errors import Parameter, TableError
 
+MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
 WIDE = Parameter("wide", "True", typed="")
 
@@ -55,9 +56,8 @@ def require_header(names: Sequence[str], *, text: bool) -> None:
         raise TableError(
             "there are numbers with decimals where names of columns should be; does it have a header line?"
         )
-    repeated = next((name for name in names if names.count(name) > 1 and not is_number(name)), None)
-    if repeated:
-        raise TableError(f"there are two columns {repeated!r}; rename one.")
+    if any(names.count(name) > 1 and not is_number(name) for name in names):  # not quoted: perhaps a row of data
+        raise TableError("two columns have the same name; rename one. Or is there no header line?")
     if not text:
         return
     if len(names) == 1 and ";" in names[0]:
@@ -75,7 +75,7 @@ def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
     """Return the position of the column with that name, or refuse and suggest a similar name."""
     if name not in names:
         hint = did_you_mean(name, names)
-        if not hint and any(map(is_number, names)):  # perhaps a row of data: do not quote it
+        if not hint and any(map(_looks_like_data, names)):  # perhaps a row of data, which is not quoted
             raise TableError(f"there is no column {name!r} ({{it}}); does it have a header line?", it=parameter)
         hint = hint or f" The columns are {', '.join(map(repr, names[:12]))}."
         raise TableError(f"there is no column {name!r} ({{it}}).{hint}", it=parameter)
@@ -98,6 +98,10 @@ def repeated_cell(row: str) -> TableError:
         "right columns?",
         unit=Parameter("unit"), time=Parameter("time"),
     )  # fmt: skip
+
+
+def _looks_like_data(name: str) -> bool:
+    return is_number(name) or name in MISSING or bool(re.match(r"^\d{1,4}[-/.]\d{1,2}", name))
 
 
 def is_number(name: str) -> bool:

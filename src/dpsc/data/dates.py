@@ -57,6 +57,7 @@ def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_forma
 
 def _parsed(distinct: pd.Series[str], column: str, time_format: str | None) -> list[Any]:
     if time_format is not None:
+        require_format(time_format)
         dates = pd.to_datetime(distinct, format=time_format, errors="coerce")
         _require_dates(distinct, dates, column, time_format)
         return list(dates)
@@ -105,6 +106,17 @@ def _require_dates(distinct: pd.Series[str], dates: pd.Series[Any], column: str,
         "written, for example {as_written}.",
         time=TIME, given=Parameter("time_format", repr(time_format), repr(time_format)), as_written=AS_WRITTEN,
     )  # fmt: skip
+
+
+def require_format(time_format: str) -> None:
+    """Refuse a way of writing dates that cannot be understood."""
+    try:
+        pd.to_datetime(["2000"], format=time_format, errors="coerce")
+    except (ValueError, TypeError):
+        raise TableError(
+            f"{{it}} {time_format!r} is not a way of writing dates; for example {{as_written}}.",
+            it=Parameter("time_format"), as_written=AS_WRITTEN,
+        ) from None  # fmt: skip
 
 
 def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> Any:

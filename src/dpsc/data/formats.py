@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from dpsc.checks import did_you_mean
-from dpsc.errors import DpscError, TableError
+from dpsc.data.columns import MISSING
+from dpsc.errors import DpscError, Parameter, TableError
 
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
-MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
             ".arrow": "feather"}  # fmt: skip
 _SHOWN = {"csv": "CSV in UTF-8", "tsv": "TSV in UTF-8", "parquet": "Parquet", "feather": "Feather"}
@@ -32,9 +35,21 @@ def in_file(path: Path | str) -> Iterator[None]:
         raise
 
 
-def refusal(path: Path | str, message: str) -> TableError:
+@contextmanager
+def nothing_quoted(path: Path | str) -> Iterator[None]:
+    """Replace what libraries say of odd content by the kind of problem: they quote cells."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError) as problem:
+        kind = type(problem).__name__
+    else:
+        return
+    raise refusal(path, f"something in it cannot be read as donors ({kind}).")
+
+
+def refusal(path: Path | str, message: str, **parameters: Parameter) -> TableError:
     """Return an error about a file."""
-    problem = TableError(message)
+    problem = TableError(message, **parameters)
     problem.file = str(path)
     return problem
 
@@ -101,20 +116,42 @@ def partitions_of(dataset: Any) -> set[str]:
 
 def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
     """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should."""
-    with readable(Path(fragment.path), schema, columns):
+    path = Path(fragment.path)
+    with readable(path, schema, columns):
         if isinstance(fragment, ds.ParquetFileFragment):
-            yield from _parquet_batches(fragment, schema, columns, size, threads)
-        else:
-            yield from fragment.scanner(
-                schema=schema, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
-            ).to_batches()
+            yield from _parquet_batches(fragment, columns, size, threads)
+            return
+        # Other files keep the types that they have: those of the first would change how all others are read.
+        own = schema if is_text(path) else fragment.physical_schema
+        rows = 0
+        for batch in fragment.scanner(
+            schema=own, columns=columns, batch_size=size, batch_readahead=2, use_threads=threads
+        ).to_batches():
+            rows += batch.num_rows
+            yield batch
+        if is_text(path):
+            _require_one_line_per_row(path, rows)
 
 
-def _parquet_batches(fragment: Any, schema: Any, columns: list[str], size: int, threads: bool) -> Iterator[Any]:
+def _require_one_line_per_row(path: Path, rows: int) -> None:
+    """Refuse a quotation mark that is not closed on its line: it swallows the rows up to the next one or to the end."""
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
+        if not any(b'"' in part for part in iter(partial(file.read, 2**20), b"")):
+            return
+        file.seek(0)
+        lines = sum(bool(line.strip()) for line in file)
+    if lines != rows + 1:
+        raise TableError(
+            "a quotation mark is not closed on its own line, so that several lines would be read as one; remove line "
+            "breaks and single quotation marks from the texts."
+        )
+
+
+def _parquet_batches(fragment: Any, columns: list[str], size: int, threads: bool) -> Iterator[Any]:
     """Read one row group at a time, or part of a large one; a scan would read far ahead and keep it all in memory."""
     import pyarrow.parquet as pq
 
-    kinds = pa.schema([schema.field(name) for name in columns])
     options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
     with pq.ParquetFile(fragment.path, **options) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
@@ -126,8 +163,7 @@ def _parquet_batches(fragment: Any, schema: Any, columns: list[str], size: int, 
                 parts = file.iter_batches(size, row_groups=[group.id], columns=columns, use_threads=threads)
                 tables = (pa.Table.from_batches([part]) for part in parts)
             for table in tables:
-                chosen = table.select(columns)
-                yield from (chosen if chosen.schema == kinds else chosen.cast(kinds)).to_batches(max_chunksize=size)
+                yield from table.select(columns).to_batches(max_chunksize=size)
 
 
 @contextmanager
@@ -136,7 +172,7 @@ def readable(path: Path, schema: Any = None, columns: Sequence[str] = ()) -> Ite
     try:
         with in_file(path):
             yield
-    except (pa.ArrowException, OSError, UnicodeError, KeyError) as problem:
+    except (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeError, KeyError) as problem:
         if isinstance(problem, PermissionError):
             why = refusal(path, "you may not read it; check its permissions.")
         elif isinstance(problem, FileNotFoundError):

@@ -93,6 +93,30 @@ def count_rows(fragment: Any) -> int:
         return int(fragment.count_rows())
 
 
+def require_same_columns(dataset: Any, path: Path, numbers: Sequence[str], labels: Sequence[str]) -> None:
+    """Refuse files of a folder that lack a column, or whose units or periods are of different kinds.
+
+    Each file is read with its own types, so that no file changes how another is read; labels must be comparable.
+    """
+    if not path.is_dir():
+        return
+    kinds: dict[str, tuple[str, str]] = {}
+    for fragment in dataset.get_fragments():
+        with formats.readable(Path(fragment.path)):
+            own = fragment.physical_schema
+        for name in (*labels, *numbers):
+            if name not in own.names:
+                raise formats.refusal(
+                    fragment.path, f"there is no column {name!r}, which other files of the folder have."
+                )
+        for name in () if formats.is_text(Path(fragment.path)) else labels:
+            kind, first = kinds.setdefault(name, (cells.kind_of(own.field(name).type), fragment.path))
+            if kind != cells.kind_of(own.field(name).type):
+                raise formats.refusal(
+                    fragment.path, f"column {name!r} is of another kind than in {Path(first).name}; make them the same."
+                )
+
+
 def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
     """Refuse a column that is not there, or whose type does not fit."""
     kind = dataset.schema.field(columns.find(dataset.schema.names, name, parameter)).type
@@ -100,6 +124,8 @@ def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, nu
         raise TableError(f"column {name!r} is not text in UTF-8.")
     if number and not cells.may_hold_numbers(kind):
         raise TableError(f"column {name!r} holds {kind}, not numbers.")
+    if not number and not cells.may_hold_labels(kind):
+        raise TableError(f"column {name!r} ({{it}}) holds {kind}, which cannot name units or periods.", it=parameter)
 
 
 def series(path: Path, time: str | None, outcome: str | None, time_format: str | None = None) -> pd.Series[float]:

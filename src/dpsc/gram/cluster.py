@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dpsc.errors import DpscError
+
 _PREFIX = "dpsc-dask-"
 _CLOSED = {
     "distributed.p2p.storage.disk": False,  # rows on their way between workers stay in memory
@@ -35,7 +37,7 @@ def local_client(workers: int | None) -> Iterator[Any]:
 
     security = Security.temporary()
     with private_folder() as scratch, dask.config.set(_CLOSED):
-        with _workers_ignore_interrupts():
+        with _workers_ignore_interrupts(), _explained():
             cluster = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -49,6 +51,17 @@ def local_client(workers: int | None) -> Iterator[Any]:
             )
         with cluster, Client(cluster, security=security) as client:
             yield client
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError:
+        raise DpscError(
+            "the workers of a local Dask cluster could not be started. In a script, put everything that runs below "
+            "if __name__ == '__main__': workers run the script's first level again."
+        ) from None
 
 
 @contextmanager

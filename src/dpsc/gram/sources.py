@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.data import dates
 from dpsc.data.bounds import Bounds
 from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
@@ -130,9 +131,12 @@ class FileDonors:
 
     def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
         """Read the files once and add up their rows."""
+        from dpsc.data.formats import nothing_quoted  # which needs pyarrow
+
         T, identities = len(self.times), self.files.identities()
-        blocks = self.files.blocks(rows_of_a_block(T, bits), identities)
-        total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
+        with nothing_quoted(self.files.path):
+            blocks = self.files.blocks(rows_of_a_block(T, bits), identities)
+            total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
         self.files.finish(identities, n)
         return total, n
 
@@ -178,6 +182,10 @@ def scan(
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """
     where = Path(path)
+    if isinstance(exclude, str) or not all(isinstance(label, str) for label in exclude):
+        raise ParameterError("{it} must be a list of labels, as the files write them.", it=Parameter("exclude"))
+    if time_format is not None:
+        dates.require_format(time_format)
     checks.one_of("engine", engine, get_args(Engine))
     if scheduler is not None and engine not in ("auto", "dask"):
         raise ParameterError(

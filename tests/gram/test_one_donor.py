@@ -1,0 +1,214 @@
+"""What one donor's rows or file look like changes that donor's own contribution, and nothing else."""
+
+from __future__ import annotations
+
+import gzip
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from dpsc import Donors, DpscError, GramRelease, PanelError, scan
+from dpsc.gram.sources import Engine
+from dpsc.types import Integers
+
+ENGINES: tuple[Engine, ...] = ("memory", "stream")
+COLUMNS: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y"}
+MAKE = GramRelease(epsilon=1.0, delta=1e-6)
+T = 6
+
+
+def summed(path: Path, engine: Engine, **options: Any) -> tuple[Integers, int, list[Any]]:
+    made = MAKE.custodian_sum(scan(path, **COLUMNS, engine=engine, **options))
+    return made.total, made.n, list(made.times)
+
+
+def moved(one: Integers, other: Integers) -> float:
+    """How far the sum moves, where 1 is as far as one donor may move it."""
+    difference = (one - other).astype(object)
+    return float((difference**2).sum()) / (2 * 16.0**18)
+
+
+def one_file_per_donor(folder: Path, first: pa.Array, kind: str = "parquet") -> Path:
+    """Forty donors near 1e8, a file each, and before them one whose numbers have another type."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(41):
+        values = first if i == 0 else pa.array(1e8 + rng.normal(size=T))
+        table = pa.table({"u": [f"p{i:02}"] * T, "t": list(range(T)), "y": values})
+        path = folder / f"{i:02}.{kind}"
+        pq.write_table(table, path) if kind == "parquet" else pyarrow.feather.write_feather(table, path)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        pa.array(np.arange(T, dtype=np.float32)),
+        pa.array(np.arange(T, dtype=np.int64)),
+        pa.array([Decimal(i) for i in range(T)], pa.decimal128(5, 2)),
+        pa.array([str(i) for i in range(T)]),
+        pa.array(np.arange(T, dtype=np.float64)),
+    ],
+    ids=["float32", "int64", "decimal", "text", "float64"],
+)
+def test_the_type_of_one_donors_file_is_not_forced_on_the_others(first: pa.Array, kind: str, tmp_path: Path) -> None:
+    """The first file's float32 or decimals used to round every donor: the sum moved 850 times as far as it may."""
+    usual = one_file_per_donor(tmp_path / "usual", pa.array(np.arange(T, dtype=np.float64)), kind)
+    other = one_file_per_donor(tmp_path / "other", first, kind)
+    for engine in ENGINES:
+        (one, n, _), (two, m, _) = summed(usual, engine), summed(other, engine)
+        assert n == m == 41
+        assert moved(one, two) == 0  # the same values, written in another way
+
+
+def test_files_of_a_folder_with_units_of_two_kinds_are_refused_by_name(tmp_path: Path) -> None:
+    """Text "01" used to become the number 1, another donor, if the first file had numbers."""
+    for name, units in (("a", [1, 1]), ("b", ["01", "01"])):
+        pq.write_table(pa.table({"u": units, "t": [0, 1], "y": [1.0, 2.0]}), tmp_path / f"{name}.parquet")
+    for engine in ENGINES:
+        with pytest.raises(DpscError, match=r"b\.parquet: column 'u' is of another kind than in a\.parquet"):
+            summed(tmp_path, engine)
+
+
+@pytest.mark.parametrize("kind", ["csv", "feather", "parquet"])
+def test_a_file_without_the_column_is_refused_by_name(kind: str, tmp_path: Path) -> None:
+    for name, outcome in (("a", "y"), ("b", "Y")):
+        table = pa.table({"u": [name, name], "t": [0, 1], outcome: [1.0, 2.0]})
+        path = tmp_path / f"{name}.{kind}"
+        if kind == "csv":
+            table.to_pandas().to_csv(path, index=False)
+        else:
+            pq.write_table(table, path) if kind == "parquet" else pyarrow.feather.write_feather(table, path)
+    for engine in ENGINES:
+        with pytest.raises(DpscError, match=rf"b\.{kind}: there is no column 'y'"):
+            summed(tmp_path, engine, periods="0..1")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv"])
+def test_a_quotation_mark_that_is_not_closed_swallows_nobody(ending: str, tmp_path: Path) -> None:
+    """An open quotation mark in an unused column used to swallow all donors after it, without a word."""
+    mark = "\t" if ending == "tsv" else ","
+    for broken in ({8}, {8, 23}):
+        lines = [mark.join(("u", "t", "y", "comment"))]
+        for i in range(60):
+            lines += [
+                mark.join((f"p{i:02}", str(t), f"{i + t}", '"oops' if i in broken and t == 1 else "")) for t in (0, 1)
+            ]
+        text, path = "\n".join(lines) + "\n", tmp_path / f"t.{ending}"
+        path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+        for engine in ENGINES:
+            with pytest.raises(DpscError, match=r"quotation mark is not closed|cannot be read"):
+                summed(path, engine)
+    closed = text.replace('"oops', '"a ""fine"", comment"')
+    path.write_bytes(gzip.compress(closed.encode()) if ending.endswith("gz") else closed.encode())
+    assert all(summed(path, engine)[1] == 60 for engine in ENGINES)
+
+
+def test_one_donors_type_of_time_does_not_name_the_periods() -> None:
+    """1 and 1.0 are equal, and the first row used to decide which of them was published."""
+    times = pd.Series([1.0, 2.0, 1, 2], dtype=object)
+    frame = pd.DataFrame({"u": list("aabb"), "t": times, "y": [1.0, 2, 3, 4]})
+    with pytest.raises(PanelError, match="mix kinds"):
+        Donors.from_long(frame, **COLUMNS)
+    zones = [pd.Timestamp("2022-01-01", tz="Asia/Tokyo"), pd.Timestamp("2021-12-31 15:00", tz="UTC")]
+    frame = pd.DataFrame({"u": list("ab"), "t": pd.Series(zones, dtype=object), "y": [1.0, 2]})
+    with pytest.raises(PanelError, match="mix kinds or time zones"):
+        Donors.from_long(frame, **COLUMNS)
+
+
+def test_with_declared_periods_even_a_nearly_empty_table_is_not_refused(tmp_path: Path) -> None:
+    """One row more or less of one donor used to decide whether ten thousand sparse donors were refused."""
+    donors, days = np.repeat(np.arange(2000), 5), np.tile([0, 900, 2500, 4000, 5900], 2000)
+    frame = pd.DataFrame({"u": donors, "t": days, "y": np.arange(10_000.0)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    options: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y", "periods": "0..1499"}
+    totals = [MAKE.custodian_sum(scan(tmp_path / "t.parquet", **options, engine=e)).total for e in ENGINES]
+    np.testing.assert_array_equal(totals[0], totals[1])
+    np.testing.assert_array_equal(totals[0], MAKE.custodian_sum(Donors.from_long(frame, **options)).total)
+
+
+def test_rows_of_one_cell_are_averaged_without_overflow() -> None:
+    largest = np.finfo(float).max
+    frame = pd.DataFrame({"u": list("aaaab"), "t": [0, 0, 0, 1, 1], "y": [largest] * 3 + [1.0, 2.0]})
+    pool = Donors.from_long(frame, **COLUMNS, periods="0..1")
+    assert pool.values[0].tolist() == [largest, 1.0]
+
+
+def test_labels_that_are_equal_in_python_only_are_kept_apart_or_refused(tmp_path: Path) -> None:
+    """Two hours of the same name when clocks are set back, and 0.0 beside -0.0, used to end in an IndexError."""
+    hours = pd.date_range("2022-10-30 00:00", periods=5, freq="h", tz="Europe/Berlin").as_unit("us")
+    frame = pd.DataFrame({"u": ["a"] * 5 + ["b"] * 5, "t": [*hours, *hours], "y": np.arange(10.0)})
+    frame["t"] = pd.DatetimeIndex(frame["t"]).as_unit("us")
+    frame.to_parquet(tmp_path / "hours.parquet")
+    zeros = pa.table({"u": ["a", "a", "b", "b"], "t": [0.0, 1.0, -0.0, 1.0], "y": [1.0, 2, 3, 4]})
+    pq.write_table(zeros, tmp_path / "zeros.parquet")
+    for engine in ENGINES:
+        for name in ("hours", "zeros"):
+            try:
+                assert summed(tmp_path / f"{name}.parquet", engine)[1] == 2
+            except DpscError:
+                assert name == "zeros"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a", "a", "b", "b"], pa.string_view()),
+        pa.array([[1], [1], [2], [2]]),
+        pa.array([b"\xff", b"\xff", b"b", b"b"]),
+        pa.array([2**31 - 1, 0, 1, 2], pa.int32()).cast(pa.date32()),
+        pa.array([0.0, 0.0, -0.0, 1.0], pa.float16()),
+    ],
+    ids=["view", "list", "bytes", "far dates", "float16"],
+)
+def test_columns_of_any_type_are_read_or_refused_in_our_own_words(
+    column: pa.Array, engine: Engine, tmp_path: Path
+) -> None:
+    for name in ("u", "t", "y"):
+        columns = {"u": pa.array(["a", "a", "b", "b"]), "t": pa.array([0, 1, 0, 1]), "y": pa.array([1.0, 2, 3, 4])}
+        columns[name] = column
+        try:
+            pyarrow.feather.write_feather(pa.table(columns), tmp_path / "t.feather")
+        except pa.ArrowException:  # it cannot even be written
+            continue
+        for periods in (None, "0..1"):
+            said = ""
+            try:
+                assert summed(tmp_path / "t.feather", engine, periods=periods)[1] >= 1
+            except DpscError as problem:
+                said = str(problem)
+            assert "1073741824" not in said
+            assert "2147483647" not in said
+
+
+def test_zero_and_minus_zero_are_one_unit_in_every_engine(tmp_path: Path) -> None:
+    table = pa.table({"u": [0.0, -0.0, 1.0, 1.0], "t": [0, 1, 0, 1], "y": [1.0, 2, 3, 4]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    totals = [summed(tmp_path / "t.parquet", engine, periods="0..1") for engine in ENGINES]
+    assert [n for _, n, _ in totals] == [2, 2]
+    np.testing.assert_array_equal(totals[0][0], totals[1][0])
+
+
+def test_a_header_that_may_be_a_donors_row_is_not_quoted(tmp_path: Path) -> None:
+    for line in ("Ann,HIV+,2000-01", "Ann,2000-01,NA", "Ann,north,north,2000"):
+        (tmp_path / "t.csv").write_text(f"{line}\nBob,x,2000-02,1\n")
+        with pytest.raises(DpscError) as refusal:
+            summed(tmp_path / "t.csv", "memory")
+        assert "Ann" not in str(refusal.value)
+        assert "north" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("wrong", [{"time_format": "%Q"}, {"exclude": [1]}, {"exclude": "a"}, {"periods": object()}])
+def test_odd_parameters_are_refused_in_our_own_words(wrong: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("u,t,y\na,1,2\n")
+    with pytest.raises(DpscError):
+        summed(tmp_path / "t.csv", "memory", **wrong)
