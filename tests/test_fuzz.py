@@ -127,7 +127,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=quick_or_long(300, 5000))
+@settings(max_examples=quick_or_long(200, 5000))
 @given(st.data())
 def test_a_forged_release_with_a_fitting_checksum_loads_or_is_refused(data: st.DataObject) -> None:
     """Replace any part, at any depth, by any JSON value: what loads can be used, or refuses in our words."""

@@ -11,7 +11,7 @@ import pytest
 from dpsc import GramRelease, Ledger
 from dpsc.cli.booking import Account
 from dpsc.errors import ParameterError
-from tests.cli.conftest import dpsc, quick
+from tests.cli.conftest import quick
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
@@ -224,12 +224,3 @@ def test_a_silly_budget_is_not_entered_either(budget: tuple[object, ...], said: 
     assert not HERE.exists()
     code, _, err = quick("ledger", "init", "patients", *budget, "--i-know")
     assert code == 0, err
-
-
-@pytest.mark.end_to_end
-def test_the_demo_books_nothing_in_a_real_ledger(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    init()
-    monkeypatch.setenv("DPSC_LEDGER", str(HERE.absolute()))
-    done = dpsc("demo", "-o", files / "demo")
-    assert done.returncode == 0, done.stderr
-    assert Ledger(HERE).entries() == []

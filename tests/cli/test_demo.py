@@ -8,15 +8,22 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsc import Release
+from dpsc import Ledger, Release
 from tests.cli.conftest import dpsc, quick
 
 pytestmark = pytest.mark.end_to_end
 
 
-def test_the_demo_tells_the_story_and_names_files_that_are_there(tmp_path: Path) -> None:
-    out = tmp_path / "demo"
+def test_the_demo_tells_the_story_and_names_files_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a ledger is at hand: the demo books nothing in it."""
+    out, book = tmp_path / "demo", tmp_path / "book.sqlite"
+    ledger = Ledger(book, create=True)
+    ledger.add_dataset("patients", epsilon=1.0, delta=1e-6)
+    monkeypatch.setenv("DPSC_LEDGER", str(book))
     done = dpsc("demo", "--out", out)
+    assert ledger.entries() == []
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     named = re.findall(rf"^  ({re.escape(str(out))}\S+)$", done.stdout, flags=re.MULTILINE)

@@ -15,7 +15,7 @@ from dpsc import GramRelease, Ledger
 from tests.soak import quick_or_long
 
 pytestmark = pytest.mark.end_to_end
-KILLS = quick_or_long(25, 200)
+KILLS = quick_or_long(12, 200)
 
 
 def crash(url: str, folder: Path, *arguments: str) -> list[dict[str, Any]]:
