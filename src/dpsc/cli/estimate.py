@@ -28,7 +28,7 @@ def estimate(
 ) -> None:
     """Answer what the target would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
-        from dpsc.cli import answers
+        from dpsc.cli import delivery
         from dpsc.data import dates, tables
         from dpsc.data.formats import in_file
         from dpsc.gram.release import Release
@@ -38,4 +38,4 @@ def estimate(
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):
             result = loaded.estimate(series, dates.typed_period(treatment_time, loaded.times, time_format), level=level)
-        answers.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)
+        delivery.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from dpsc.answers.result import Result
-from dpsc.cli import answers, common, screens
+from dpsc.cli import common, delivery, screens
 from dpsc.cli import spec as spec_file
 from dpsc.cli.analysis import Algorithm, Analysis
 from dpsc.cli.booking import Account
@@ -66,10 +66,10 @@ def run(
             if out is not None and output is not None:
                 _write(result, release, output, out, command=command, units=units)
             elif saved is not None and output is not None:
-                answers.save(result, release, output.place, units=units)
+                delivery.save(result, release, output.place, units=units)
                 output.finish()
                 typer.echo(f"dpsc fit: saved to {saved}; -o DIR makes a report.", err=True)
-    answers.show(result, out, units=units, as_json=as_json)
+    delivery.show(result, out, units=units, as_json=as_json)
     if private:
         account.tell()
 
@@ -90,7 +90,7 @@ def _write(
 ) -> None:
     """Write the files of an answer; if the figures cannot be made, keep the numbers, which may be paid for."""
     try:
-        answers.write(result, output.place, command=command, units=units, release=release)
+        delivery.write(result, output.place, command=command, units=units, release=release)
     except Exception:
         output.finish()
         typer.echo(f"dpsc fit: the figures could not be made; what was computed is in {out}.", err=True)
