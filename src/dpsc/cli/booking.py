@@ -149,7 +149,10 @@ def explained(balance: Balance) -> str | None:
         what = f"spent and left come to more than {known.epsilon:g}"
     else:
         return None
-    return f"Why {what}: hardly ever do all releases reveal their most at once, and delta {known.delta:g} covers that."
+    why = (
+        f"all releases rarely reveal the most they can at the same time, and delta {known.delta:g} covers the rare case"
+    )
+    return f"Why {what}: {why}."
 
 
 def _told(ledger: Ledger, entry: Entry) -> list[str]:
