@@ -23,11 +23,11 @@ from dpsc.data.blocks import CheckedBlock, Identities
 from dpsc.data.cells import Calendar, Rows, column_writer, floats, units_of
 from dpsc.data.columns import Layout
 from dpsc.data.formats import batches_of, format_name, in_file, readable
-from dpsc.data.frames import PeriodsFrom
 from dpsc.data.missing import Completion
 from dpsc.data.writing import BLOCK_CELLS
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.gram.cluster import local_client
+from dpsc.gram.file_source import FileSource
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
 from dpsc.types import Array, Integers, Write
@@ -39,7 +39,7 @@ _PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the 
 
 
 @dataclass(frozen=True)
-class DaskDonors:
+class DaskDonors(FileSource):
     """Donors in files that every worker can read.
 
     Attributes
@@ -51,28 +51,8 @@ class DaskDonors:
         Of the local cluster; as many as there are cores by default.
     """
 
-    files: Files
     scheduler: str | None = None
     workers: int | None = None
-
-    @property
-    def times(self) -> pd.Index[Any]:
-        """The periods, in order."""
-        return self.files.times
-
-    @property
-    def outcome(self) -> str:
-        """The name of the outcome."""
-        return self.files.outcome
-
-    @property
-    def periods_from(self) -> PeriodsFrom:
-        """Where the periods are from."""
-        return self.files.periods_from
-
-    def rows_expected(self) -> int | None:
-        """Return how many donors to expect, if that is known."""
-        return self.files.rows_expected()
 
     def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
         """Let the workers add up the rows."""

@@ -27,12 +27,12 @@ from dpsc.data.panel import Panel
 from dpsc.data.periods import as_index, in_order
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
+from dpsc.gram.file_source import FileSource
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
 from dpsc.types import Array, Integers
 
 if TYPE_CHECKING:
-    from dpsc.data.arrow import Files
     from dpsc.gram.dask import DaskDonors
 
 Engine = Literal["auto", "memory", "stream", "dask"]
@@ -104,30 +104,10 @@ def sum_of_rows(
 
 
 @dataclass(frozen=True)
-class FileDonors:
+class FileDonors(FileSource):
     """Donors in files, read by this process: whole, or in blocks, so that only a few blocks are in memory."""
 
-    files: Files
     threads: int | None = None
-
-    @property
-    def times(self) -> pd.Index[Any]:
-        """The periods, in order."""
-        return self.files.times
-
-    @property
-    def outcome(self) -> str:
-        """The name of the outcome."""
-        return self.files.outcome
-
-    @property
-    def periods_from(self) -> PeriodsFrom:
-        """Where the periods are from."""
-        return self.files.periods_from
-
-    def rows_expected(self) -> int | None:
-        """Return how many donors to expect, if that is known."""
-        return self.files.rows_expected()
 
     def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
         """Read the files once and add up their rows."""
