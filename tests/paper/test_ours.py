@@ -48,7 +48,7 @@ def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
 def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: AlgorithmName, delta: float) -> None:
     point = Point("ours", method, N, T0, float(T0), 3.0, 3.0, delta)
     simulated = ours.simulate(data, point, quick_or_long(6000, 20_000), np.random.default_rng(0))
-    real = algorithm_itself(data, point, quick_or_long(2000 if method != "gram" else 500, 10_000))
+    real = algorithm_itself(data, point, quick_or_long(1000 if method != "gram" else 500, 10_000))
     assert stats.ks_2samp(simulated, real).pvalue > 1e-3
 
     assert stats.ks_2samp(0.9 * simulated, real).pvalue < 1e-3

@@ -316,7 +316,7 @@ def test_intervals_cover_the_noiseless_projection_as_often_as_they_say(delta: fl
     donors = panel.donors[:, panel.post]
     level = 0.9
     errors, errors_att = [], []  # in half widths of their intervals
-    for seed in range(quick_or_long(1000, 20_000)):
+    for seed in range(quick_or_long(600, 20_000)):
         result = OutputPerturbation(epsilon=1.0, delta=delta, arithmetic=arithmetic, seed=seed).fit(panel)  # type: ignore[arg-type]
         truth = donors.T @ result.weights.to_numpy()
         low, high = result.interval(level).to_numpy().T
