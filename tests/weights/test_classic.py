@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 from pysyncon import Dataprep, RobustSynth
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from dpsc import Panel, ParameterError, SyntheticControl
+from dpsc import Panel, PanelError, ParameterError, SyntheticControl
 from dpsc.weights.classic import hard_threshold, ridge_weights, simplex_weights
 from tests.conftest import printed_objective
 from tests.making import long, make_panel
@@ -142,3 +145,15 @@ def test_tall_panels_never_form_an_n_by_n_matrix() -> None:
 def test_senseless_parameters_are_refused_by_name(arguments: dict[str, object], name: str) -> None:
     with pytest.raises(ParameterError, match=name):
         SyntheticControl(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"lambda_": 1.0}, {"method": "simplex"}, {"method": "robust", "rank": 1}])
+def test_a_donor_without_any_value_in_the_declared_periods_is_named_as_the_problem(options: dict[str, Any]) -> None:
+    """It has no direction for a Gram release; weights on it make no sense."""
+    table = pd.DataFrame([(u, t, float(i + t)) for i, u in enumerate("abcde") for t in range(6)], columns=list("uty"))
+    table["y"] = table["y"].mask(table["u"] == "c")
+    panel = Panel.from_long(
+        table, unit="u", time="t", outcome="y", treated_unit="a", treatment_time=4, periods="0..5"
+    )  # fmt: skip
+    with pytest.raises(PanelError, match="no value in any of the declared periods"):
+        SyntheticControl(**options).fit(panel)

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from dpsc.answers.result import NonPrivateResult
 from dpsc.checks import finite_number, whole_number
 from dpsc.data.panel import Panel, require_panel
-from dpsc.errors import ParameterError
+from dpsc.errors import PanelError, ParameterError
 from dpsc.types import Array
 
 WeightMethod = Literal["ridge", "simplex", "robust"]
@@ -74,6 +74,11 @@ class SyntheticControl:
     def fit(self, panel: Panel) -> NonPrivateResult:
         """Learn the weights before the intervention and project the donors after it."""
         require_panel(panel)
+        if np.isnan(panel.donors).any():  # with declared periods and no bounds
+            raise PanelError(
+                "a donor has no value in any of the declared periods; leave it out with donors=, or build the panel with "
+                "bounds=(lo, hi), whose middle it then gets."
+            )
         U = panel.donors if panel.bounds is None else panel.bounds.scale(panel.donors)
         y = panel.target.to_numpy(dtype=np.float64)[panel.pre]
         y = y if panel.bounds is None else panel.bounds.scale(y, panel.pre)
