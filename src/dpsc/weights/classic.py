@@ -76,8 +76,8 @@ class SyntheticControl:
         require_panel(panel)
         if np.isnan(panel.donors).any():  # with declared periods and no bounds
             raise PanelError(
-                "a donor has no value in any of the declared periods; leave it out with donors=, or build the panel with "
-                "bounds=(lo, hi), whose middle it then gets."
+                "a donor has no value in any of the declared periods; leave it out with donors=, or build the panel "
+                "with bounds=(lo, hi), whose middle it then gets."
             )
         U = panel.donors if panel.bounds is None else panel.bounds.scale(panel.donors)
         y = panel.target.to_numpy(dtype=np.float64)[panel.pre]
