@@ -21,6 +21,7 @@ from dpsc.privacy.searching import largest, smallest
 _SLACK = 1e-9  # the relative precision of the searches below, always rounded to the safe side
 _ROUNDING = 2.0**-50  # above the relative error of the few operations in a formula below
 _TINY = 1e-300  # a delta that underflows counts as this
+_PI = 3.1416  # at least pi
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,11 @@ class Loss:
     rho : float
         The sum of the rhos of releases that are zCDP (discrete Gaussian noise).
     mu_squared : float
-        The sum of mu^2 of releases that are exactly a Gaussian mechanism, mu = sensitivity / sigma.
+        The sum of mu^2 of releases that are exactly a Gaussian mechanism, mu = sensitivity / sigma, or that are one
+        but for a slack, which is in the rest (discrete Gaussian noise: :mod:`dpsc.privacy.rounded_gaussian`). All of
+        them are mu^2 / 2-zCDP.
     rest_epsilon, rest_delta : float
-        The sums over releases for which nothing finer than (epsilon, delta) is known.
+        The sums over releases for which nothing finer than (epsilon, delta) is known, and those of the slacks.
     """
 
     pure: float = 0.0
@@ -93,7 +96,7 @@ class Loss:
         >>> round(once.epsilon(1e-6), 2), round(ten_times.epsilon(1e-6), 2)
         (0.9, 3.13)
         """
-        left = delta - self.rest_delta
+        left = _minus(delta, self.rest_delta)
         if left < 0:
             return math.inf
         noisy = self.rho + self.mu_squared / 2
@@ -104,10 +107,11 @@ class Loss:
         elif left == 0:
             return math.inf
         else:
-            ways = [self.pure + zcdp_epsilon(noisy, left), zcdp_epsilon(self.pure_as_rho + noisy, left)]
+            ways = [_plus(self.pure, zcdp_epsilon(noisy, left)), zcdp_epsilon(self.pure_as_rho + noisy, left)]
             if self.rho == 0:
-                ways.append(self.pure + gaussian_epsilon(math.sqrt(self.mu_squared), left))
-        return self.rest_epsilon + min(ways)
+                ways.append(_plus(self.pure, gaussian_epsilon(math.sqrt(self.mu_squared), left)))
+                ways.append(gaussian_epsilon(self._mu_of_all, left))
+        return _plus(self.rest_epsilon, min(ways))
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta we can prove at this epsilon, 1 if none: the same curves, read the other way.
@@ -125,13 +129,31 @@ class Loss:
         if noisy == 0:
             if self.pure <= left:
                 return self.rest_delta
-            return min(1.0, self.rest_delta + zcdp_delta(self.pure_as_rho, left))
+            return min(1.0, _plus(self.rest_delta, zcdp_delta(self.pure_as_rho, left)))
         ways = [zcdp_delta(self.pure_as_rho + noisy, left)]
         if self.pure > 0 and after_pure >= 0:
             ways.append(zcdp_delta(noisy, after_pure))
+        if self.rho == 0:
+            ways.append(gaussian_delta(self._mu_of_all, left))
         if self.rho == 0 and after_pure >= 0:
             ways.append(gaussian_delta(math.sqrt(self.mu_squared), after_pure))
-        return min(1.0, self.rest_delta + min(ways))
+        return min(1.0, _plus(self.rest_delta, min(ways)))
+
+    @property
+    def _mu_of_all(self) -> float:
+        """The mu of the Gaussian and the pure releases together: a pure one is Gaussian with mu^2 <= pi epsilon^2 / 2.
+
+        Proved in docs/gaussian-calibration.md. It pays for many small epsilons beside Gaussian noise.
+        """
+        return math.sqrt(self.mu_squared + _PI * self.pure_as_rho)
+
+
+def _plus(one: float, other: float) -> float:
+    """Return the sum, never rounded down."""
+    total = one + other
+    if math.isinf(total) or Fraction(total) >= Fraction(one) + Fraction(other):
+        return total
+    return math.nextafter(total, math.inf)
 
 
 def _minus(one: float, other: float) -> float:
