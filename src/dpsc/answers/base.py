@@ -29,27 +29,42 @@ class Uncertainty(Protocol):
         """What its intervals cover."""
         ...
 
-    def half_widths(self, level: float, part: IntervalPart) -> Array:
-        """Return the half-width of each period's interval."""
+    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
+        """Return the lower and the upper end of what the truth may differ by from the counterfactual.
+
+        ``combinations`` has one row per interval and one column per period: the intervals are for linear combinations
+        of the periods.
+        """
         ...
 
-    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
-        """Return the half-width of the interval of a linear combination of the periods."""
-        ...
+
+@dataclass(frozen=True)
+class Verdict:
+    """Do the donors help? An answer in three grades, from the target's own past.
+
+    Attributes
+    ----------
+    grade : {"yes", "unclear", "no"}
+    headline : str
+        The answer in a few words.
+    reason : str
+        A sentence that says why.
+    """
+
+    grade: Literal["yes", "unclear", "no"]
+    headline: str
+    reason: str
 
 
 class Unknown:
-    """Nothing is known about the error: half-widths are NaN."""
+    """Nothing is known about the error: the ends are NaN."""
 
     kind: IntervalKind = "none"
 
-    def half_widths(self, level: float, part: IntervalPart) -> Array:
-        """Return NaN, for all periods."""
-        return np.asarray(np.nan)
-
-    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
-        """Return NaN."""
-        return np.nan
+    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
+        """Return NaN, for all intervals."""
+        nothing = np.full(len(combinations), np.nan)
+        return nothing, nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -81,6 +96,8 @@ class Answer:
         What ``fitted`` is, for a legend.
     baselines : DataFrame
         Forecasts without donors, one column each; without columns if there are none.
+    verdict : Verdict or None
+        Whether the donors help; None if it is not known.
     notes : tuple of str
         Warnings to the reader.
     """
@@ -98,6 +115,7 @@ class Answer:
     fitted: pd.Series[float] = field(default_factory=lambda: pd.Series(dtype=np.float64, name="fitted"))
     fitted_label: str = ""
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
+    verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -153,8 +171,9 @@ class Answer:
         released weights give on the donors themselves. It does not include how good those weights are: it is not an
         interval for the effect.
         """
-        half = self.uncertainty.half_widths(self._level(level), _part(part))
-        return pd.DataFrame({"lower": self.counterfactual - half, "upper": self.counterfactual + half})
+        path = self.counterfactual
+        lower, upper = self.uncertainty.ends(np.eye(len(path)), self._level(level), _part(part))
+        return pd.DataFrame({"lower": path + lower, "upper": path + upper})
 
     def att_interval(self, level: float | None = None, part: IntervalPart = "both") -> tuple[float, float]:
         """Return an interval for the average effect over the observed periods; ``part`` as in :meth:`interval`.
@@ -162,8 +181,9 @@ class Answer:
         From the two-step algorithms it shows projection noise only and is not an interval for the effect.
         """
         seen = self.observed.notna().to_numpy()
-        half = self.uncertainty.half_width_of(seen / max(1, seen.sum()), self._level(level), _part(part))
-        return self.att - half, self.att + half
+        average = seen[np.newaxis] / max(1, seen.sum())
+        lower, upper = self.uncertainty.ends(average, self._level(level), _part(part))
+        return self.att - float(upper[0]), self.att - float(lower[0])
 
     def to_frame(self) -> pd.DataFrame:
         """One row per period from the intervention on: observed, counterfactual with its interval, gap, baselines."""

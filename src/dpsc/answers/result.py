@@ -86,7 +86,8 @@ class Result(Answer):
         promise = f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}"
         parameters = ", ".join(f"{name} = {parameter_text(value)}" for name, value in self.parameters.items())
         used = [f"parameters: {parameters}"] if parameters else []
-        return [effect, *(f"note: {note}" for note in self.notes), promise, *used]
+        help_ = [] if self.verdict is None else [f"do the donors help? {self.verdict.headline}: {self.verdict.reason}"]
+        return [effect, *help_, *(f"note: {note}" for note in self.notes), promise, *used]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -16,16 +16,19 @@ from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.panel import Panel
 from dpsc.errors import PanelError, Parameter, ParameterError
-from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T, require_public_labels
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, MOST_COORDINATES, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.mapping import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, movement, whitened_size
 from dpsc.gram.release import Release
+from dpsc.gram.scale import COUNTED_AT_MOST, LARGEST_SHARE, Counts, Scale, estimated, noisy_counts, share_for
 from dpsc.gram.sources import ArrayDonors, DonorSource, source_of
-from dpsc.gram.summing import OnRows
-from dpsc.privacy import accounting, discrete, exact
+from dpsc.gram.summing import OnRows, Products
+from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.division import warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.types import Array, Integers
 
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
@@ -33,15 +36,17 @@ GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room f
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CustodianSum:
-    """The exact sum over the donors, without noise. Private: it stays with the custodian, never printed or saved."""
+    """The exact sum over the donors, without noise. Private: it stays with the custodian, never printed or saved.
+
+    The scale, if donors were counted for it, already carries its noise; it is published only with the release.
+    """
 
     total: Integers
     n: int
     times: pd.Index[Any]
     outcome: str
-    kernel: Kernel
-    reference: Array | None
-    grid_bits: int
+    row_map: RowMap
+    scale: Scale
     periods_from: PeriodsFrom
 
     def __post_init__(self) -> None:
@@ -50,11 +55,11 @@ class CustodianSum:
 
 @dataclass(frozen=True)
 class GramRelease:
-    """Release the T × T second-moment matrix of the donors, each scaled to length one.
+    """Release second moments and mean of how the donors move, every donor a vector of length one.
 
-    No bounds are needed: only the direction of a donor's row counts, so no row can weigh more than any other. Ridge and
-    principal-component synthetic control depend on the donors only through this matrix, and its noise does not
-    grow with n, so the error falls with the number of donors.
+    No bounds are needed: only the direction of a donor's vector counts, so no donor can weigh more than any other.
+    Synthetic control depends on the donors only through this matrix, and its noise does not grow with n, so the
+    error falls with the number of donors.
 
     Parameters
     ----------
@@ -64,10 +69,19 @@ class GramRelease:
         How persistent such series are, from public knowledge: see docs/gram-release.md.
     reference : Series or array, optional
         A public path that is subtracted from every donor (and later from the target): a national average, a price
-        index. A large common level hides how donors differ; subtract it.
+        index.
+    scale : float, optional
+        About how much a donor's series moves over the whole time, in the outcome's units, from public knowledge: the
+        standard deviation of its values around their mean. A factor of two does not matter much.
+    like : Series or array, optional
+        A public series that moves about like a donor, such as the target before the intervention, instead of
+        ``scale``. It gives a first guess, which a small share of the budget makes better. With neither, the
+        whole scale is found privately, if there are enough donors. A panel's target is used by default.
+    directions : int, optional
+        How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
     grid_bits : int
-        The resolution of the integer arithmetic: entries of unit rows are cut off at 2^-grid_bits. The default has room
-        for sixty million donors; each bit less gives room for four times as many.
+        The resolution of the integer arithmetic: entries of unit vectors are cut off at 2^-grid_bits. The default has
+        room for sixty million donors; each bit less gives room for four times as many.
     seed : int, optional
         For experiments only; the release then carries no guarantee.
 
@@ -75,7 +89,7 @@ class GramRelease:
     --------
     >>> rng = np.random.default_rng(0)
     >>> donors = rng.normal(size=(500, 2)) @ np.cumsum(rng.normal(size=(2, 12)), axis=1)
-    >>> GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+    >>> GramRelease(epsilon=1.0, delta=1e-6, scale=2.0).release(donors)
     <Release: 500 donors × 12 periods, (1, 1e-06)-differential privacy, replace one donor, exact arithmetic; ...>
     """
 
@@ -84,6 +98,9 @@ class GramRelease:
     delta: float
     smoothness: Smoothness = "high"
     reference: Any | None = None
+    scale: float | None = None
+    like: Any | None = None
+    directions: int | None = None
     grid_bits: int = GRID_BITS
     seed: int | None = None
 
@@ -95,25 +112,41 @@ class GramRelease:
                 "OutputPerturbation for pure differential privacy."
             )
         Kernel.named(self.smoothness)
+        if self.scale is not None:
+            checks.finite_number("scale", self.scale, above=0)
+            if not 1 / LARGEST_SCALE <= self.scale <= LARGEST_SCALE:
+                raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
+        if self.scale is not None and self.like is not None:
+            raise ParameterError("give {scale} or {like}, not both.", scale=Parameter("scale"), like=Parameter("like"))
+        if self.like is not None:
+            self._guess(self.like, 2)
+        if self.directions is not None:
+            checks.whole_number("directions", self.directions, at_least=1)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"{{it}} must be between 4 and 26, not {self.grid_bits}.", it=Parameter("grid_bits"))
 
     @property
-    def rho(self) -> float:
-        """The zCDP cost that the budget pays for."""
-        return accounting.zcdp_rho(self.epsilon, self.delta)
+    def loss(self) -> Loss:
+        """What a release costs: all of it, whatever share goes into the scale."""
+        return discrete_gaussian_budget(self.epsilon, self.delta, MOST_COORDINATES, 4.0**self.grid_bits)
+
+    @property
+    def mu(self) -> float:
+        """The sensitivity in standard deviations of the noise that the whole budget pays for."""
+        return math.sqrt(exact.safely_below(self.loss.mu_squared + 2 * self.loss.rho))
 
     @property
     def guarantee(self) -> Guarantee | None:
         """What a release will promise, known before noise is drawn; None if the noise comes from a seed."""
         if self.seed is not None:
             return None
+        counted = "" if self.scale is not None else ", and on counts of donors by how much they move"
         return Guarantee(
             self.epsilon,
             self.delta,
             arithmetic="exact",
-            basis="discrete Gaussian on unit rows' Gram matrix",
-            loss=Loss.from_rho(self.rho),
+            basis=f"discrete Gaussian on unit vectors' Gram matrix{counted}",
+            loss=self.loss,
         )
 
     @np.errstate(all="ignore")
@@ -130,9 +163,9 @@ class GramRelease:
         Parameters
         ----------
         donors : Donors, Panel, DataFrame, array or CustodianSum
-            :class:`dpsc.Donors` (from a long or wide frame), donors in files (:func:`dpsc.scan`), a panel (its target
-            is not used), a wide frame (one row per donor, one column per period), an n × T array, or the
-            result of :meth:`custodian_sum` for any of these.
+            :class:`dpsc.Donors` (from a long or wide frame), donors in files (:func:`dpsc.scan`), a panel (of whose
+            target only the scale of its movement is used), a wide frame (one row per donor, one column per period),
+            an n × T array, or the result of :meth:`custodian_sum` for any of these.
         provenance : str
             Free text for the readers of the release. It is published as it is.
         outcome : str, optional
@@ -143,26 +176,28 @@ class GramRelease:
 
         Notes
         -----
-        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, replacing one
-        changes the sum of q q' by a matrix of squared Frobenius norm ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``.
-        Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2) above it costs
-        ``rho = sum_i D_ii^2 / (2 s^2) + sum_{i<j} D_ij^2 / s^2 = ||D||_F^2 / (2 s^2) <= 16^k / s^2``, so s = 4^k /
-        sqrt(rho). It would break if a vector could be longer (round to nearest instead of truncating), or if rows
-        were dropped or scaled by something computed from other rows.
+        Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, each made of one
+        donor and public numbers, replacing one changes the sum of q q' by a matrix D of squared Frobenius norm
+        ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2)
+        above it has ``mu^2 = sum_i D_ii^2 / s^2 + sum_{i<j} 2 D_ij^2 / s^2 = ||D||_F^2 / s^2 <= 2 * 16^k / s^2``, so
+        s = sqrt(2) 4^k / mu. It holds for any public map of one row; it would break if a vector could be longer (round
+        to nearest instead of truncating), or if rows were dropped or scaled by something computed from other
+        rows. The scale, if donors are counted for it, is released before with a share of mu^2, so that it is public
+        for the matrix (adaptive composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             checks.printable(name, "" if text is None else str(text))
         summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
         self._require_own(summed)
-        total, n, T = summed.total, summed.n, len(summed.times)
+        total, n, size = summed.total, summed.n, len(summed.total)
         warn_of_large_delta(self.delta, n)
         largest = n * 4.0**self.grid_bits
-        diagonal, above = self._scales()
+        diagonal, above = self._scales(summed.scale.share)
         source = randomness.choose(self.seed)
 
-        rows, columns = np.triu_indices(T, 1)
-        noisy = np.zeros((T, T), dtype=np.int64)
-        noisy[np.diag_indices(T)] = discrete.add(np.diag(total), "gaussian", diagonal, source, largest=largest)
+        rows, columns = np.triu_indices(size, 1)
+        noisy = np.zeros((size, size), dtype=np.int64)
+        noisy[np.diag_indices(size)] = discrete.add(np.diag(total), "gaussian", diagonal, source, largest=largest)
         noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
         noisy[columns, rows] = noisy[rows, columns]
 
@@ -171,9 +206,8 @@ class GramRelease:
             n=n,
             times=summed.times,
             outcome=summed.outcome if outcome is None else str(outcome),
-            kernel=summed.kernel,
-            reference=summed.reference,
-            grid_bits=self.grid_bits,
+            row_map=summed.row_map,
+            scale=summed.scale,
             diagonal_scale=diagonal,
             off_diagonal_scale=above,
             guarantee=self.guarantee,
@@ -187,39 +221,93 @@ class GramRelease:
     def custodian_sum(self, donors: Any, *, on_rows: OnRows = lambda rows: None) -> CustodianSum:
         """Add up the donors exactly, without noise: private, only for :meth:`release`.
 
-        This is the long part of a release. Nothing is spent yet, so it may fail or be repeated.
+        This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
         where = source_of(donors)
         require_public_periods(where.periods_from)
+        T = len(where.times)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
-            self._check_sizes(len(where.values), len(where.times))
-        elif len(where.times) > LARGEST_T:
-            self._check_sizes(1, len(where.times))
+            self._check_sizes(len(where.values), T)
+        elif T > LARGEST_T:
+            self._check_sizes(1, T)
+        if T < 2:
+            raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
-        total, n = where.add_up(kernel, reference, self.grid_bits, on_rows)
+        counts, counted = self._count(where, kernel, reference)
+        scale = self._scale(donors, counts, counted, T)
+        noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
+        kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
+        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value), self.grid_bits)
+        total, n = where.add_up(Products(row_map), on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
-            self._check_sizes(n, len(where.times))
-        return CustodianSum(total, n, where.times, where.outcome, kernel, reference, self.grid_bits, where.periods_from)
+            self._check_sizes(n, T)
+        return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from)
 
-    def _scales(self) -> tuple[float, float]:
-        """Return the scales of the noise on the diagonal and above it."""
-        diagonal = exact.safely_above(4.0**self.grid_bits / math.sqrt(self.rho))
+    def _count(self, where: DonorSource, kernel: Kernel, reference: Array | None) -> tuple[Integers, int]:
+        """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.
+
+        An array of donors whose scale is given need not be counted.
+        """
+        T = len(where.times)
+        summand = Counts(T, kernel, reference)
+        if self.scale is not None and (isinstance(where, ArrayDonors) or self.directions is not None):
+            return summand.zero, len(where.values) if isinstance(where, ArrayDonors) else 0
+        enough = math.ceil(ENOUGH_PER_DIRECTION * T * self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits)
+        enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
+        counts, counted = where.add_up(summand, lambda rows: None, enough)
+        if counted == 0:
+            raise PanelError("no donor is left.")
+        return counts, min(counted, enough)
+
+    def _scale(self, donors: Any, counts: Integers, counted: int, T: int) -> Scale:
+        """Return how much a donor moves: as given, or from counts with noise and a guess if there is one."""
+        if self.scale is not None:
+            return Scale(whitened_size(self.scale, T, Kernel.named(self.smoothness)), "given", 0.0)
+        like = donors.target[: donors.T0] if self.like is None and isinstance(donors, Panel) else self.like
+        guess = None if like is None else self._guess(like, T)
+        share = share_for(counted, self.mu, guess is not None)
+        mu = self.mu * math.sqrt(exact.safely_below(share))
+        noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(self.seed))
+        value = estimated(noisy, counted, mu, guess)
+        return Scale(value, "counted" if guess is None else "like and counted", share)
+
+    def _guess(self, like: Any, T: int) -> float | None:
+        """Return how much a public series would move over T periods; None if it does not move at all."""
+        path = to_floats(like, "like")
+        path = path[np.isfinite(path)]
+        if path.ndim != 1 or len(path) < 2:
+            raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
+        size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
+        return size if 1 / LARGEST_SCALE <= size <= LARGEST_SCALE else None
+
+    def _scales(self, share: float) -> tuple[float, float]:
+        """Return the scales of the noise on the diagonal and above it, if a share of the budget went elsewhere."""
+        mu = self.mu * math.sqrt(exact.safely_below(1 - share))
+        diagonal = exact.safely_above(math.sqrt(2) * 4.0**self.grid_bits / mu)
         return diagonal, exact.safely_above(diagonal / math.sqrt(2))
 
     def _require_own(self, summed: CustodianSum) -> None:
         """Refuse a sum that was made with other parameters than this algorithm's."""
-        mine = (Kernel.named(self.smoothness), self.grid_bits)
-        same_path = np.array_equal(_or_nothing(self.reference_for(summed.times)), _or_nothing(summed.reference))
-        if (summed.kernel, summed.grid_bits) != mine or not same_path:
-            raise ParameterError("this sum was made with another smoothness, reference or grid_bits than this release.")
+        made = summed.row_map
+        mine = RowMap(
+            made.T,
+            Kernel.named(self.smoothness),
+            self.reference_for(summed.times),
+            made.directions if self.directions is None else min(self.directions, made.T - 1),
+            made.constant,
+            self.grid_bits,
+        )
+        if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
+            raise ParameterError("this sum was made with another smoothness, reference, scale or grid_bits.")
 
     def _check_sizes(self, n: int, T: int) -> None:
         """Refuse public sizes that cannot be added up."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        largest = n + discrete.WIDEST / math.sqrt(self.rho)  # of the sum and its noise, for rows of length one
+        widest = discrete.WIDEST * math.sqrt(2) / self.mu / math.sqrt(1 - LARGEST_SHARE)
+        largest = n + widest  # of the sum and its noise, for vectors of length one
         fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
         if self.grid_bits not in fitting:
             then = "{fitting}, which is still fine" if fitting else "fewer donors or a larger budget"
@@ -251,6 +339,3 @@ class GramRelease:
             raise ParameterError(f"{{it}} has a number beyond {LARGEST_NUMBER:g}.", it=it)
         return values
 
-
-def _or_nothing(path: Array | None) -> Array:
-    return np.empty(0) if path is None else path

@@ -17,13 +17,19 @@ import pandas as pd
 from dpsc.blas import one_thread
 from dpsc.checks import is_printable
 from dpsc.errors import ReleaseError
-from dpsc.gram import moments
 from dpsc.gram.kernel import Kernel
+from dpsc.gram.mapping import RowMap
+from dpsc.gram.population import Population
+from dpsc.gram.scale import MOST_COUNTS, Scale
+from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.types import Array, Integers
 
 LARGEST_T = 2000
 LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
+LARGEST_SCALE = 1e60  # and its inverse the smallest
+MOST_COORDINATES = LARGEST_T * (LARGEST_T + 1) // 2 + MOST_COUNTS  # numbers that a release adds noise to
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,9 +40,8 @@ class ReleasedMatrix:
     n: int
     times: pd.Index[Any]
     outcome: str
-    kernel: Kernel
-    reference: Array | None
-    grid_bits: int
+    row_map: RowMap
+    scale: Scale
     diagonal_scale: float
     off_diagonal_scale: float
     guarantee: Guarantee | None
@@ -61,12 +66,14 @@ class ReleasedMatrix:
         """Refuse a claim that the noise does not pay for.
 
         One site: replacing a row changes the integers by a symmetric D with ``||D||_F^2 <= 2 * 16^k``, k = grid_bits.
-        Discrete Gaussian noise of scales d on the diagonal and o above it costs
-        ``sum_i D_ii^2 / (2 d^2) + sum_{i<j} D_ij^2 / (2 o^2)`` of zCDP, at most ``||D||_F^2 / (2 s^2) <= 16^k / s^2``
-        with s = min(d, sqrt(2) o), and rows that are orthogonal attain it: a claim of rho needs ``rho >= 16^k / s^2``.
-        Merged: site i has ``s_i^2 >= 16^k / rho_i``, the claim is the largest of the rho_i, and variances add up, so
-        ``s^2 >= sum_i s_i^2 >= sites * 16^k / rho``, at any depth of merging. That is necessary only: a sum does not
-        tell how the noise was shared among its sites. (Scales are made larger by 1e-12, more than rounding takes away.)
+        Discrete Gaussian noise of scales d on the diagonal and o above it has
+        ``mu^2 = sum_i D_ii^2 / d^2 + sum_{i<j} D_ij^2 / o^2 <= ||D||_F^2 / s^2 <= 2 * 16^k / s^2`` with
+        s = min(d, sqrt(2) o), and rows that are orthogonal attain it: a claim of mu^2, less the share for the scale,
+        needs ``mu^2 >= 2 * 16^k / s^2``, and its slack must be there. (A claim of rho counts as mu^2 = 2 rho.)
+        Merged: site i has ``s_i^2 >= 2 * 16^k / mu_i^2``, the claim is the largest of the mu_i, and variances add up,
+        so ``s^2 >= sum_i s_i^2 >= sites * 2 * 16^k / mu^2``, at any depth of merging. That is necessary only: a sum
+        does not tell how the noise was shared among its sites. (Scales are made larger by 1e-12, more than rounding
+        takes away.)
         """
         if guarantee.adjacency != REPLACE_ONE:
             raise ReleaseError(
@@ -75,8 +82,18 @@ class ReleasedMatrix:
         if not math.isclose(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale, rel_tol=1e-9):
             raise ReleaseError("the noise scales do not belong together: diagonal and off-diagonal differ by sqrt(2).")
         s = min(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale) / 4.0**self.grid_bits
-        if not guarantee.loss.rho * s**2 >= self.sites:
+        loss = guarantee.loss
+        claimed = (loss.mu_squared + 2 * loss.rho) * (1 - self.scale.share)
+        if not claimed * s**2 >= 2 * self.sites or not self._slack_is_charged(loss):
             raise ReleaseError("the noise scales do not pay for the guarantee: there is less noise than it claims.")
+
+    def _slack_is_charged(self, loss: Loss) -> bool:
+        """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""
+        if loss.mu_squared == 0:
+            return True
+        size = len(self.matrix)
+        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), size * (size + 1) // 2, 4.0**self.grid_bits)
+        return loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
 
     def __repr__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
@@ -88,26 +105,35 @@ class ReleasedMatrix:
         return len(self.times)
 
     @property
+    def kernel(self) -> Kernel:
+        """How rows were whitened."""
+        return self.row_map.kernel
+
+    @property
+    def reference(self) -> Array | None:
+        """The path that was subtracted from every row."""
+        return self.row_map.reference
+
+    @property
+    def grid_bits(self) -> int:
+        """The resolution of the integers."""
+        return self.row_map.grid_bits
+
+    @property
     def noise_scale(self) -> float:
-        """The standard deviation of the noise on a diagonal entry, where every donor adds about 1/T."""
+        """The standard deviation of the noise on a diagonal entry, for vectors of length one: the trace is n."""
         return self.diagonal_scale / 4.0**self.grid_bits
 
     @property
     def noisy_moments(self) -> Array:
-        """The noisy second-moment matrix of the whitened unit rows, in real numbers."""
+        """The noisy second-moment matrix of the vectors of length one, in real numbers."""
         return np.asarray(self.matrix / 4.0**self.grid_bits)
 
     @cached_property
-    def denoised(self) -> moments.Denoised:
-        """The default estimate of the donors' second moments, computed once."""
+    def population(self) -> Population:
+        """The donors' population, estimated once."""
         with one_thread():
-            return moments.denoise(self.noisy_moments, self.n, self.noise_scale, self.kernel)
-
-    @cached_property
-    def replicates(self) -> list[Array]:
-        """Second moments estimated from simulated releases around this one, for intervals."""
-        with one_thread():
-            return moments.replicates(self.denoised, self.n, self.noise_scale, self.kernel)
+            return Population.of(self.noisy_moments, self.n, self.noise_scale, self.row_map)
 
 
 def require_text(text: str) -> None:

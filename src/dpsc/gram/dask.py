@@ -6,6 +6,7 @@ others do its pieces again; a sum of integers does not depend on who adds them, 
 
 from __future__ import annotations
 
+import math
 from asyncio import CancelledError
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,9 +29,8 @@ from dpsc.data.writing import BLOCK_CELLS
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.gram.cluster import local_client
 from dpsc.gram.file_source import FileSource
-from dpsc.gram.kernel import Kernel
-from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
-from dpsc.types import Array, Integers, Write
+from dpsc.gram.summing import OnRows, Summand, add_up
+from dpsc.types import Integers, Write
 
 _SPLIT_EVERY = 8
 _KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, as they are sent between workers
@@ -54,9 +54,9 @@ class DaskDonors(FileSource):
     scheduler: str | None = None
     workers: int | None = None
 
-    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
-        """Let the workers add up the rows."""
-        job = Job(self.files, kernel, reference, bits)
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
+        """Let the workers add up all rows; which would come first, so that they are enough, is not known."""
+        job = Job(self.files, summand)
         with self._client() as client, in_file(self.files.path):
             try:
                 whole = self._on(client, job, on_rows)
@@ -127,16 +127,14 @@ class Instructions:
     calendar: Calendar | None  # of a long table
     completion: Completion
     exclude: tuple[str, ...]
-    kernel: Kernel
-    reference: Array | None
-    bits: int
+    summand: Summand
 
 
 class Job:
     """The pieces of a release, and how many donors each has."""
 
-    def __init__(self, files: Files, kernel: Kernel, reference: Array | None, bits: int) -> None:
-        self.files, self.kernel, self.reference, self.bits = files, kernel, reference, bits
+    def __init__(self, files: Files, summand: Summand) -> None:
+        self.files, self.summand = files, summand
         self.rows: list[int] = []
 
     def plain(self) -> Instructions:
@@ -150,9 +148,7 @@ class Job:
             calendar=None if files.layout.wide else files.calendar.as_text(),
             completion=files.completion,
             exclude=files.exclude,
-            kernel=self.kernel,
-            reference=self.reference,
-            bits=self.bits,
+            summand=self.summand,
         )
 
     def pieces(self, client: Any) -> list[Any]:
@@ -247,15 +243,14 @@ def _safe_to_show(problem: BaseException | None) -> DpscError:
 
 
 def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
-    T = len(instructions.completion.times)
     identities = Identities(instructions.layout, instructions.exclude)
-    size = rows_of_a_block(T, instructions.bits)
+    size = instructions.summand.rows_of_a_block
     read = _wide_piece if instructions.layout.wide else _long_piece
     blocks = (
         CheckedBlock(path, units, write, identities, instructions.completion)
         for path, units, write in read(instructions, piece, size)
     )
-    total, n = add_up(blocks, T, instructions.kernel, instructions.reference, instructions.bits, threads=1)
+    total, n = add_up(blocks, instructions.summand, threads=1)
     return PartialSum(total, n, identities)
 
 

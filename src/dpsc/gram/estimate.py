@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
 from dpsc.data import periods
@@ -16,15 +18,12 @@ from dpsc.data.frames import to_floats
 from dpsc.errors import ParameterError, ReleaseError
 from dpsc.gram import moments
 from dpsc.gram.contents import ReleasedMatrix
-from dpsc.gram.moments import Denoised
-from dpsc.gram.uncertainty import ForecastUncertainty, ForwardForecasts, forecast_weights, one_period_ahead
+from dpsc.gram.models import Candidate, donor_free_evidence, plain_model, target_models
+from dpsc.gram.uncertainty import MixtureUncertainty
+from dpsc.types import Array
 
-NO_SIGNAL = "no direction common to the donors rises above the noise: the donors say nothing about this target"
-NO_BETTER = (
-    "before the intervention, forecasts from the donors erred by {:.3g} and the last value by {:.3g}: the donors do "
-    "not help"
-)
 WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
+CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
 
 
 def estimate(
@@ -39,14 +38,13 @@ def estimate(
 ) -> PrivateResult | UnprovenResult:
     """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
 
-    ``lambda_`` is on the scale of the release, where every donor has whitened length one.
+    ``lambda_`` is on the scale of the release, where every donor's vector has length one.
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
     series, T0 = _target(release, target, treatment_time)
-    moments, method = _moments(release, lambda_, rank, threshold)
-    default = moments is release.denoised
-    return Forecast(release, series, T0, moments, method, checks.share("level", level), default).result()
+    moments, method = _plain_moments(release, lambda_, rank, threshold)
+    return Forecast(release, series, T0, moments, method, checks.share("level", level)).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,64 +57,66 @@ class Forecast:
     series : Series
         The target; it may end before the release does.
     T0 : int
-    moments : Denoised
+    moments : T × T array, optional
+        Second moments to use instead of the population model.
     method : str
-        How ``moments`` were estimated, in words.
+        How they were estimated, in words.
     level : float
-    default : bool
-        Whether that is the default estimator, whose intervals include the noise of the release.
     """
 
     release: ReleasedMatrix
     series: pd.Series[float]
     T0: int
-    moments: Denoised
+    moments: Array | None
     method: str
     level: float
-    default: bool
 
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
         release, series, T0, T = self.release, self.series, self.T0, len(self.series)
         reference = np.zeros(T) if release.reference is None else release.reference[:T]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
-        D = self.moments.moments[:T, :T]
         with one_thread(), np.errstate(all="ignore"):
-            weights = forecast_weights(D, T0)
-            path = weights @ y + reference[T0:]
-            ahead = one_period_ahead(D[:T0, :T0], y) + reference[:T0]
-            rmse, rmse_last_value = ForwardForecasts.of(D[:T0, :T0], y, T - T0).rmse()
-            baselines = _baselines(series, T0)
+            candidates, verdict, found = self._population_model(y, T) if self.moments is None else self._plain(y, T)
+            uncertainty = MixtureUncertainty(candidates)
+            ahead = sum(c.weight * c.observed.one_period_ahead for c in candidates)
+            weights = sum(c.weight * c.observed.weights for c in candidates)
         post = series.index[T0:]
         return released(
             release.guarantee,
             release.no_guarantee,
             target=series,
             T0=T0,
-            counterfactual=pd.Series(path, index=post, name="counterfactual"),
-            fitted=pd.Series(ahead, index=series.index[:T0], name="fitted"),
+            counterfactual=pd.Series(uncertainty.forecast + reference[T0:], index=post, name="counterfactual"),
+            fitted=pd.Series(ahead + reference[:T0], index=series.index[:T0], name="fitted"),
             fitted_label="one period ahead",
             weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
             algorithm=f"Gram release, {self.method}",
             parameters={
                 "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
-                "phi": release.kernel.phi, "nu": release.kernel.nu, "directions": self.moments.directions,
-                "forward_rmse": rmse, "forward_rmse_last_value": rmse_last_value,
+                "phi": release.kernel.phi, "nu": release.kernel.nu, **found,
             },
-            uncertainty=ForecastUncertainty(release, D, y, simulate=self.default),
+            uncertainty=uncertainty,
             level=self.level,
-            baselines=baselines,
-            notes=self._notes(rmse, rmse_last_value),
+            baselines=_baselines(series, T0),
+            verdict=verdict,
+            notes=() if self.moments is None else (WITHOUT_NOISE,),
             backdating=self,
         )  # fmt: skip
 
-    def _notes(self, rmse: float, rmse_last_value: float) -> tuple[str, ...]:
-        notes = {
-            NO_SIGNAL: self.moments.directions == 0,
-            NO_BETTER.format(rmse, rmse_last_value): rmse >= rmse_last_value,
-            WITHOUT_NOISE: not self.default,
-        }
-        return tuple(note for note, applies in notes.items() if applies)
+    def _population_model(self, y: Array, T: int) -> tuple[list[Candidate], Verdict, dict[str, float]]:
+        """Return the models of a target that is one of the donors' population, and whether donors help."""
+        population = self.release.population
+        candidates, evidence = target_models(population, y, T)
+        bayes_factor = evidence - donor_free_evidence(y, population.over(T).size())
+        found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
+        return candidates, _verdict(bayes_factor), found
+
+    def _plain(self, y: Array, T: int) -> tuple[list[Candidate], None, dict[str, float]]:
+        """Return one model with given second moments, on the target's own scale."""
+        assert self.moments is not None
+        D, free_level = self.moments[:T, :T], self.release.row_map.directions is not None
+        return [plain_model(D, y, free_level)], None, {}
 
     @property
     def available(self) -> bool:
@@ -138,22 +138,45 @@ class Forecast:
         return replace(self, series=untreated, T0=earlier, method=method).result()
 
 
-def _moments(
+def _plain_moments(
     release: ReleasedMatrix, lambda_: float | None, rank: int | None, threshold: float | None
-) -> tuple[Denoised, str]:
-    arguments = (release.noisy_moments, release.noise_scale, release.kernel)
+) -> tuple[Array | None, str]:
+    arguments = (release.noisy_moments, release.noise_scale, release.row_map)
     if lambda_ is not None:
         ridge = checks.finite_number("lambda_", lambda_, above=0) / 2
         smallest = 1e-9 * release.n
         if ridge < smallest:
             raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
-        return moments.plain(release.noisy_moments, release.kernel, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
+        return moments.plain(release.noisy_moments, release.row_map, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
     if rank is not None:
         return moments.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
     if threshold is not None:
         checks.finite_number("threshold", threshold, at_least=0)
         return moments.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
-    return release.denoised, "shrunken factors"
+    return None, "population model"
+
+
+def _verdict(log_bayes_factor: float) -> Verdict:
+    """Say whether the donors explain the target's past better than its own past does."""
+    times = f"{math.exp(min(abs(log_bayes_factor), 16.0)):,.0f}" + (" or more" if abs(log_bayes_factor) > 16 else "")
+    if log_bayes_factor > CLEAR:
+        return Verdict(
+            "yes",
+            "the donors track this target",
+            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
+        )
+    if log_bayes_factor < -CLEAR:
+        return Verdict(
+            "no",
+            "the donors do not track this target",
+            f"without donors, the target's path before the intervention is {times} times as likely as with them. The "
+            "donors still guard against something new that hits everybody.",
+        )
+    return Verdict(
+        "unclear",
+        "the time before the intervention cannot tell",
+        "the target's path before the intervention is about as likely with the donors as without them.",
+    )
 
 
 def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.types import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,14 +25,16 @@ class Release(ReleasedMatrix):
 
     Attributes
     ----------
-    matrix : T × T integers
-        The noisy sum of q q', symmetric; it need not be positive definite.
+    matrix : integers
+        The noisy sum of q q', q the donors' integer vectors: symmetric, not necessarily positive definite.
     n : int
         The number of donors, public.
     times : Index
         The periods.
-    kernel, reference, grid_bits
-        How each row was whitened, centred and rounded: public.
+    row_map : RowMap
+        How a row became a vector: kernel, reference, directions, constant, grid_bits. Public.
+    scale : Scale
+        How much a typical donor moves, where this is from, and what it cost.
     diagonal_scale, off_diagonal_scale : float
         The scales of the noise, in the matrix's units.
     guarantee : Guarantee or None
@@ -93,15 +94,15 @@ class Release(ReleasedMatrix):
             )
         first = releases[0]
         for other in releases[1:]:
-            for name in ("kernel", "grid_bits", "outcome"):
-                if getattr(first, name) != getattr(other, name):
+            for name, of in _SETTINGS.items():
+                if of(first) != of(other):
                     raise ReleaseError(
-                        f"the releases differ in {name} ({getattr(first, name)} and {getattr(other, name)}); they add "
-                        "up only if they were made in the same way."
+                        f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
+                        "made in the same way: agree on settings before (docs/gram-release.md)."
                     )
             if not first.times.equals(other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
-            if not _same_path(first.reference, other.reference):
+            if not first.row_map.same_as(other.row_map):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
         largest = sum(float(np.abs(r.matrix).max()) for r in releases)
         require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
@@ -111,9 +112,8 @@ class Release(ReleasedMatrix):
             n=sum(r.n for r in releases),
             times=first.times,
             outcome=first.outcome,
-            kernel=first.kernel,
-            reference=first.reference,
-            grid_bits=first.grid_bits,
+            row_map=first.row_map,
+            scale=replace(first.scale, share=max(r.scale.share for r in releases)),
             diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
             off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
             guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),
@@ -172,6 +172,15 @@ class Release(ReleasedMatrix):
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
 
 
+_SETTINGS: dict[str, Callable[[Release], Any]] = {
+    "outcome": lambda release: release.outcome,
+    "kernel": lambda release: release.kernel,
+    "directions": lambda release: release.row_map.directions,
+    "constant": lambda release: release.row_map.constant,
+    "grid_bits": lambda release: release.grid_bits,
+}
+
+
 def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return all identities and data sets of the sites, at any depth, or refuse what would count donors twice."""
     identities = [identity for release in releases for identity in release.identities]
@@ -185,12 +194,6 @@ def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str,
     if twice is not None:
         raise ReleaseError(f"two of the releases are of the data set {twice!r}; sites must have different donors.")
     return tuple(identities), tuple(datasets)
-
-
-def _same_path(one: Array | None, other: Array | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one, other)
 
 
 def _weakest(guarantees: list[Guarantee]) -> Guarantee:

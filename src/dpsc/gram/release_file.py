@@ -20,15 +20,17 @@ import pandas as pd
 from dpsc import files
 from dpsc.checks import is_printable, visible
 from dpsc.errors import DpscError, ReleaseError
-from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T, ReleasedMatrix
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, ReleasedMatrix
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.mapping import RowMap
+from dpsc.gram.scale import LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
 from dpsc.privacy import exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
 
 R = TypeVar("R", bound=ReleasedMatrix)
-FORMAT, VERSION = "dpsc-release", 1
+FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 _FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
@@ -72,6 +74,9 @@ def dumps(release: ReleasedMatrix) -> str:
         "periods": _periods_to_json(release.times),
         "kernel": asdict(release.kernel),
         "reference": None if release.reference is None else [float(v) for v in release.reference],
+        "directions": release.row_map.directions,
+        "constant": release.row_map.constant,
+        "scale": asdict(release.scale),
         "grid_bits": release.grid_bits,
         "noise": {"diagonal": release.diagonal_scale, "off_diagonal": release.off_diagonal_scale},
         "guarantee": None if release.guarantee is None else asdict(release.guarantee),
@@ -80,7 +85,7 @@ def dumps(release: ReleasedMatrix) -> str:
         "periods_from": release.periods_from,
         "identities": list(release.identities),
         "datasets": list(release.datasets),
-        "matrix": [int(v) for v in release.matrix[np.triu_indices(release.T)]],
+        "matrix": [int(v) for v in release.matrix[np.triu_indices(len(release.matrix))]],
     }
     return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
 
@@ -114,13 +119,17 @@ def loads(text: str, kind: type[R]) -> R:
 
 
 def _build(body: dict[str, Any], kind: type[R]) -> R:
+    if body["version"] == 1:  # of version 0.1.0: rows with their level, no mean, no scale
+        body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
     times = _periods_from_json(body["periods"])
-    T = len(times)
+    T, directions = len(times), body["directions"]
+    _require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
+    size = T if directions is None else directions + 1
     upper = body["matrix"]
-    _require(isinstance(upper, list) and len(upper) == T * (T + 1) // 2, "the matrix does not fit the periods")
+    _require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
     _require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
-    matrix = np.zeros((T, T), dtype=np.int64)
-    matrix[np.triu_indices(T)] = upper
+    matrix = np.zeros((size, size), dtype=np.int64)
+    matrix[np.triu_indices(size)] = upper
     matrix = matrix + np.triu(matrix, 1).T
 
     n, bits, sites = body["n"], body["grid_bits"], body["sites"]
@@ -132,6 +141,9 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
     reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
     _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
+    constant, scale = _number(body["constant"]), _scale(body["scale"])
+    _require((constant > 0) == (directions is not None), "the constant does not fit the directions")
+    _require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
     body.setdefault("periods_from", "")  # which 0.1.0 did not write
     texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
@@ -143,9 +155,8 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
         n=n,
         times=times,
         outcome=texts[0],
-        kernel=kernel,
-        reference=reference,
-        grid_bits=bits,
+        row_map=RowMap(T, kernel, reference, directions, constant, bits),
+        scale=scale,
         diagonal_scale=scales[0],
         off_diagonal_scale=scales[1],
         guarantee=None if body["guarantee"] is None else _guarantee(body["guarantee"]),
@@ -156,6 +167,14 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
         identities=identities,
         datasets=datasets,
     )
+
+
+def _scale(stored: dict[str, Any]) -> Scale:
+    value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
+    _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
+    _require((share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong")
+    _require(0 <= value <= LARGEST_SCALE, "the scale is not of a sensible size")
+    return Scale(value, source, share)
 
 
 def _guarantee(stored: dict[str, Any]) -> Guarantee:

@@ -7,50 +7,78 @@ from threading import Lock
 import numpy as np
 
 from dpsc.gram.kernel import Kernel
+from dpsc.gram.mapping import RowMap
 from dpsc.types import Array, Write
 
 _TINY, _HUGE = 1e-200, 1e200
+_ROTATION_BITS = 26  # products of two such integers, and sums of them over time, stay below 2^53: exact in any order
 _ONE_AT_A_TIME = Lock()  # many short calls on several threads would only wait for each other
 
 
+class Movements:
+    """Whitens blocks of donors and takes their level off, reusing its memory from block to block."""
+
+    def __init__(self, T: int, block: int, kernel: Kernel, reference: Array | None) -> None:
+        self.kernel, self.reference = kernel, reference
+        self._memory, self._scratch = np.empty((T, block)), np.empty((3, block))
+
+    def __call__(self, write: Write) -> tuple[Array, Array]:
+        """Return a T × rows array, one column per donor and nothing in its first row, and the squared lengths.
+
+        It is a function of the donor alone, the same to the last bit in any block: every operation is on single cells,
+        sums over time too. The array is overwritten by the next call.
+        """
+        with _ONE_AT_A_TIME, np.errstate(all="ignore"):
+            columns = write(self._memory)
+            self._centre(columns)
+            self.kernel.whiten_movement_in_place(columns, self._scratch[:, : columns.shape[1]])
+            return columns, sum_of_squares(columns)
+
+    def with_care(self, write: Write, chosen: Array) -> tuple[Array, Array]:
+        """Return chosen donors whose squares overflow: their largest entry is first scaled to 1; and these scales."""
+        columns = write(np.empty_like(self._memory))[:, chosen]
+        self._centre(columns)
+        scales = np.abs(columns).max(axis=0)
+        columns /= scales
+        self.kernel.whiten_movement_in_place(columns)
+        return columns, scales
+
+    def _centre(self, columns: Array) -> None:
+        if self.reference is not None:
+            columns -= self.reference[:, np.newaxis]
+
+
 class IntegerRows:
-    """Turns blocks of donors into integer vectors, reusing its memory from block to block.
+    """Turns blocks of donors into integer vectors by a public map, reusing its memory from block to block."""
 
-    Parameters
-    ----------
-    T, block : int
-        The number of periods and the most rows of a block.
-    kernel : Kernel
-    reference : array of length T, optional
-    bits : int
-        Vectors have length at most 2^bits.
-    """
-
-    def __init__(self, T: int, block: int, kernel: Kernel, reference: Array | None, bits: int) -> None:
-        self.kernel, self.reference, self.bits = kernel, reference, bits
-        self._memory, self._scratch = np.empty((T, block)), np.empty((2, block))
+    def __init__(self, row_map: RowMap, block: int) -> None:
+        self.map = row_map
+        self._movements = Movements(row_map.T, block, row_map.kernel, row_map.reference)
+        rotation = row_map.rotation
+        self._rotation = None if rotation is None else np.trunc(rotation * 2.0**_ROTATION_BITS)
 
     def __call__(self, write: Write) -> Array:
-        """Return a T × rows array of whole float64 numbers, one column per donor, sums of squares at most 4^bits.
+        """Return an array of whole float64 numbers, one column per donor, sums of squares at most 4^bits.
 
-        Each donor: subtract the public reference path, whiten with the public kernel, scale to length 1, multiply by
-        2^bits and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked
-        in whole numbers and removed. A donor that has no direction (all zero after the reference, or not finite)
-        becomes the first unit vector, a public choice. It is a function of the donor alone, the same to the last bit
-        in any block: every operation is on single cells, sums over time too. The array is overwritten by the next call.
+        Each donor: subtract the public reference path, take off the level and whiten with the public kernel, keep the
+        smoothest directions, put the public constant first, scale to length 1, multiply by 2^bits and truncate toward
+        zero. Truncation makes no vector longer; what rounding before it may add is checked in whole numbers and
+        removed. A donor that is not finite becomes the first unit vector, as one that does not move. It is a function
+        of the donor alone, the same to the last bit in any block. The array is overwritten by the next call.
         """
-        bits = self.bits
+        bits, constant = self.map.grid_bits, self.map.constant
         with np.errstate(all="ignore"):
-            with _ONE_AT_A_TIME:
-                columns = write(self._memory)
-                self._centre(columns)
-                self.kernel.whiten_in_place(columns, self._scratch[:, : columns.shape[1]])
-                squares = sum_of_squares(columns)
-            extreme = np.flatnonzero(~((squares > _TINY) & (squares < _HUGE)))
+            columns, squares = self._movements(write)
+            columns[0] = constant
+            extreme = np.flatnonzero(~(squares < _HUGE))
             if extreme.size:
-                columns[:, extreme] = self._with_care(write(np.empty_like(self._memory))[:, extreme])
-                squares[extreme] = sum_of_squares(columns[:, extreme])
-            columns *= 2.0**bits / np.sqrt(squares)
+                careful, scales = self._movements.with_care(write, extreme)
+                columns[:, extreme], columns[0, extreme] = careful, constant / scales
+                squares[extreme] = sum_of_squares(careful)
+            if self._rotation is not None:
+                columns = self._rotated(columns, squares)
+                squares = sum_of_squares(columns[1:])
+            columns *= 2.0**bits / np.sqrt(squares + columns[0] ** 2)
             np.trunc(columns, out=columns)
             lengths = np.einsum("tj,tj->j", columns, columns)  # whole numbers: exact in any order
         lost = np.flatnonzero(~(lengths > 0))
@@ -60,16 +88,20 @@ class IntegerRows:
         columns[:, long] = np.trunc(columns[:, long] * (1 - 2.0**-20))
         return columns
 
-    def _centre(self, columns: Array) -> None:
-        if self.reference is not None:
-            columns -= self.reference[:, np.newaxis]
+    def _rotated(self, columns: Array, squares: Array) -> Array:
+        """Keep the smoothest directions, by a product of whole numbers.
 
-    def _with_care(self, columns: Array) -> Array:
-        """Whiten donors whose squares overflow or underflow: first scale their largest entry to 1."""
-        self._centre(columns)
-        columns /= np.abs(columns).max(axis=0)
-        self.kernel.whiten_in_place(columns)
-        return columns
+        A column of length at most 2^26 times a row of length at most 2^26: by Cauchy and Schwarz every partial sum is a
+        whole number of size at most 2^52, so that the product is exact, whoever multiplies in whatever order.
+        """
+        lengths = np.sqrt(squares)
+        moved = np.where(squares > _TINY, 1 / lengths, 0.0)
+        whole = np.trunc(columns[1:] * (moved * 2.0**_ROTATION_BITS))
+        kept = np.empty((self.map.size, columns.shape[1]))
+        kept[0] = columns[0]
+        np.matmul(self._rotation, whole, out=kept[1:])  # type: ignore[arg-type]
+        kept[1:] *= lengths * 4.0**-_ROTATION_BITS
+        return kept
 
 
 def sum_of_squares(columns: Array) -> Array:

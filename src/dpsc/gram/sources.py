@@ -5,6 +5,7 @@ A source draws no noise. What it returns is private and stays with the custodian
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +29,7 @@ from dpsc.data.periods import as_index, in_order
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.file_source import FileSource
-from dpsc.gram.kernel import Kernel
-from dpsc.gram.summing import OnRows, add_up, rows_of_a_block
+from dpsc.gram.summing import OnRows, Summand, add_up
 from dpsc.types import Array, Integers
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class DonorSource(Protocol):
         """Return how many donors a progress bar should expect, if that is known."""
         ...
 
-    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
-        """Return the exact sum over donors of q q', q the integer vectors of :class:`IntegerRows`, and their number."""
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
+        """Return the exact sum over all donors, or over the first ones if these are enough, and their number."""
         ...
 
 
@@ -81,26 +81,25 @@ class ArrayDonors:
         """Return how many donors there are."""
         return len(self.values)
 
-    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
         """Add up the rows."""
-        return sum_of_rows(self.values, kernel, reference, bits, on_rows=on_rows), len(self.values)
+        rows = self.values[: int(min(enough, len(self.values)))]
+        return sum_of_rows(rows, summand, on_rows=on_rows), len(rows)
 
 
 def sum_of_rows(
     donors: Array,
-    kernel: Kernel,
-    reference: Array | None,
-    bits: int,
+    summand: Summand,
     *,
     block: int | None = None,
     threads: int | None = None,
     on_rows: OnRows = lambda rows: None,
 ) -> Integers:
-    """Return the exact T × T sum over the rows of an array of q q'."""
-    n, T = donors.shape
-    block = min(block or n, rows_of_a_block(T, bits), n)
+    """Return the exact sum over the rows of an array."""
+    n = len(donors)
+    block = min(block or n, summand.rows_of_a_block, n)
     blocks = (row_writer(donors[start : start + block]) for start in range(0, n, block))
-    return add_up(blocks, T, kernel, reference, bits, on_rows, threads)[0]
+    return add_up(blocks, summand, on_rows, threads)[0]
 
 
 @dataclass(frozen=True)
@@ -109,15 +108,16 @@ class FileDonors(FileSource):
 
     threads: int | None = None
 
-    def add_up(self, kernel: Kernel, reference: Array | None, bits: int, on_rows: OnRows) -> tuple[Integers, int]:
-        """Read the files once and add up their rows."""
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
+        """Read the files, as far as there are enough rows, and add them up."""
         from dpsc.data.formats import nothing_quoted  # which needs pyarrow
 
-        T, identities = len(self.times), self.files.identities()
+        identities = self.files.identities()
         with nothing_quoted(self.files.path):
-            blocks = self.files.blocks(rows_of_a_block(T, bits), identities)
-            total, n = add_up(blocks, T, kernel, reference, bits, on_rows, self.threads)
-        self.files.finish(identities, n)
+            blocks = self.files.blocks(summand.rows_of_a_block, identities)
+            total, n = add_up(blocks, summand, on_rows, self.threads, enough)
+        if n < enough:
+            self.files.finish(identities, n)
         return total, n
 
 

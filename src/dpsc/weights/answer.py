@@ -35,13 +35,11 @@ class ProjectionNoise:
     unit: Array
     kind: ClassVar[IntervalKind] = "projection noise"
 
-    def half_widths(self, level: float, part: IntervalPart) -> Array:
-        """Return the half-width of each period's interval."""
-        return self._known(part) * self.noise.half_width(level) * self.unit
-
-    def half_width_of(self, combination: Array, level: float, part: IntervalPart) -> float:
-        """Return the half-width of the interval of a linear combination of the periods."""
-        return self._known(part) * self.noise.half_width_of(self.unit * combination, level)
+    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
+        """Return the ends of what linear combinations of the periods may differ by: the same on both sides."""
+        half = np.array([self.noise.half_width_of(self.unit * row, level) for row in combinations])
+        half *= self._known(part)
+        return -half, half
 
     def _known(self, part: IntervalPart) -> int:
         if part == "model":

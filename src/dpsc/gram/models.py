@@ -1,0 +1,212 @@
+"""The target as a member of the donors' population, and donor-free models of it beside.
+
+Pure post-processing: a population estimated from a release, and a public target before the intervention.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from dpsc.gram.population import Population
+from dpsc.types import Array
+
+_SIZES = 10.0 ** np.arange(-2.5, 1.6, 0.5)  # c^2
+_OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
+_OWN_SHARE_SPREAD = 2.0  # of log b about 0
+_LOADING = 0.03  # the variance of the target's loading on the mean, about 1
+_OWN_WALK = 0.3  # of the target's own idiosyncratic variance, as a random walk
+_LEAST_WEIGHT = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Paths N(mean, covariance) over T periods, with a free level if there is one; the first T0 are observed.
+
+    A free level is known nothing of beforehand (a flat prior): only differences within the path are compared.
+    """
+
+    mean: Array
+    covariance: Array
+    free_level: bool
+
+    def observed(self, y: Array) -> Observed:
+        """Return the law of the later periods, given the first ones."""
+        T0 = len(y)
+        root = np.linalg.cholesky(self.covariance[:T0, :T0])
+        errors = solve_triangular(root, y - self.mean[:T0], lower=True, check_finite=False)
+        ones = solve_triangular(root, np.ones(T0), lower=True, check_finite=False) * self.free_level
+        return Observed(self, T0, root, errors, ones)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A Gaussian path whose first T0 periods are known.
+
+    With D = L L' the covariance of these periods, ``errors`` is ``L^-1 (y - mean)`` and ``ones`` is ``L^-1 1`` (zero
+    without a free level). The estimate of the level is ``ones.errors / ones.ones``.
+    """
+
+    path: Gaussian
+    T0: int
+    root: Array
+    errors: Array
+    ones: Array
+
+    @cached_property
+    def level(self) -> float:
+        """The level, by generalised least squares."""
+        return float(self.ones @ self.errors / self.precision) if self.path.free_level else 0.0
+
+    @cached_property
+    def precision(self) -> float:
+        """Of the level."""
+        return float(self.ones @ self.ones)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """The log density of the first periods (of their differences, if the level is free), up to a constant."""
+        left = self.errors - self.level * self.ones
+        log_level = math.log(self.precision) / 2 if self.path.free_level else 0.0
+        return -float(np.log(np.diag(self.root)).sum() + left @ left / 2) - log_level
+
+    @cached_property
+    def _half(self) -> Array:
+        later = self.path.covariance[: self.T0, self.T0 :]
+        return np.asarray(solve_triangular(self.root, later, lower=True, check_finite=False))
+
+    @cached_property
+    def weights(self) -> Array:
+        """Each later period as a combination of the first T0, less the means: h × T0."""
+        plain = solve_triangular(self.root, self._half, lower=True, trans="T", check_finite=False).T
+        if not self.path.free_level:
+            return np.asarray(plain)
+        level = solve_triangular(self.root, self.ones, lower=True, trans="T", check_finite=False) / self.precision
+        return np.asarray(plain + np.outer(1 - plain.sum(axis=1), level))
+
+    @cached_property
+    def forecast(self) -> Array:
+        """The expected later periods."""
+        left = self.errors - self.level * self.ones
+        return np.asarray(self.path.mean[self.T0 :] + self.level + self._half.T @ left)
+
+    @cached_property
+    def forecast_covariance(self) -> Array:
+        """Of the later periods around the forecast."""
+        covariance = self.path.covariance[self.T0 :, self.T0 :] - self._half.T @ self._half
+        if self.path.free_level:
+            missed = 1 - self._half.T @ self.ones
+            covariance = covariance + np.outer(missed, missed) / self.precision
+        return np.asarray(covariance)
+
+    def error_from(self, part: Array) -> Array:
+        """Return what a part of the covariance contributes to that of the forecast's error."""
+        first, later, B = slice(None, self.T0), slice(self.T0, None), self.weights
+        cross = B @ part[first, later]
+        return np.asarray(part[later, later] - cross - cross.T + B @ part[first, first] @ B.T)
+
+    @cached_property
+    def one_period_ahead(self) -> Array:
+        """The forecast of each of the first periods from those before it; NaN where there is nothing to go by."""
+        y = self.path.mean[: self.T0] + self.root @ self.errors
+        before = np.cumsum(self.ones**2) - self.ones**2
+        level = np.divide(
+            np.cumsum(self.ones * self.errors) - self.ones * self.errors, before, out=np.zeros(self.T0), where=before > 0
+        )
+        ahead = y - np.diag(self.root) * (self.errors - level * self.ones)
+        ahead[0] = np.nan
+        return np.asarray(ahead)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model of the target, its weight, and the degrees of freedom of its tails."""
+
+    observed: Observed
+    weight: float
+    degrees: float
+    noise: Array  # the part of its covariance that is due to the noise of the release
+
+
+def target_models(population: Population, y: Array, T: int) -> tuple[list[Candidate], float]:
+    """Return models of a target over T periods that is a unit of the population, or an average of several.
+
+    ``y ~ free level + N(mean, mean_error + loading mean mean' + c^2 (common + direction_error + b (bulk + walk)))``:
+    c is the target's size among units, b its idiosyncratic share, small for an average of many. They are weighted by the
+    evidence of the first periods; its sum is returned too.
+    """
+    part = population.over(T)
+    if part.has_level:
+        part = part.times(float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2)))
+    shape = part.mean - part.mean.mean()
+    shared = part.mean_error + _LOADING * np.outer(shape, shape)
+    own = part.bulk
+    walk = _OWN_WALK * float(np.diag(own).mean()) * random_walk(T)
+
+    def covariance(c2: float, b: float, periods: int) -> Array:
+        s = np.s_[:periods, :periods]
+        own_part = b * own[s] + min(b, 1.0) * walk[s]
+        return np.asarray(shared[s] + c2 * (part.common[s] + part.direction_error[s] + own_part))
+
+    def model(c2: float, b: float, periods: int) -> Observed:
+        return Gaussian(part.mean[:periods], covariance(c2, b, periods), not part.has_level).observed(y)
+
+    grid = list(itertools.product(_SIZES, _OWN_SHARES))
+    prior = np.array([-0.5 * (math.log(b) / _OWN_SHARE_SPREAD) ** 2 for _, b in grid])
+    logs = np.array([model(c2, b, len(y)).log_evidence for c2, b in grid]) + prior - log_sum(prior)
+    total = log_sum(logs)
+    weights = np.exp(logs - total)
+    kept = [(c2, b, weight) for (c2, b), weight in zip(grid, weights, strict=True) if weight > _LEAST_WEIGHT]
+    all_kept = sum(weight for _, _, weight in kept)
+    candidates = [
+        Candidate(
+            observed=model(c2, b, T),
+            weight=float(weight / all_kept),
+            degrees=3 + 1 / min(1.0, c2),
+            noise=part.mean_error + c2 * part.direction_error,
+        )
+        for c2, b, weight in kept
+    ]
+    return candidates, total
+
+
+def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
+    """Return one model with second moments D around zero, on the target's own scale."""
+    observed = Gaussian(np.zeros(len(D)), D, free_level).observed(y)
+    left, degrees = observed.errors - observed.level * observed.ones, max(1, len(y) - 1)
+    scale = float(left @ left) / degrees
+    scaled = Gaussian(np.zeros(len(D)), scale * D, free_level).observed(y)
+    return Candidate(scaled, weight=1.0, degrees=float(degrees), noise=np.zeros_like(D))
+
+
+def donor_free_evidence(y: Array, size: float) -> float:
+    """Return the log evidence of the target without donors, for comparison.
+
+    Level plus white noise, a random walk, half of each, or a damped trend, of variances around ``size``.
+    """
+    T0 = len(y)
+    white, walk, times = np.eye(T0), random_walk(T0), np.arange(T0)
+    response = np.cumsum(np.tril(0.8 ** np.maximum(np.subtract.outer(times, times), 0)), axis=0)
+    trend = response @ response.T
+    shapes = (white, walk, (white + walk) / 2, trend / np.diag(trend).mean())
+    sizes = size * 10.0 ** np.arange(-3.5, 1.6, 0.5)
+    logs = [Gaussian(np.zeros(T0), v * shape, True).observed(y).log_evidence for shape in shapes for v in sizes]
+    return log_sum(logs) - math.log(len(logs))
+
+
+def random_walk(T: int) -> Array:
+    """Return the covariance of a random walk, with mean variance 1."""
+    steps = np.arange(1.0, T + 1)
+    return np.asarray(np.minimum.outer(steps, steps) / steps.mean())
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """Return the logarithm of a sum, from logarithms."""
+    values = np.asarray(list(logs))
+    return float(values.max() + np.log(np.exp(values - values.max()).sum()))

@@ -1,0 +1,149 @@
+"""How much a typical donor moves: given, guessed from a public series, or counted privately.
+
+The release needs a public number of about this size, the constant that stands beside each row. Wrong by a factor of
+two it costs little, by more it costs much, so a small part of the budget may go into a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpsc.data.writing import BLOCK_CELLS
+from dpsc.errors import Parameter, ParameterError
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.rows import Movements
+from dpsc.gram.summing import BlockSum
+from dpsc.privacy import discrete, exact
+from dpsc.privacy.source import Source
+from dpsc.types import Array, Integers, Write
+
+ScaleFrom = Literal["given", "counted", "like and counted", "none"]
+
+LEAST, MOST = -40, 40  # powers of two between which donors are counted; those beyond count at the ends
+MOST_COUNTS = MOST - LEAST + 1
+COUNTED_AT_MOST = 50_000  # donors; more would not make the estimate better
+_DONORS_PER_NOISE = 8.0  # as many as the noise's standard deviation makes a count clear, given a guess ...
+_DONORS_PER_NOISE_ALONE = 11.0  # ... and without one
+_LARGEST_SHARE_GUESSED = 0.1
+LARGEST_SHARE = 0.15
+_GUESS = 0.6, 1.0  # donors move 2^0.6 times as much as a target that may be an average of some, give or take 2^1
+_SPREAD = 0.9  # of donors' movements, as a standard deviation in powers of two
+_MISFIT = 0.05  # of a count, as a share of all donors: how wrong the spread may be
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a release and what it cost.
+
+    Attributes
+    ----------
+    value : float
+        How much a typical donor moves, as the length of its whitened movement.
+    source : {"given", "counted", "like and counted", "none"}
+        "given" as public knowledge; "counted" privately; "like and counted": a public series gave a first guess.
+        "none" in releases of version 0.1.0, which have no scale.
+    share : float
+        Of the squared mu of the release's budget that the counts cost.
+    """
+
+    value: float
+    source: ScaleFrom
+    share: float
+
+
+NO_SCALE = Scale(0.0, "none", 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The numbers of donors whose movement is between two powers of two."""
+
+    T: int
+    kernel: Kernel
+    reference: Array | None
+
+    @property
+    def rows_of_a_block(self) -> int:
+        """As many as fit the cache."""
+        return max(1, BLOCK_CELLS // self.T)
+
+    @property
+    def zero(self) -> Integers:
+        """Nobody yet."""
+        return np.zeros(MOST_COUNTS, dtype=np.int64)
+
+    def for_blocks(self) -> BlockSum:
+        """Return what counts the donors of blocks. A donor that is not finite counts as one that does not move."""
+        movements = Movements(self.T, self.rows_of_a_block, self.kernel, self.reference)
+
+        def part(block: Write) -> tuple[Integers, int]:
+            _, squares = movements(block)
+            squares[np.isnan(squares)] = 0.0
+            powers = np.where(np.isinf(squares), MOST, np.floor_divide(np.frexp(squares)[1] - 1, 2))
+            powers = np.where(squares == 0, LEAST, powers)
+            return np.bincount(np.clip(powers, LEAST, MOST) - LEAST, minlength=MOST_COUNTS), len(squares)
+
+        return part
+
+
+def share_for(n: int, mu: float, guessed: bool) -> float:
+    """Return which share of mu squared to spend on counts of n donors, or say that n is too small.
+
+    The counts have sensitivity sqrt(2), so the noise on each has standard deviation ``sqrt(2 / (share mu^2))``.
+    """
+    wanted = _DONORS_PER_NOISE if guessed else _DONORS_PER_NOISE_ALONE
+    share = 2 * (wanted / (min(n, COUNTED_AT_MOST) * mu)) ** 2
+    if guessed:
+        return min(share, _LARGEST_SHARE_GUESSED)
+    if share > LARGEST_SHARE:
+        raise ParameterError(
+            f"{n} donors are too few to find out privately, within this budget, how much a donor moves. Give {{like}}, "
+            "a public series that moves about as much as a donor, such as the target before the intervention; or "
+            "{scale}, how much such a series moves over the whole time, from public knowledge.",
+            like=Parameter("like"),
+            scale=Parameter("scale"),
+        )
+    return share
+
+
+def noisy_counts(counts: Integers, mu: float, bits: int, source: Source) -> Array:
+    """Return counts with discrete Gaussian noise.
+
+    Private: the counts. One donor replaced moves from one count to another: two counts change by one, an l2
+    sensitivity of sqrt(2). Counts are multiplied by 4^bits, so that the noise of scale ``sqrt(2) 4^bits / mu`` is on as
+    fine a grid as that of the matrix.
+    """
+    unit = 4.0**bits
+    sigma = exact.safely_above(math.sqrt(2) * unit / mu)
+    whole = counts * int(unit)
+    return np.asarray(discrete.add(whole, "gaussian", sigma, source, largest=float(counts.sum()) * unit) / unit)
+
+
+def estimated(counts: Array, n: int, mu: float, guess: float | None) -> float:
+    """Return the scale from noisy counts of n donors, and a public guess if there is one. Pure post-processing.
+
+    Movements are taken for log-normal with a known spread; the scale is their median, averaged over what counts and
+    guess say about it.
+    """
+    medians, expected = _expected_counts()
+    variance = 2 / mu**2 + (_MISFIT * n) ** 2
+    logs = (expected @ counts * n - n**2 * (expected**2).sum(axis=1) / 2) / variance
+    if guess is not None:
+        about, spread = _GUESS
+        logs = logs - ((medians - math.log2(guess) - about) / spread) ** 2 / 2
+    weights = np.exp(logs - logs.max())
+    return float(2.0 ** (weights @ medians / weights.sum()))
+
+
+@lru_cache(maxsize=1)
+def _expected_counts() -> tuple[Array, Array]:
+    """Return medians on a grid, in powers of two, and which share of donors each count then expects."""
+    medians, lower = np.arange(LEAST, MOST + 1, 0.25), np.arange(LEAST, MOST + 1)
+    ends = (lower - medians[:, np.newaxis]) / _SPREAD
+    return medians, np.asarray(ndtr(ends + 1 / _SPREAD) - ndtr(ends))
