@@ -277,9 +277,12 @@ class GramRelease:
 
     def _guess(self, like: Any, T: int) -> float | None:
         """Return how much a public series would move over T periods; None if it does not move at all."""
-        path = to_floats(like, "like")
-        path = path[np.isfinite(path)]
-        if path.ndim != 1 or len(path) < 2:
+        try:
+            values = to_floats(like, "like")
+        except PanelError as problem:
+            raise ParameterError(problem.message) from None
+        path = values[np.isfinite(values)]
+        if values.ndim != 1 or len(path) < 2:
             raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
         size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
         return size if 1 / LARGEST_SCALE <= size <= LARGEST_SCALE else None
