@@ -257,7 +257,14 @@ def test_pure_releases_beside_gaussian_noise_cost_at_least_what_they_reveal() ->
         return -math.expm1(epsilon) + math.exp(epsilon) * accounting.gaussian_delta(mu, -epsilon)
 
     gained = 0
-    for k, pure, mu in ((1, 0.1, 0.001), (1, 0.1, 0.24), (3, 0.05, 0.24), (20, 0.01, 0.24), (8, 0.2, 1.0), (40, 0.003, 0.06)):
+    for k, pure, mu in (
+        (1, 0.1, 0.001),
+        (1, 0.1, 0.24),
+        (3, 0.05, 0.24),
+        (20, 0.01, 0.24),
+        (8, 0.2, 1.0),
+        (40, 0.003, 0.06),
+    ):
         loss = sum([Loss.from_pure(pure)] * k, Loss.from_mu(mu))
         by_zcdp = accounting.zcdp_epsilon(mu**2 / 2 + k * pure**2 / 2, 1e-6)
         gained += loss.epsilon(1e-6) < 0.99 * min(k * pure + accounting.gaussian_epsilon(mu, 1e-6), by_zcdp)
