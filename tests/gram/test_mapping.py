@@ -57,6 +57,26 @@ def test_the_smoothest_directions_are_cosines(T: int, k: int) -> None:
     np.testing.assert_allclose(made.rotation @ whole[1:], made.whitening, atol=1e-11)
 
 
+@pytest.mark.parametrize(("T", "k"), [(8, 7), (40, 39), (40, 20)])
+def test_whitening_without_the_matrix_is_the_same(T: int, k: int) -> None:
+    made, columns = row_map(T, directions=k), np.random.default_rng(T).normal(size=(T, T))
+    np.testing.assert_allclose(made.whitened(columns), made.whitening @ columns, atol=1e-11)
+    expected = made.whitening @ (columns @ columns.T) @ made.whitening.T
+    np.testing.assert_allclose(made.whitened_covariance(columns @ columns.T), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("T", "k"), [(20, 19), (20, 12)])
+def test_the_smoothest_of_the_directions_are_those_of_a_map_with_fewer(T: int, k: int) -> None:
+    made = row_map(T, directions=k)
+    rows = made.smoothest(5)
+    assert rows is not None
+    np.testing.assert_allclose(rows @ rows.T, np.eye(5), atol=1e-11)
+    few = row_map(T, directions=5).whitening
+    assert np.linalg.matrix_rank(np.vstack([rows @ made.whitening, few]), tol=1e-9) == 5
+    assert made.smoothest(k) is None
+    assert made.smoothest(k + 1) is None
+
+
 def test_all_directions_need_no_rotation() -> None:
     assert row_map(8).rotation is None
     assert RowMap(8, Kernel.named("high"), None, None, 0.0, 18).rotation is None

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Release, ReleaseError
 from dpsc.gram.release_file import dumps, loads
 from dpsc.gram.scale import NO_SCALE
+from tests.gram.test_release import edited_text
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected-0.1.0.json").read_text("utf-8"))
@@ -31,7 +33,7 @@ def test_its_matrix_is_the_donors_sum_with_the_noise_that_it_states() -> None:
     vectors /= np.linalg.norm(vectors, axis=0)
     total = np.zeros((7, 7))
     total[np.triu_indices(7)] = EXPECTED["total"]
-    np.testing.assert_allclose(total[np.triu_indices(7)] / 4.0**18, (vectors @ vectors.T)[np.triu_indices(7)], atol=1e-3)
+    np.testing.assert_allclose(total / 4.0**18, np.triu(vectors @ vectors.T), atol=1e-3)
     noise = (np.triu(release.matrix) - total) / release.off_diagonal_scale
     assert 0.5 < noise[np.triu_indices(7, 1)].std() < 2
     assert 0.5 < np.diag(noise).std() / np.sqrt(2) < 2
@@ -77,21 +79,14 @@ def test_files_of_0_1_0_are_recognised_and_merge_with_their_like_only() -> None:
         Release.merge([old, again], disjoint=True)
     assert Release.merge([old, merged], disjoint=True).sites == 3
     make = GramRelease(epsilon=1.0, delta=1e-6, reference=old.reference, scale=1.0)
-    new = make.release(_frame(old))
+    new = make.release(pd.DataFrame(np.ones((9, old.T)), columns=old.times))
     with pytest.raises(ReleaseError, match="differ in directions"):
         Release.merge([old, new], disjoint=True)
 
 
-def _frame(like: Release) -> object:
-    import pandas as pd
-
-    return pd.DataFrame(np.ones((9, like.T)), columns=like.times)
-
-
 def test_a_file_of_version_1_cannot_claim_what_version_2_has() -> None:
     """Directions or a scale in such a file are no part of it; its matrix is T × T."""
-    from tests.gram.test_release import edited_text
-
-    text = (HERE / FILES[1]).read_text("utf-8")
-    odd = loads(edited_text(text, directions=2, constant=3.0, scale={"value": 1, "source": "counted", "share": 0.1}), Release)
+    scale = {"value": 1.0, "source": "counted", "share": 0.1}
+    text = edited_text((HERE / FILES[1]).read_text("utf-8"), directions=2, constant=3.0, scale=scale)
+    odd = loads(text, Release)
     assert (odd.row_map.directions, odd.row_map.constant, odd.scale) == (None, 0.0, NO_SCALE)
