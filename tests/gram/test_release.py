@@ -96,6 +96,15 @@ def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("scale", [2e-60, 1e-10, 1e60])
+@pytest.mark.parametrize("T", [2, 40])
+def test_a_release_of_any_scale_that_may_be_given_loads_and_answers(scale: float, T: int) -> None:
+    rows = scale * np.random.default_rng(0).normal(size=(200, T))
+    made = loads(dumps(replace(SIMPLE, scale=scale).release(rows)))
+    if T > 2:
+        assert np.isfinite(made.estimate(rows[0], T - 3).interval()).all().all()
+
+
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
 def test_a_truncated_file_is_refused(release: Release, tmp_path: Path, share: float) -> None:
     path = tmp_path / "cut.json"
@@ -159,7 +168,8 @@ def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
         {"scale": {"value": 1.0, "source": "counted", "share": -0.1}},
         {"scale": {"value": 1.0, "source": "like and counted", "share": 0.0}},
         {"scale": {"value": 1.0, "source": "given", "share": math.nan}},
-        {"scale": {"value": 1e61, "source": "given", "share": 0.0}},
+        {"scale": {"value": 1e71, "source": "given", "share": 0.0}}, {"constant": 1e71}, {"constant": 1e-71},
+        {"scale": {"value": 0.0, "source": "given", "share": 0.0}}, {"constant": 5e-324}, {"matrix": [-(2**62)] * 66},
         {"scale": {"value": -1.0, "source": "given", "share": 0.0}},
         {"scale": {"value": None, "source": "given", "share": 0.0}},
     ],
@@ -354,10 +364,11 @@ def test_a_gaussian_claim_without_its_slack_is_refused(release: Release, counted
 
 def test_the_slack_of_a_coarse_grid_is_not_that_of_a_fine_one(release: Release) -> None:
     """Claims of 18 bits cannot be carried to 8, although the noise is as large beside the integers."""
-    unit = 4.0**10
+    unit = 4**10
     noise = {"diagonal": release.diagonal_scale / unit, "off_diagonal": release.off_diagonal_scale / unit}
+    coarse = [int(v) for v in release.matrix[np.triu_indices(11)] // unit]
     with pytest.raises(ReleaseError, match="do not pay"):
-        loads(edited(release, noise=noise, grid_bits=8))
+        loads(edited(release, noise=noise, grid_bits=8, matrix=coarse))
 
 
 def test_a_merge_that_could_overflow_is_refused(release: Release) -> None:
