@@ -16,6 +16,7 @@ from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, Releas
 from dpsc.checks import is_printable
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from tests.making import SECRET, make_panel, told
 
 MAKE = GramRelease(
@@ -351,6 +352,9 @@ def test_a_share_that_the_matrix_did_not_leave_is_refused(release: Release, coun
         with pytest.raises(ReleaseError, match=r"do not pay|share of the budget is wrong"):
             loads(edited(made, scale=scale))
     assert loads(edited(counted)).scale == counted.scale
+    with pytest.raises(ReleaseError, match="share of the budget is wrong"):  # without a claim to pay for, too
+        unpaid = {"guarantee": None, "no_guarantee": "no reason"}
+        loads(edited(counted, scale={"value": 1.0, "source": "counted", "share": 0.151}, **unpaid))
 
 
 @pytest.mark.parametrize("forgotten", ["rest_epsilon", "rest_delta"])
@@ -360,6 +364,19 @@ def test_a_gaussian_claim_without_its_slack_is_refused(release: Release, counted
         claim = asdict(replace(made.guarantee, loss=replace(made.guarantee.loss, **{forgotten: 0.0})))
         with pytest.raises(ReleaseError, match="do not pay"):
             loads(edited(made, guarantee=claim))
+
+
+def test_the_slack_of_the_matrix_alone_does_not_cover_the_counts(release: Release, counted: Release) -> None:
+    for made in (release, counted):
+        assert made.guarantee is not None
+        loss, size = made.guarantee.loss, made.row_map.size
+        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), size * (size + 1) // 2, 4.0**made.grid_bits)
+        claim = replace(made.guarantee, loss=replace(loss, rest_epsilon=slack[0], rest_delta=slack[1]))
+        if made is release:
+            assert loads(edited(made, guarantee=asdict(claim))).guarantee == claim
+            continue
+        with pytest.raises(ReleaseError, match="do not pay"):
+            loads(edited(made, guarantee=asdict(claim)))
 
 
 def test_the_slack_of_a_coarse_grid_is_not_that_of_a_fine_one(release: Release) -> None:
