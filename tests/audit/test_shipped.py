@@ -146,11 +146,11 @@ def test_gram_vectors_that_are_too_long_are_seen(how: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["gram", "gram-mu", "gram-counts"])
 def test_gram_noise_10_percent_too_small_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpsc.gram import algorithm, scale
+    from dpsc.gram import algorithm
 
     assert not broken(cases([name])[0])
     if name == "gram-counts":
-        original = scale.discrete.add
+        original = discrete.add
         monkeypatch.setattr(discrete, "add", lambda v, kind, s, *rest, **k: original(v, kind, 0.9 * s, *rest, **k))
     else:
         scales = algorithm.GramRelease._scales

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -229,16 +230,17 @@ def test_a_kernel_that_shows_last_bits() -> None:
 
 
 def test_all_engines_make_the_same_release_of_a_few_directions(scheduler: str, tmp_path: Path) -> None:
-    """Seeded, so that matrices can be compared: with a scale that is given, and with one that donors are counted for."""
+    """Seeded, so that matrices can be compared: with a scale that is given, and with one that is counted."""
     rng = np.random.default_rng(1)
     values = np.round(rng.normal(size=(700, 12)).cumsum(axis=1) * 10.0 ** rng.integers(-3, 4, (700, 1)), 6)
     path = save(wide(values), tmp_path / "t.csv")
-    for options in ({"scale": 3.0, "directions": 4}, {}):
-        make = GramRelease(epsilon=1.0, delta=1e-6, seed=2, **options)
+    counting = GramRelease(epsilon=1.0, delta=1e-6, seed=2)
+    engines: tuple[Engine, ...] = ("memory", "stream", "dask")
+    for make in (counting, replace(counting, scale=3.0, directions=4)):
         releases = [make.release(values)]
-        for engine in ("memory", "stream", "dask"):
-            where = {"scheduler": scheduler} if engine == "dask" else {}
-            releases.append(make.release(scan(path, unit="who", wide=True, engine=engine, **where)))
+        for engine in engines:
+            address = scheduler if engine == "dask" else None
+            releases.append(make.release(scan(path, unit="who", wide=True, engine=engine, scheduler=address)))
         for release in releases[1:]:
             np.testing.assert_array_equal(release.matrix, releases[0].matrix)
             assert release.row_map.same_as(releases[0].row_map)

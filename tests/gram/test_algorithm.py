@@ -14,7 +14,7 @@ from dpsc import DpscWarning, GramRelease, Panel, PanelError, ParameterError, Pr
 from dpsc.gram.algorithm import CustodianSum
 from dpsc.gram.release import Release
 from dpsc.privacy import accounting, discrete
-from dpsc.types import Array
+from dpsc.types import Array, Integers
 from tests.conftest import scale_pvalue
 from tests.making import make_panel, row_map
 
@@ -23,7 +23,7 @@ COUNTING = GramRelease(epsilon=1.0, delta=1e-6)
 WALKS = np.random.default_rng(7).normal(size=(400, 8)).cumsum(axis=1)
 
 
-def mu_squared(change: Array, release: Release) -> float:
+def mu_squared(change: Integers, release: Release) -> float:
     """What a change of the integers costs: squared, in standard deviations of the noise that the release states."""
     D = np.asarray(change, dtype=np.float64)
     diagonal = np.sum(np.diag(D) ** 2) / release.diagonal_scale**2
@@ -72,7 +72,7 @@ def drawn(make: GramRelease, donors: Any, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_counts_and_matrix_together_cost_what_the_guarantee_says(
     epsilon: float, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Squared sensitivities over the variances that noise was really drawn with, added up: the whole budget, no more."""
+    """Squared sensitivities over the variances that noise was drawn with, added up: the whole budget, no more."""
     make = GramRelease(epsilon=epsilon, delta=1e-6, **options)
     release, asked = drawn(make, np.tile(WALKS, (6, 1)), monkeypatch)
     assert release.guarantee is not None

@@ -71,7 +71,7 @@ def forecast_with_a_free_level(D: Array, y: Array) -> Array:
 def unit_movements(donors: Array, constant: float) -> Array:
     """Donors less their mean over time, divided by the length of their vectors in a release without smoothness."""
     movements = donors - donors.mean(axis=1, keepdims=True)
-    return movements / np.sqrt(constant**2 + (movements**2).sum(axis=1, keepdims=True))
+    return np.asarray(movements / np.sqrt(constant**2 + (movements**2).sum(axis=1, keepdims=True)))
 
 
 def test_plain_ridge_on_a_release_without_noise_is_ridge_on_unit_movements() -> None:

@@ -59,7 +59,10 @@ def test_a_movement_does_not_depend_on_the_columns_beside_it(T: int) -> None:
     kernel.whiten_movement_in_place(together, np.full((3, 60), np.nan))
     for width in (1, 7, 59):
         for j in range(0, 60 - width + 1, width):
-            for alone in (np.ascontiguousarray(columns[:, j : j + width]), np.asfortranarray(columns[:, j : j + width])):
+            for alone in (
+                np.ascontiguousarray(columns[:, j : j + width]),
+                np.asfortranarray(columns[:, j : j + width]),
+            ):
                 part = alone.copy(order="K")
                 kernel.whiten_movement_in_place(part)
                 np.testing.assert_array_equal(part, together[:, j : j + width])

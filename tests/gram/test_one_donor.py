@@ -258,7 +258,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("options", [{"scale": 1.0}, {"like": np.arange(6.0)}, {"reference": np.full(T, 1e100)}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"scale": 1.0}, {"like": np.arange(6.0)}, {"reference": np.full(T, 1e100)}], ids=str
+)
 def test_no_donor_makes_a_warning_an_error_or_another_map(
     name: str, options: dict[str, Any], tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -273,7 +275,11 @@ def test_no_donor_makes_a_warning_an_error_or_another_map(
         return [make.custodian_sum(rows), make.custodian_sum(scan(tmp_path / "t.parquet", unit="u", wide=True))]
 
     for one, other in zip(both(usual), both(hostile), strict=True):
-        assert (one.n, one.row_map.directions, one.scale.share) == (other.n, other.row_map.directions, other.scale.share)
+        assert (one.n, one.row_map.directions, one.scale.share) == (
+            other.n,
+            other.row_map.directions,
+            other.scale.share,
+        )
         if make.scale is not None:
             assert moved(one.total, other.total) <= 1
     assert not recwarn.list

@@ -16,6 +16,7 @@ from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, Releas
 from dpsc.checks import is_printable
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
+from dpsc.gram.scale import NO_SCALE
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from tests.making import SECRET, make_panel, told
 
@@ -158,7 +159,7 @@ def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
         {"datasets": ["a", "b"]}, {"datasets": [3]}, {"datasets": ["\x1b[2J"]}, {"directions": 9}, {"directions": 11},
         {"directions": 0}, {"directions": -10}, {"directions": True}, {"directions": 10.0}, {"directions": "10"},
         {"directions": None}, {"directions": None, "constant": 0.0}, {"directions": 9, "matrix": [0] * 66},
-        {"directions": None, "constant": 0.0, "scale": {"value": 0.0, "source": "none", "share": 0.0}, "matrix": [0] * 55},
+        {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE), "matrix": [0] * 55},
         {"constant": 0.0}, {"constant": 0}, {"constant": -1.0}, {"constant": None}, {"constant": "1"},
         {"constant": 1e101}, {"constant": math.nan}, {"scale": None}, {"scale": 1.0}, {"scale": {}},
         {"scale": {"value": 1.0, "source": "none", "share": 0.0}},
@@ -352,9 +353,9 @@ def test_a_share_that_the_matrix_did_not_leave_is_refused(release: Release, coun
         with pytest.raises(ReleaseError, match=r"do not pay|share of the budget is wrong"):
             loads(edited(made, scale=scale))
     assert loads(edited(counted)).scale == counted.scale
+    scale = {"value": 1.0, "source": "counted", "share": 0.151}
     with pytest.raises(ReleaseError, match="share of the budget is wrong"):  # without a claim to pay for, too
-        unpaid = {"guarantee": None, "no_guarantee": "no reason"}
-        loads(edited(counted, scale={"value": 1.0, "source": "counted", "share": 0.151}, **unpaid))
+        loads(edited(counted, scale=scale, guarantee=None, no_guarantee="a reason"))
 
 
 @pytest.mark.parametrize("forgotten", ["rest_epsilon", "rest_delta"])

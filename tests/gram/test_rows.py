@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpsc.data.writing import row_writer
-from dpsc.gram import rows as rows_module
 from dpsc.gram.kernel import Smoothness
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.rows import IntegerRows, sum_of_squares
@@ -119,7 +120,9 @@ def test_a_row_equal_to_the_reference_becomes_the_first_unit_vector() -> None:
 def test_the_reference_is_subtracted_before_anything_else() -> None:
     rng = np.random.default_rng(0)
     rows, reference = rng.normal(size=(9, 6)), rng.normal(size=6)
-    np.testing.assert_array_equal(integers(rows, row_map(6, reference=reference)), integers(rows - reference, row_map(6)))
+    np.testing.assert_array_equal(
+        integers(rows, row_map(6, reference=reference)), integers(rows - reference, row_map(6))
+    )
 
 
 def test_the_constant_stands_first() -> None:
@@ -142,7 +145,7 @@ def test_the_sum_is_the_same_to_the_last_bit_for_any_block_order_and_number_of_t
     rows[::100] = 0
     made = row_map(23, directions=directions, reference=reference)
 
-    def total_of(rows: Array, **how: int) -> Integers:
+    def total_of(rows: Array, **how: Any) -> Integers:
         return sum_of_rows(rows, Products(made), **how)
 
     total = total_of(rows)
@@ -196,7 +199,7 @@ def test_the_rotation_is_a_product_of_whole_numbers_without_any_rounding(
         products.append((right.copy(), result.copy()))
         return result
 
-    monkeypatch.setattr(rows_module.np, "matmul", watched)
+    monkeypatch.setattr(np, "matmul", watched)
     turn._rotated(columns, sum_of_squares(w))
     monkeypatch.undo()
     ((whole, product),) = products

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ MAKE = GramRelease(epsilon=1.0, delta=1e-6)
 def walks(n: int, size: float = 1.0, T: int = 20, seed: int = 0) -> Array:
     """Donors that move about as much as each other, give or take a factor of two."""
     rng = np.random.default_rng(seed)
-    return size * rng.lognormal(sigma=0.6, size=(n, 1)) * rng.normal(size=(n, T)).cumsum(axis=1)
+    return np.asarray(size * rng.lognormal(sigma=0.6, size=(n, 1)) * rng.normal(size=(n, T)).cumsum(axis=1))
 
 
 @pytest.mark.statistical
@@ -52,7 +53,12 @@ def test_the_noise_on_counts_is_opendps_on_the_grid_of_the_matrix(monkeypatch: p
     """Never a rounded float, and its scale is never below what the slack was charged for: 4^bits / mu of the budget."""
     drawn: list[float] = []
     original = discrete.measurement
-    monkeypatch.setattr(discrete, "measurement", lambda kind, scale: drawn.append(scale) or original(kind, scale))
+
+    def watched(kind: discrete.Kind, scale: float) -> Any:
+        drawn.append(scale)
+        return original(kind, scale)
+
+    monkeypatch.setattr(discrete, "measurement", watched)
     counts = sum_of_rows(walks(400), Counts(20, Kernel.named("high"), None))
     noisy = noisy_counts(counts, 0.05, 10, system())
     assert drawn == [pytest.approx(math.sqrt(2) * 4**10 / 0.05, rel=1e-9)]
@@ -68,16 +74,12 @@ def test_the_share_is_small_falls_with_the_donors_and_never_exceeds_its_limit(ep
     assert shares == sorted(shares, reverse=True)
     assert shares[0] <= LARGEST_SHARE < 0.2
     assert shares[-1] == share_for(COUNTED_AT_MOST, mu, True) > 0
-    alone = []
     for n in (1, 30, 300, 3000, 10**5):
-        try:
-            alone.append(share_for(n, mu, False))
-        except ParameterError as refusal:
-            assert n < 2000 / epsilon
-            assert f"{n} donors are too few" in str(refusal)
-            continue
-        assert share_for(n, mu, True) <= alone[-1] <= LARGEST_SHARE
-    assert len(alone) >= 2
+        if n < 20 / mu:  # the noise would hide such counts, or take too much of the budget
+            with pytest.raises(ParameterError, match=f"{n} donors are too few"):
+                share_for(n, mu, False)
+        elif n > 50 / mu:
+            assert share_for(n, mu, True) <= share_for(n, mu, False) <= LARGEST_SHARE
 
 
 def test_too_few_donors_without_a_guess_are_refused_and_told_what_to_give() -> None:

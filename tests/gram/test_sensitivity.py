@@ -63,7 +63,9 @@ def hostile_rows(made: RowMap) -> Array:
 
 def change(one: list[int], other: list[int]) -> int:
     """The squared Frobenius norm of q q' - p p', exactly."""
-    q, p, product = (sum(a * b for a, b in zip(x, y, strict=True)) for x, y in ((one, one), (other, other), (one, other)))
+    q, p, product = (
+        sum(a * b for a, b in zip(x, y, strict=True)) for x, y in ((one, one), (other, other), (one, other))
+    )
     return q * q + p * p - 2 * product * product
 
 
@@ -96,7 +98,7 @@ def test_gradient_ascent_over_pairs_of_rows_finds_orthogonal_vectors_and_nothing
 
     def unit(row: Array) -> Array:
         vector = np.append(made.constant, made.whitening @ row)
-        return vector / np.linalg.norm(vector)
+        return np.asarray(vector / np.linalg.norm(vector))
 
     def product(flat: Array) -> float:
         return float(unit(flat[:8]) @ unit(flat[8:])) ** 2

@@ -84,7 +84,7 @@ def gram_counts(epsilon: float, delta: float) -> Case:
     make = GramRelease(epsilon=epsilon, delta=delta, like=[0.0, _SCALE], seed=0)
 
     def together() -> float:
-        """The loss of both steps on the same pair, the map of the second as the first one made it."""
+        """Return the loss of both steps on the same pair, the map of the second as the first one made it."""
         release = make.release(pair.donors)
         share = release.scale.share
         change = np.subtract(*(sum_of_rows(pool, Products(release.row_map)) for pool in pair.pools))

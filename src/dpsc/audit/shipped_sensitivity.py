@@ -113,7 +113,11 @@ def rows() -> Case:
         "unit vectors of the Gram matrix",
         (
             Exact(
-                "longest vector", ClaimedLoss(1.0, unit="length² ="), longest, "36,000 rows, in whole numbers", slack=0.0
+                "longest vector",
+                ClaimedLoss(1.0, unit="length² ="),
+                longest,
+                "36,000 rows, in whole numbers",
+                slack=0.0,
             ),
             Exact("orthogonal vectors", ClaimedLoss(math.sqrt(2), unit=_UNIT), change, "in whole numbers"),
         ),

@@ -350,4 +350,3 @@ class GramRelease:
         if np.abs(values).max() > LARGEST_NUMBER:
             raise ParameterError(f"{{it}} has a number beyond {LARGEST_NUMBER:g}.", it=it)
         return values
-

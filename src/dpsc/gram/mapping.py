@@ -60,8 +60,8 @@ class RowMap:
         def plain(of: RowMap) -> tuple[object, ...]:
             return of.T, of.kernel, of.directions, of.constant, of.grid_bits
 
-        paths = [np.empty(0) if of.reference is None else of.reference for of in (self, other)]
-        return plain(self) == plain(other) and np.array_equal(*paths)
+        one, two = (np.empty(0) if of.reference is None else of.reference for of in (self, other))
+        return plain(self) == plain(other) and np.array_equal(one, two)
 
     @cached_property
     def rotation(self) -> Array | None:

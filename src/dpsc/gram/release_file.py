@@ -139,14 +139,18 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
     _require(all(s > 0 and exact.fits(s) for s in scales), "the noise scales are not positive numbers of sensible size")
     largest = n * 4.0**bits + discrete.WIDEST * scales[0]
-    _require(float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make")
+    _require(
+        float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
+    )
     kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
     _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
     reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
     _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
     constant, scale = _number(body["constant"]), _scale(body["scale"])
     _require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
-    _require(constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions")
+    _require(
+        constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions"
+    )
     body.setdefault("periods_from", "")  # which 0.1.0 did not write
     texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
@@ -175,7 +179,9 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
 def _scale(stored: dict[str, Any]) -> Scale:
     value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
     _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
-    _require((share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong")
+    _require(
+        (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
+    )
     _require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
     return Scale(value, source, share)
 

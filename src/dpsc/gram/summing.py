@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -114,7 +114,9 @@ def add_up(
     return total, n
 
 
-def _in_order(part: BlockSum, blocks: Iterable[Write], threads: int) -> Iterator[tuple[Write, tuple[Integers, int]]]:
+def _in_order(
+    part: BlockSum, blocks: Iterable[Write], threads: int
+) -> Generator[tuple[Write, tuple[Integers, int]], None, None]:
     """Yield blocks and their parts, in order; on several threads, parts of the next few blocks are made meanwhile."""
     if threads == 1:  # on this thread: a worker of a cluster has one core
         for block in blocks:
