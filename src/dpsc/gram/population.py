@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import nnls
 
 from dpsc.gram.attenuation import Attenuation
@@ -193,20 +193,25 @@ def _mean(
     W, T = to_seen @ row_map.whitening, row_map.T
     size = float(np.trace(like_donors) - like_donors.sum() / T)
     time = np.arange(T) - (T - 1) / 2
-    trend, walk = np.outer(time, time), _centred(correlation(0.99, T))
-    shapes = [like_donors, size / np.trace(trend) * trend, size / np.trace(walk) * walk]
-    images = np.stack([W @ shape @ W.T for shape in shapes])
+    trend, walk = time * math.sqrt(size / float(time @ time)), _centred(correlation(0.99, T))
+    walk = size / np.trace(walk) * walk
+    like_image, walk_image, trend_image = W @ like_donors @ W.T, W @ walk @ W.T, W @ trend
+
     best, amounts = -math.inf, (0.0, 0.0, 0.0)
-    for grid in itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES):
-        root = np.linalg.cholesky(np.tensordot(grid, images, axes=1) + variance * np.eye(len(seen)))
-        z = np.linalg.solve(root, seen)
-        evidence = -float(np.log(np.diag(root)).sum() + z @ z / 2)
-        if evidence > best:
-            best, amounts = evidence, grid
-    prior = np.tensordot(amounts, np.stack(shapes), axes=1)
-    root = np.linalg.cholesky(np.tensordot(amounts, images, axes=1) + variance * np.eye(len(seen)))
-    half = np.linalg.solve(root, W @ prior).T
-    return half @ np.linalg.solve(root, seen), prior - half @ half.T
+    for a, c in itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES):
+        root = np.linalg.cholesky(a * like_image + c * walk_image + variance * np.eye(len(seen)))
+        z, t = solve_triangular(root, np.column_stack([seen, trend_image]), lower=True, check_finite=False).T
+        for b in _MEAN_SHAPES:  # a trend adds b t t', of rank one
+            more = 1 + b * float(t @ t)
+            misfit = float(z @ z) - b * float(t @ z) ** 2 / more
+            evidence = -(float(np.log(np.diag(root)).sum()) + math.log(more) / 2 + misfit / 2)
+            if evidence > best:
+                best, amounts = evidence, (a, b, c)
+    a, b, c = amounts
+    prior = a * like_donors + b * np.outer(trend, trend) + c * walk
+    root = np.linalg.cholesky(W @ prior @ W.T + variance * np.eye(len(seen)))
+    half = solve_triangular(root, W @ prior, lower=True, check_finite=False).T
+    return half @ solve_triangular(root, seen, lower=True, check_finite=False), prior - half @ half.T
 
 
 def _centred(covariance: Array) -> Array:
