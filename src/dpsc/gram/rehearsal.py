@@ -64,7 +64,7 @@ class Rehearsal:
     def _scale(self, donors: Array, n: int, y: Array, noise: Array) -> tuple[float, float]:
         """Return how much a donor moves, from the target and noisy counts of donors, and what share the counts cost."""
         kernel = Kernel.named(self.smoothness)
-        guess = movement(y, kernel) * math.sqrt((donors.shape[1] - 1) / (len(y) - 1))
+        guess = movement(y, kernel) * math.sqrt((donors.shape[1] - 1) / (len(y) - 1)) or None
         if self.sites > 1:
             return estimated(np.zeros(MOST_COUNTS), 0, 1.0, guess), 0.0
         columns = np.array(donors.T)
@@ -72,6 +72,6 @@ class Rehearsal:
         powers = np.floor(np.log2(np.linalg.norm(columns, axis=0)))
         counts = np.bincount(np.clip(powers, LEAST, MOST).astype(int) - LEAST, minlength=MOST_COUNTS)
         counted = min(n, COUNTED_AT_MOST)
-        share = share_for(counted, self.mu, guessed=True)
+        share = share_for(counted, self.mu, guess is not None)
         mu = self.mu * math.sqrt(share)
         return estimated(counts * (counted / len(donors)) + math.sqrt(2) / mu * noise, counted, mu, guess), share
