@@ -20,7 +20,7 @@ from dpsc.errors import ParameterError
 from dpsc.gram.contents import LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
-from dpsc.gram.simulation import simulated
+from dpsc.gram.simulation import Units, simulated
 from dpsc.types import Array
 
 _ERRORS = ("error", "without_privacy", "last_value")
@@ -36,9 +36,10 @@ class Plan:
     table : DataFrame
         One row per n and epsilon. ``error``: median root mean squared error of the counterfactual, in the target's
         units if it was given, else as a share of its standard deviation before the intervention. ``without_privacy``:
-        the same for ridge on the raw donors at its best lambda. ``last_value``: the same for the target's last value.
-        ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``: the same if something new hits target
-        and donors alike right after the intervention.
+        the same for ridge on the raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``:
+        the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
+        the same if something new hits target and donors alike after the intervention, by three times the usual change
+        from one period to the next.
     """
 
     table: pd.DataFrame
@@ -56,11 +57,13 @@ class Plan:
         if rows.empty:
             raise ParameterError(f"the plan has no n = {n}.")
         errors, epsilons = rows["error"].to_numpy(), rows["epsilon"].to_numpy()
-        if error >= errors[0]:
-            return float(epsilons[0])
         if error < errors[-1]:
             return math.inf
-        return float(np.exp(np.interp(-math.log(error), -np.log(errors), np.log(epsilons))))
+        enough = int(np.argmax(errors <= error))
+        if enough == 0:
+            return float(epsilons[0])
+        near = slice(enough - 1, enough + 1)
+        return float(np.exp(np.interp(-math.log(error), -np.log(errors[near]), np.log(epsilons[near]))))
 
     def __repr__(self) -> str:
         return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
@@ -77,7 +80,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 2.0,
+    signal_to_noise: float = 0.5,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -96,14 +99,14 @@ def plan(
         How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
-        variation (standard deviations).
+        variation (standard deviations). In panels of people, firms and counties the latter is about twice as large.
     target : Series or array, optional
         The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.
     runs, seed : int
         Of the simulation; by default :func:`default_runs`, which takes some seconds.
     on_progress : callable, optional
-        Called after each simulated panel and n.
+        Called after each simulated panel.
 
     Notes
     -----
@@ -117,62 +120,60 @@ def plan(
     >>> expected.table["n"].tolist()
     [300, 3000]
     """
-    sizes = list(dict.fromkeys(checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()))
-    epsilons = list(dict.fromkeys(checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()))
+    sizes = sorted({checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()})
+    epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
     if checks.delta("delta", delta) == 0:
         raise ParameterError("delta must be above 0 for a Gram release.")
     checks.whole_number("T0", T0, at_least=2)
     checks.whole_number("h", h, at_least=1)
     runs = default_runs(T0 + h) if runs is None else runs
-    limits = {
-        "rank": (rank, 100),
-        "runs": (runs, 100_000),
-        "T0 + h": (T0 + h, LARGEST_T),
-        "averages": (averages, 10_000),
-    }
-    for name, (value, most) in {**limits, "sites": (sites, min(sizes))}.items():
+    for name, value, most in (
+        ("rank", rank, 100), ("runs", runs, 100_000), ("T0 + h", T0 + h, LARGEST_T), ("averages", averages, 10_000),
+        ("sites", sites, sizes[0]),
+    ):  # fmt: skip
         if checks.whole_number(name, value, at_least=1) > most:
             raise ParameterError(f"{name} must be at most {most:,}, not {value:,}.")
     checks.finite_number("signal_to_noise", signal_to_noise, above=0)
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
     changes = None if target is None else _changes(target)
-    releases = {e: Rehearsal(e, delta, smoothness, sites) for e in epsilons}
+    releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
 
-    private: dict[tuple[int, float], list[Array]] = {(size, e): [] for size in sizes for e in epsilons}
-    plain: dict[int, list[Array]] = {size: [] for size in sizes}
-    last_value = []
+    each = []
     with one_thread(), np.errstate(all="ignore"):
         for run in range(runs):
-            calm = simulated(max(sizes), T0, h, averages, rank, signal_to_noise, changes, [seed, run])
-            both, y = (calm, calm.in_shock()), calm.target[:T0]
-            unit = float(np.std(y)) if changes is None else 1.0
-            last_value.append([units.error(y[-1]) / unit for units in both])
-            for size in sizes:
-                few = [units.first(size) for units in both]
-                plain[size].append(np.array([units.ridge_errors() for units in few]) / unit)
-                for e, release in releases.items():
-                    noise = [np.random.default_rng([seed, run, 2]) for _ in few]
-                    found = [release.counterfactual(u.donors, size, y, rng) for u, rng in zip(few, noise, strict=True)]
-                    errors = [u.error(forecast) / unit for u, forecast in zip(few, found, strict=True)]
-                    private[size, e].append(np.array(errors))
-                if on_progress is not None:
-                    on_progress()
-
-    def best(n: int, epsilon: float) -> tuple[Array, Array]:
-        """Return the least errors with at most so many donors and so large a budget; ridge has one penalty for all."""
-        with_privacy = [np.median(private[m, e], axis=0) for m, e in private if m <= n and e <= epsilon]
-        without = [np.median(plain[m], axis=0).min(axis=1) for m in sizes if m <= n]
-        return np.min(with_privacy, axis=0), np.min(without, axis=0)
-
-    free = np.median(last_value, axis=0)
-    rows = [(size, e, *np.column_stack([*best(size, e), free]).ravel()) for size in sizes for e in epsilons]
+            calm = simulated(sizes[-1], T0, h, averages, rank, signal_to_noise, changes, [seed, run])
+            unit = float(np.std(calm.target[:T0])) if changes is None else 1.0
+            found = [_errors(units, sizes, releases, [seed, run, 2]) for units in (calm, calm.in_shock())]
+            each.append([errors / unit for errors in found])
+            if on_progress is not None:
+                on_progress()
+    # one penalty is the best for all runs; an error that rises is chance
+    medians = np.median(each, axis=0)
+    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, : len(epsilons)], axis=1), axis=2)
+    plain = np.minimum.accumulate(medians[:, :, len(epsilons) : -1].min(axis=2), axis=1)
+    free = medians[:, :, -1]
+    rows = [
+        (size, e, *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel())
+        for i, size in enumerate(sizes)
+        for j, e in enumerate(epsilons)
+    ]
     return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]))
+
+
+def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
+    """Return one row per n: the error of each release, of ridge with each penalty, and of the last value."""
+    y, rows = units.target[: units.T0], []
+    for size in sizes:
+        few = units.first(size)
+        found = [r.counterfactual(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
+        rows.append([*map(units.error, found), *few.ridge_errors(), units.error(y[-1])])
+    return np.array(rows)
 
 
 def default_runs(T: int) -> int:
     """Return how many panels to simulate by default: fewer if they are long."""
-    return max(5, min(24, 2400 // T))
+    return max(5, min(20, 2000 // T))
 
 
 def _changes(target: Any) -> Array:

@@ -54,7 +54,7 @@ class Rehearsal:
         scale, share = self._scale(donors, n, y, on_counts)
         noise = math.sqrt(2 * self.sites / (1 - share)) / self.mu
         row_map = RowMap(T, kernel, None, directions_for(n, T, noise, kernel), constant_for(scale), GRID_BITS)
-        vectors = np.vstack([np.full(len(donors), row_map.constant), row_map.whitening @ donors.T])
+        vectors = np.vstack([np.full(len(donors), row_map.constant), row_map.whitened(donors.T)])
         vectors /= np.linalg.norm(vectors, axis=0)
         size = row_map.size
         matrix = vectors @ vectors.T * (n / len(donors)) + noise * on_matrix[:size, :size]

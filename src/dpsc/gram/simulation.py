@@ -24,9 +24,8 @@ class Units:
     Attributes
     ----------
     target : array of length T
-    donors : at most 2,000 × T
-        They stand for n donors.
-    n : int
+    donors : array, donors × T
+        At most 2,000, which stand for more.
     T0 : int
     loss_of_target, losses : float and array
         What a shock takes from the target and from each donor.
@@ -34,14 +33,13 @@ class Units:
 
     target: Array
     donors: Array
-    n: int
     T0: int
     loss_of_target: float
     losses: Array
 
     def first(self, n: int) -> Units:
         """Return the target with the first n donors only."""
-        return replace(self, donors=self.donors[:n], losses=self.losses[:n], n=n)
+        return replace(self, donors=self.donors[:n], losses=self.losses[:n])
 
     def in_shock(self) -> Units:
         """Return the same units with a common shock that builds up over the first two periods from T0 on.
@@ -57,13 +55,17 @@ class Units:
         return math.sqrt(float(np.mean((forecast - self.target[self.T0 :]) ** 2)))
 
     def ridge_errors(self) -> list[float]:
-        """Return the errors of ridge on the raw donors, one for each penalty, with every unit's level taken off."""
+        """Return the errors of ridge on the raw donors, one for each penalty, with every unit's level taken off.
+
+        Weights are drawn towards equal ones, so a large penalty gives difference in differences.
+        """
         y, T0 = self.target[: self.T0], self.T0
         X = self.donors - self.donors[:, :T0].mean(axis=1, keepdims=True)
+        mean = y.mean() + X.mean(axis=0)
         values, vectors = np.linalg.eigh(X[:, :T0].T @ X[:, :T0])
-        along, forward = vectors.T @ (y - y.mean()), X[:, T0:].T @ X[:, :T0] @ vectors
+        along, forward = vectors.T @ (y - mean[:T0]), X[:, T0:].T @ X[:, :T0] @ vectors
         penalties = _PENALTIES * values.sum()
-        return [self.error(y.mean() + forward @ (along / (np.maximum(values, 0) + p))) for p in penalties]
+        return [self.error(mean[T0:] + forward @ (along / (np.maximum(values, 0) + p))) for p in penalties]
 
 
 def simulated(
@@ -97,7 +99,6 @@ def simulated(
     return Units(
         target=units[:averages].mean(axis=0),
         donors=units[averages:],
-        n=n,
         T0=T0,
         loss_of_target=float(losses[:averages].mean()),
         losses=losses[averages:],
