@@ -16,7 +16,7 @@ import pandas as pd
 from dpsc import checks
 from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.contents import LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
@@ -127,12 +127,12 @@ def plan(
     checks.whole_number("T0", T0, at_least=2)
     checks.whole_number("h", h, at_least=1)
     runs = default_runs(T0 + h) if runs is None else runs
-    for name, value, most in (
-        ("rank", rank, 100), ("runs", runs, 100_000), ("T0 + h", T0 + h, LARGEST_T), ("averages", averages, 10_000),
-        ("sites", sites, sizes[0]),
-    ):  # fmt: skip
-        if checks.whole_number(name, value, at_least=1) > most:
-            raise ParameterError(f"{name} must be at most {most:,}, not {value:,}.")
+    if T0 + h > LARGEST_T:
+        raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
+    most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
+    for name, (value, limit) in most.items():
+        if checks.whole_number(name, value, at_least=1) > limit:
+            raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
     checks.finite_number("signal_to_noise", signal_to_noise, above=0)
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)

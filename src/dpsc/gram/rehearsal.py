@@ -45,9 +45,15 @@ class Rehearsal:
         return budget_mu(self.epsilon, self.delta, GRID_BITS)
 
     def counterfactual(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> Array:
-        """Return the forecast of a target y, whose first periods are given, from a release of n donors like these.
+        """Return the forecast of a target, from its first periods y and a release of n donors like these."""
+        matrix, noise, row_map = self.release(donors, n, y, rng)
+        candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y, row_map.T)
+        return MixtureUncertainty(candidates).forecast
 
-        The generator gives the same noise whatever the budget and n.
+    def release(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> tuple[Array, float, RowMap]:
+        """Return a noisy matrix, the scale of its noise and the map of its rows.
+
+        A generator gives the same noise whatever the budget and n.
         """
         T, kernel = donors.shape[1], Kernel.named(self.smoothness)
         on_counts, on_matrix = rng.normal(size=MOST_COUNTS), symmetric_noise(T, 1.0, rng)
@@ -57,9 +63,7 @@ class Rehearsal:
         vectors = np.vstack([np.full(len(donors), row_map.constant), row_map.whitened(donors.T)])
         vectors /= np.linalg.norm(vectors, axis=0)
         size = row_map.size
-        matrix = vectors @ vectors.T * (n / len(donors)) + noise * on_matrix[:size, :size]
-        candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y, T)
-        return MixtureUncertainty(candidates).forecast
+        return vectors @ vectors.T * (n / len(donors)) + noise * on_matrix[:size, :size], noise, row_map
 
     def _scale(self, donors: Array, n: int, y: Array, noise: Array) -> tuple[float, float]:
         """Return how much a donor moves, from the target and noisy counts of donors, and what share the counts cost."""
