@@ -174,7 +174,7 @@ def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: lis
 
 def default_runs(T: int) -> int:
     """Return how many panels to simulate by default: fewer if they are long."""
-    return max(5, min(20, 2000 // T))
+    return max(5, min(16, 1600 // T))
 
 
 def _changes(target: Any) -> tuple[Array, float]:
