@@ -99,7 +99,8 @@ def plan(
         How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
-        variation (standard deviations). In panels of people, firms and counties the latter is about twice as large.
+        variation (standard deviations). With the default, plans are about right on average over real panels of people,
+        firms and states; for one panel they may be wrong by a factor of two.
     target : Series or array, optional
         The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.
