@@ -8,7 +8,8 @@ import numpy as np
 
 from dpsc.audit import exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
-from dpsc.gram.algorithm import GRID_BITS, GramRelease
+from dpsc.gram.algorithm import GramRelease
+from dpsc.gram.contents import GRID_BITS
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.release import Release

@@ -12,7 +12,7 @@ import numpy as np
 from dpsc.audit import climb, neighbours
 from dpsc.audit.case import Case, ClaimedLoss, Exact
 from dpsc.data.writing import row_writer
-from dpsc.gram.algorithm import GRID_BITS
+from dpsc.gram.contents import GRID_BITS
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.rows import IntegerRows
