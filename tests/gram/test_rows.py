@@ -34,7 +34,7 @@ def squared_lengths(columns: Array) -> list[int]:
     st.sampled_from(["high", "mild", "none"]),
     st.integers(4, 26),
     st.integers(1, 7),
-    st.floats(1e-61, 1e61),
+    st.one_of(st.floats(1e-61, 1e61), st.sampled_from([0.0, 1e-320, 1e-162, 1e-155, 1e155])),
 )
 def test_no_row_whatever_its_cells_is_longer_than_one(
     rows: Array, smoothness: Smoothness, bits: int, directions: int, constant: float
@@ -46,6 +46,12 @@ def test_no_row_whatever_its_cells_is_longer_than_one(
     assert max(lengths) <= 4**bits
     assert min(lengths) > 0
     np.testing.assert_array_equal(columns, np.trunc(columns))
+
+
+def test_a_length_that_lost_its_digits_makes_no_vector_longer() -> None:
+    """Squares below the smallest number are rounded by half and more; no release has so small a constant."""
+    rows = np.outer(np.geomspace(1e-163, 1e-160, 200), [0.0, 1.0])
+    assert max(squared_lengths(integers(rows, row_map(2, "none", constant=1e-320)))) <= 4**18
 
 
 @pytest.mark.parametrize("directions", [29, 28, 4])

@@ -64,8 +64,9 @@ class IntegerRows:
         Each donor: subtract the public reference path, take off the level and whiten with the public kernel, keep the
         smoothest directions, put the public constant first, scale to length 1, multiply by 2^bits and truncate toward
         zero. Truncation makes no vector longer; what rounding before it may add is checked in whole numbers and
-        removed. A donor that is not finite becomes the first unit vector, as one that does not move. It is a function
-        of the donor alone, the same to the last bit in any block. The array is overwritten by the next call.
+        removed. A donor that is not finite becomes the first unit vector, as one that does not move, and so would one
+        that is still too long. It is a function of the donor alone, the same to the last bit in any block. The array is
+        overwritten by the next call.
         """
         bits, constant = self.map.grid_bits, self.map.constant
         with np.errstate(all="ignore"):
@@ -82,11 +83,12 @@ class IntegerRows:
             columns *= 2.0**bits / np.sqrt(squares + columns[0] ** 2)
             np.trunc(columns, out=columns)
             lengths = np.einsum("tj,tj->j", columns, columns)  # whole numbers: exact in any order
-        lost = np.flatnonzero(~(lengths > 0))
+            long = np.flatnonzero(lengths > 4.0**bits)
+            shorter = np.trunc(columns[:, long] * (1 - 2.0**-20))
+            columns[:, long], lengths[long] = shorter, np.einsum("tj,tj->j", shorter, shorter)
+        lost = np.flatnonzero(~((lengths > 0) & (lengths <= 4.0**bits)))
         columns[:, lost] = 0.0
         columns[0, lost] = 2.0**bits
-        long = np.flatnonzero(lengths > 4.0**bits)
-        columns[:, long] = np.trunc(columns[:, long] * (1 - 2.0**-20))
         return columns
 
     def _rotated(self, columns: Array, squares: Array) -> Array:
