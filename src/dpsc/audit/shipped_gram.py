@@ -99,7 +99,7 @@ def gram_counts(epsilon: float, delta: float) -> Case:
         Sampled("runs in bulk", ClaimedLoss(epsilon, SHOWN_DELTA), draw),
         Exact("with the matrix", ClaimedLoss(make.loss.mu_squared, unit="μ² ="), together, "one pair of rows"),
     )
-    return Case("gram-counts", "counts of GramRelease's scale", attacks, note=_TOO_RARE)
+    return Case("gram-counts", "counts behind the scale", attacks, note=_TOO_RARE)
 
 
 def gram_mu() -> Case:

@@ -110,7 +110,7 @@ def rows() -> Case:
 
     return Case(
         "gram-rows",
-        "unit vectors of the Gram matrix",
+        "vectors of the Gram matrix",
         (
             Exact(
                 "longest vector",
