@@ -26,6 +26,9 @@ def release(
     periods: common.Periods = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
+    scale: common.Scale = None,
+    like: common.Like = None,
+    like_before: common.LikeBefore = None,
     bounds: common.Bounds = None,
     missing: common.Missing = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
@@ -60,8 +63,11 @@ def release(
         printable("provenance", provenance)
         common.require_no_password("--provenance", provenance)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        common.keep_apart(out, donors, reference, *account.files)
-        algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]
+        common.keep_apart(out, donors, reference, like, *account.files)
+        algorithm = releasing.algorithm_of(
+            epsilon, delta, smoothness=smoothness, reference=reference, scale=scale, like=like,  # type: ignore[arg-type]
+            like_before=like_before, time_format=time_format, grid_bits=grid_bits,
+        )  # fmt: skip
         index = None if periods is None else tables.typed_periods(periods, algorithm.reference, time_format)
         source = scan(
             donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, periods=index,
