@@ -14,6 +14,7 @@ import pytest
 
 from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, ReleaseError
 from dpsc.checks import is_printable
+from dpsc.gram import labels as period_labels
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
 from tests.making import SECRET, make_panel, told
@@ -406,7 +407,7 @@ def test_periods_that_repeat_are_missing_or_out_of_order_are_refused(release: Re
 
 
 def test_too_many_periods_are_refused_before_they_are_parsed(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release_file, "_index", lambda *arguments: pytest.fail("parsed"))
+    monkeypatch.setattr(period_labels, "_index", lambda *arguments: pytest.fail("parsed"))
     values = {"kind": "integer", "name": None, "values": list(range(2001))}
     with pytest.raises(ReleaseError, match="2000 periods"):
         loads(edited(release, periods=values))

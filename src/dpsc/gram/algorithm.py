@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,19 @@ from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.panel import Panel
 from dpsc.errors import PanelError, Parameter, ParameterError
-from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, MOST_COORDINATES, require_public_labels
+from dpsc.gram.contents import (
+    GRID_BITS,
+    LARGEST_NUMBER,
+    LARGEST_SCALE,
+    LARGEST_T,
+    MOST_COORDINATES,
+    require_public_labels,
+)
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.mapping import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, movement, whitened_size
 from dpsc.gram.release import Release
 from dpsc.gram.scale import COUNTED_AT_MOST, LARGEST_SHARE, Counts, Scale, estimated, noisy_counts, share_for
+from dpsc.gram.settings import Settings, load
 from dpsc.gram.sources import ArrayDonors, DonorSource, source_of
 from dpsc.gram.summing import OnRows, Products
 from dpsc.privacy import discrete, exact
@@ -30,8 +39,6 @@ from dpsc.privacy.division import warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.types import Array, Integers
-
-GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,6 +131,35 @@ class GramRelease:
             checks.whole_number("directions", self.directions, at_least=1)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"{{it}} must be between 4 and 26, not {self.grid_bits}.", it=Parameter("grid_bits"))
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Settings | str | Path,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        seed: int | None = None,
+    ) -> GramRelease:
+        """Return the algorithm that sites agreed on, whose releases add up; ``settings`` is a file or its contents.
+
+        Each site may choose its own budget; what the settings suggest is the default.
+        """
+        agreed = settings if isinstance(settings, Settings) else load(settings)
+        epsilon, delta = agreed.epsilon if epsilon is None else epsilon, agreed.delta if delta is None else delta
+        if epsilon is None or delta is None:
+            it = Parameter("epsilon" if epsilon is None else "delta")
+            raise ParameterError("the settings suggest no {it}; give one.", it=it)
+        return cls(
+            epsilon=epsilon,
+            delta=delta,
+            smoothness=agreed.smoothness,
+            reference=agreed.reference_path,
+            scale=agreed.scale,
+            directions=agreed.directions,
+            grid_bits=agreed.grid_bits,
+            seed=seed,
+        )
 
     @property
     def loss(self) -> Loss:
@@ -338,4 +374,3 @@ class GramRelease:
         if np.abs(values).max() > LARGEST_NUMBER:
             raise ParameterError(f"{{it}} has a number beyond {LARGEST_NUMBER:g}.", it=it)
         return values
-

@@ -26,6 +26,7 @@ from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.types import Array, Integers
 
+GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 LARGEST_T = 2000
 LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
 LARGEST_SCALE = 1e60  # and its inverse the smallest

@@ -5,23 +5,21 @@ A file may come from anybody: what is read is plain text, known names and finite
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import re
-import zoneinfo
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import numpy as np
-import pandas as pd
 
 from dpsc import files
-from dpsc.checks import is_printable, visible
+from dpsc.checks import visible
 from dpsc.errors import DpscError, ReleaseError
-from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, ReleasedMatrix
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, ReleasedMatrix
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.labels import periods_from_json, periods_to_json
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.scale import LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
 from dpsc.privacy import exact
@@ -33,7 +31,6 @@ R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
-_FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
 
 
 def save(release: ReleasedMatrix, path: Path) -> None:
@@ -71,7 +68,7 @@ def dumps(release: ReleasedMatrix) -> str:
         "outcome": release.outcome,
         "n": release.n,
         "sites": release.sites,
-        "periods": _periods_to_json(release.times),
+        "periods": periods_to_json(release.times),
         "kernel": asdict(release.kernel),
         "reference": None if release.reference is None else [float(v) for v in release.reference],
         "directions": release.row_map.directions,
@@ -121,7 +118,7 @@ def loads(text: str, kind: type[R]) -> R:
 def _build(body: dict[str, Any], kind: type[R]) -> R:
     if body["version"] == 1:  # of version 0.1.0: rows with their level, no mean, no scale
         body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
-    times = _periods_from_json(body["periods"])
+    times = periods_from_json(body["periods"])
     T, directions = len(times), body["directions"]
     _require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
     size = T if directions is None else directions + 1
@@ -172,7 +169,9 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
 def _scale(stored: dict[str, Any]) -> Scale:
     value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
     _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
-    _require((share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong")
+    _require(
+        (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
+    )
     _require(0 <= value <= LARGEST_SCALE, "the scale is not of a sensible size")
     return Scale(value, source, share)
 
@@ -209,61 +208,3 @@ def _require(condition: bool, problem: str) -> None:
 def _checksum(body: dict[str, Any]) -> str:
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
-    name = None if times.name is None else str(times.name)
-    if isinstance(times, pd.PeriodIndex):
-        return {"kind": "period", "name": name, "freq": times.freqstr, "values": [str(t) for t in times]}
-    if isinstance(times, pd.DatetimeIndex):
-        zone = None if times.tz is None else str(times.tz)
-        if zone is not None and not _known_zone(zone):
-            raise ReleaseError(
-                f"the time zone {zone} has no name that others know; use one such as Europe/Berlin or UTC."
-            )
-        return {"kind": "datetime", "name": name, "tz": zone, "values": [t.isoformat() for t in times]}
-    if pd.api.types.is_integer_dtype(times):
-        return {"kind": "integer", "name": name, "values": [int(t) for t in times]}
-    if pd.api.types.is_float_dtype(times):
-        return {"kind": "number", "name": name, "values": [float(t) for t in times]}
-    if all(isinstance(t, str) for t in times):
-        return {"kind": "text", "name": name, "values": [str(t) for t in times]}
-    if all(type(t) is datetime.date for t in times):
-        return {"kind": "date", "name": name, "values": [t.isoformat() for t in times]}
-    raise ReleaseError(f"periods of kind {times.dtype} cannot be stored; use numbers, text, dates or pandas periods.")
-
-
-def _periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
-    kind, values, name = periods["kind"], periods["values"], periods["name"]
-    _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
-    _require(name is None or isinstance(name, str), "the name of the periods is not text")
-    kinds: dict[Any, type] = {"integer": int, "number": float}
-    wanted = kinds.get(kind, str)
-    _require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
-    times = _index(kind, values, periods)
-    _require(not times.hasnans, "a period is missing")
-    return times.rename(name)
-
-
-def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[Any]:
-    if kind == "period":
-        return pd.PeriodIndex(values, freq=periods["freq"])
-    if kind == "datetime":
-        zone = periods["tz"]
-        _require(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
-        index = pd.DatetimeIndex(pd.to_datetime(values, utc=zone is not None, format="ISO8601"))
-        return index if zone is None else index.tz_convert(zone)
-    if kind == "date":
-        return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
-    _require(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
-    plain: pd.Index[Any] = pd.Index(values)
-    return plain
-
-
-def _sensible(value: Any) -> bool:
-    return is_printable(value) if isinstance(value, str) else -(2**63) <= value < 2**63  # False for NaN
-
-
-def _known_zone(name: str) -> bool:
-    """Tell names of time zones from paths of files, which pandas would open."""
-    return _FIXED_OFFSET.fullmatch(name) is not None or name in zoneinfo.available_timezones()
