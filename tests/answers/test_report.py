@@ -152,7 +152,7 @@ def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
     labels = ["w1", "w2", "w3", "=1+1", "+cmd|' /C calc'!A0", "@w6"]
     times = pd.Index(labels, name="=time")
     donors = np.random.default_rng(0).normal(size=(50, 6))
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(donors)
+    release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(donors)
     from dataclasses import replace
 
     result = replace(release, times=times).estimate(np.ones(6), "=1+1")

@@ -36,7 +36,14 @@ def fit(
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
     scale: common.Scale = None,
-    like: common.Like = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of --scale, and of the treated unit before the intervention: a table with a public series "
+            "that moves about like a donor.",
+            rich_help_panel=common.MOVES,
+        ),
+    ] = None,
     like_before: common.LikeBefore = None,
     split: Annotated[
         float | None, typer.Option(help="The share of the budget for the weights (output, objective).")

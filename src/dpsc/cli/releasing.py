@@ -6,44 +6,19 @@ from pathlib import Path
 
 import typer
 
-from dpsc.cli import common, public_series, screens
+from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
+from dpsc.cli.choices import Choices
 from dpsc.cli.limits import require_small_delta
 from dpsc.data.formats import in_file
-from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.dask import DaskDonors
-from dpsc.gram.kernel import Smoothness
 from dpsc.gram.release import Release
 from dpsc.gram.sources import FileDonors
 
 
-def algorithm_of(
-    epsilon: float,
-    delta: float,
-    *,
-    smoothness: Smoothness | None,
-    reference: Path | None,
-    scale: float | None,
-    like: Path | None,
-    like_before: str | None,
-    time_format: str | None,
-    grid_bits: int,
-) -> GramRelease:
-    """Return the algorithm that the options describe."""
-    return GramRelease(
-        epsilon=epsilon,
-        delta=delta,
-        smoothness=smoothness or "high",
-        reference=public_series.reference(reference, time_format),
-        scale=scale,
-        like=public_series.like(like, like_before, time_format),
-        grid_bits=grid_bits,
-    )
-
-
 def run(
     donors: FileDonors | DaskDonors,
-    algorithm: GramRelease,
+    chosen: Choices,
     account: Account,
     out: Path,
     *,
@@ -60,6 +35,7 @@ def run(
     The sum over the donors may carry a scale that was found with noise. It is private until it is booked: if the
     booking is refused, nobody sees it.
     """
+    algorithm = chosen.algorithm
     with common.output_file(out, force) as output:
         with common.working("opening the donors"):
             with in_file(reference or ""):
@@ -70,7 +46,7 @@ def run(
         require_small_delta(algorithm.delta, summed.n, i_know)
         about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
         with account.booking(algorithm, output=out, description=about):  # before the release exists
-            made = algorithm.release(summed, provenance=provenance, dataset=account.payer)
+            made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)

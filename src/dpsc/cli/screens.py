@@ -113,12 +113,13 @@ def _directions(release: Release) -> str:
     kept, T = release.row_map.directions, release.T
     if kept is None:
         return "all, and the level: made by dpsc 0.1.0"
-    return f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1} in which {T} periods can move"
+    which = f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1}"
+    return f"{which} in which a series of {T} periods can move"
 
 
 def _scale(release: Release) -> str:
     """Say how much a typical donor moves, and how this is known."""
-    deviation, share = _deviation(release), f"{release.scale.share:.1%} of the budget"
+    deviation, share = _deviation(release), f"{100 * release.scale.share:.2g}% of the budget"
     if deviation is None:
         return "none: made by dpsc 0.1.0"
     known = {
@@ -126,7 +127,9 @@ def _scale(release: Release) -> str:
         "counted": f"found privately with {share}",
         "like and counted": f"from a public series, corrected privately with {share}",
     }[release.scale.source]
-    return f"a typical donor deviates by {number(deviation)} from its mean over time; {known}"
+    amount = number(deviation) if release.scale.source == "given" else f"about {number(float(f'{deviation:.2g}'))}"
+    less = "" if release.reference is None else ", less the reference path,"
+    return f"a typical donor{less} deviates by {amount} from its own mean over time; {known}"
 
 
 def _deviation(release: Release) -> float | None:

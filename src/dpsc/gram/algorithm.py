@@ -304,6 +304,7 @@ class GramRelease:
         like = donors.target[: donors.T0] if self.like is None and isinstance(donors, Panel) else self.like
         guess = None if like is None else self._guess(like, T)
         share = share_for(counted, self.mu, guess is not None)
+        self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
         noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(self.seed))
         value = estimated(noisy, counted, mu, guess)
@@ -338,11 +339,11 @@ class GramRelease:
         if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
             raise ParameterError("this sum was made with another smoothness, reference, scale or grid_bits.")
 
-    def _check_sizes(self, n: int, T: int) -> None:
-        """Refuse public sizes that cannot be added up."""
+    def _check_sizes(self, n: int, T: int, share: float = 1 - LARGEST_SHARE) -> None:
+        """Refuse public sizes that cannot be added up, with noise that a share of the budget pays for."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        widest = discrete.WIDEST * math.sqrt(2) / self.mu / math.sqrt(1 - LARGEST_SHARE)
+        widest = discrete.WIDEST * math.sqrt(2) / self.mu / math.sqrt(share)
         largest = n + widest  # of the sum and its noise, for vectors of length one
         fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
         if self.grid_bits not in fitting:
