@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,17 @@ from dpsc import (
 )
 from dpsc.ledger.book import MERGE
 from dpsc.ledger.export import as_csv, as_json
-from dpsc.privacy.accounting import Loss, zcdp_rho
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 
 ROWS = np.random.default_rng(0).normal(size=(60, 5))
 HALF = GramRelease(epsilon=0.5, delta=1e-6)
+
+
+def gram(epsilon: float, delta: float = 1e-6) -> dict[str, Any]:
+    """The terms of a Gram release of 30 periods whose noise is calibrated by the Gaussian curve."""
+    loss = discrete_gaussian_budget(epsilon, delta, 465, 4.0**18)
+    return {"algorithm": "a Gram release", "guarantee": Guarantee(epsilon, delta, arithmetic="exact", loss=loss)}
 
 
 def fill(ledger: Ledger, folder: Path) -> None:
@@ -50,8 +58,9 @@ def test_an_entry_says_who_did_what_when_and_what_came_of_it(ledger: Ledger, tmp
 
 def test_whatever_became_of_a_booking_it_counts(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger, tmp_path)
-    rho = 3 * zcdp_rho(0.5, 1e-6)
-    assert ledger.balance("sales").spent == pytest.approx(Loss.from_rho(rho).epsilon(1e-6))
+    one = ledger.entries("sales")[0].guarantee.loss
+    three = Loss(mu_squared=3 * (one.mu_squared + 2 * one.rho))
+    assert ledger.balance("sales").spent == pytest.approx(three.epsilon(1e-6))
     assert ledger.balance("sales").states == {"confirmed": 1, "failed": 1, "booked": 1}
 
 
@@ -67,7 +76,7 @@ def test_over_budget_is_refused_with_three_numbers_and_books_nothing(ledger: Led
     fill(ledger, tmp_path)
     before, left = ledger.head, ledger.remaining("sales", delta=1e-6)
     with pytest.raises(BudgetError, match=r"Requested.*remaining.*too much by") as refusal:
-        ledger.book("sales", **ledger.terms(GramRelease(epsilon=1.9, delta=1e-6)))
+        ledger.book("sales", **gram(1.9))
     assert refusal.value.requested == 1.9
     assert refusal.value.remaining == left
     assert refusal.value.difference == pytest.approx(1.9 - left)
@@ -77,7 +86,7 @@ def test_over_budget_is_refused_with_three_numbers_and_books_nothing(ledger: Led
 def test_what_remains_is_accepted_and_then_nothing_remains(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger, tmp_path)
     left = ledger.remaining("sales", delta=1e-7)
-    ledger.book("sales", **ledger.terms(GramRelease(epsilon=left, delta=1e-7)))
+    ledger.book("sales", **gram(left, 1e-7))
     balance = ledger.balance("sales")
     assert 1.99 < balance.spent <= 2.0
     assert balance.remaining < 0.05
@@ -120,7 +129,7 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
     releases = []
     for site, rows, epsilon in (("north", ROWS[:30], 1.0), ("south", ROWS[30:], 0.5)):
         algorithm = GramRelease(epsilon=epsilon, delta=1e-6)
-        with ledger.spending("clinics", **ledger.terms(algorithm), partition=site):
+        with ledger.spending("clinics", **gram(epsilon), partition=site):
             releases.append(algorithm.release(rows))
     merged = Release.merge(releases, disjoint=True)
     assert ledger.balance("clinics").spent == pytest.approx(1.0)

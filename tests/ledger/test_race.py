@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections import Counter
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsc import Ledger
-from dpsc.privacy.accounting import zcdp_delta, zcdp_rho
+from dpsc import GramRelease, Ledger
+from dpsc.privacy.accounting import gaussian_delta
 from tests.soak import quick_or_long
 
 pytestmark = pytest.mark.end_to_end
@@ -19,9 +20,11 @@ ROUNDS = quick_or_long(22, 200)  # 22: every budget, with and without a booking 
 
 
 def affordable(epsilon: float, delta: float, size: float) -> int:
-    """How many Gram releases of this size at the same delta a budget pays for, by zCDP or by a plain sum."""
-    rho = zcdp_rho(size, delta)
-    by_curve = max(k for k in range(100) if k == 0 or zcdp_delta(k * rho, epsilon) <= delta)
+    """How many Gram releases of this size at the same delta a budget pays for, by the curve or by a plain sum."""
+    one = GramRelease(epsilon=size, delta=delta).guarantee
+    assert one is not None
+    mu_squared = one.loss.mu_squared + 2 * one.loss.rho
+    by_curve = max(k for k in range(100) if k == 0 or gaussian_delta(math.sqrt(k * mu_squared), epsilon) <= delta)
     return max(by_curve, 1 if size <= epsilon else 0)  # two would have twice the delta
 
 

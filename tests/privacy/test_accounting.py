@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import mpmath
@@ -217,3 +218,61 @@ def test_inverses_are_on_the_safe_side_of_the_truth() -> None:
 def test_a_delta_too_small_for_floating_point_is_not_zero() -> None:
     assert 0 < accounting.gaussian_delta(0.01, 5.0) <= 1e-290
     assert 0 < accounting.zcdp_delta(1e-6, 5.0) <= 1e-290
+
+
+def test_sums_with_tiny_rests_are_rounded_outward() -> None:
+    """1 + 1e-17 is 1 in floats, and 1e-6 - 1e-23 is 1e-6: both would forget the rest."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        pure, rest, tiny = rng.uniform(0.01, 3), 10 ** rng.uniform(-20, 0), 10 ** rng.uniform(-26, -9)
+        exact = Fraction(pure) + Fraction(rest)
+        stated = Fraction(Loss(pure=pure, pure_as_rho=pure**2 / 2, rest_epsilon=rest, rest_delta=tiny).epsilon(tiny))
+        assert exact <= stated <= exact * Fraction(1 + 1e-15)
+        curve = Fraction(accounting.gaussian_delta(0.25, 1.0))
+        assert curve + Fraction(tiny) <= Fraction(Loss(mu_squared=0.0625, rest_delta=tiny).delta(1.0))
+        least = Loss(mu_squared=0.0625, rest_delta=tiny).epsilon(1e-6)
+        assert Fraction(accounting.gaussian_delta(0.25, least)) <= Fraction(1e-6) - Fraction(tiny)
+
+
+def two_answers(epsilon: float, at: float) -> float:
+    """The delta of randomised response, which is what a pure release can reveal at most."""
+    return max(0.0, (math.exp(epsilon) - math.exp(at)) / (1 + math.exp(epsilon)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
+def test_a_pure_release_reveals_no_more_than_a_gaussian_one(epsilon: float) -> None:
+    mu = math.sqrt(math.pi / 2) * epsilon
+    for at in np.linspace(0, epsilon, 50):
+        assert two_answers(epsilon, at) <= accounting.gaussian_delta(mu, at) * (1 + 1e-12)
+    if epsilon <= 0.5:  # and mu could not be 5% smaller
+        assert two_answers(epsilon, 0) > accounting.gaussian_delta(0.95 * mu, 0.0)
+
+
+def test_pure_releases_beside_gaussian_noise_cost_at_least_what_they_reveal() -> None:
+    """Against the exact sum over the answers of k randomised responses, beside one Gaussian."""
+
+    def gaussian(mu: float, epsilon: float) -> float:
+        if epsilon >= 0:
+            return accounting.gaussian_delta(mu, epsilon)
+        return -math.expm1(epsilon) + math.exp(epsilon) * accounting.gaussian_delta(mu, -epsilon)
+
+    gained = 0
+    for k, pure, mu in (
+        (1, 0.1, 0.001),
+        (1, 0.1, 0.24),
+        (3, 0.05, 0.24),
+        (20, 0.01, 0.24),
+        (8, 0.2, 1.0),
+        (40, 0.003, 0.06),
+    ):
+        loss = sum([Loss.from_pure(pure)] * k, Loss.from_mu(mu))
+        by_zcdp = accounting.zcdp_epsilon(mu**2 / 2 + k * pure**2 / 2, 1e-6)
+        gained += loss.epsilon(1e-6) < 0.99 * min(k * pure + accounting.gaussian_epsilon(mu, 1e-6), by_zcdp)
+        yes = math.exp(pure) / (1 + math.exp(pure))
+        for epsilon in np.linspace(0, k * pure + 5 * mu, 40):
+            true = sum(
+                math.comb(k, j) * yes**j * (1 - yes) ** (k - j) * gaussian(mu, epsilon - (2 * j - k) * pure)
+                for j in range(k + 1)
+            )
+            assert loss.delta(epsilon) >= true * (1 - 1e-9)
+    assert gained >= 2

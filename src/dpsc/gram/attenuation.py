@@ -61,9 +61,10 @@ class Attenuation:
         """Return the matrix that turns the mean into the weighted mean."""
         return np.asarray((self.vectors * self.of_mean) @ self.vectors.T)
 
-    def from_covariance(self) -> Array:
-        """Return the matrix A for which A C A' is the covariance that weakens to C, for the C that this was made of."""
-        return np.asarray((self.vectors / np.sqrt(self.of_variances)) @ self.vectors.T)
+    def undone(self, paths: Array) -> Array:
+        """Return A X for a matrix X of k rows, where A C A' is the covariance that weakens to the given C."""
+        V = self.vectors
+        return np.asarray((V / np.sqrt(self.of_variances)) @ (V.T @ paths))
 
 
 def _weights(along: Array, variances: Array) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from dpsc.types import Array
 _FEWEST_DIRECTIONS = 3
 _DIRECTIONS_PER_DONOR = 0.8  # over the noise's standard deviation
 ENOUGH_PER_DIRECTION = 1.25  # the same the other way round: donors that fill a direction, for each unit of noise
-_CONSTANT = 0.6  # of the scale
+_CONSTANT = 0.7  # of the scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,27 @@ class RowMap:
         cosines = np.cos(math.pi * np.outer(np.arange(1, k + 1), np.arange(T) + 0.5) / T)
         root = np.linalg.cholesky(cosines @ self.kernel.matrix(T) @ cosines.T)
         return np.asarray(solve_triangular(root, cosines, lower=True))
+
+    def whitened(self, columns: Array) -> Array:
+        """Return W times a matrix with T rows; for all directions by the recursion, without a dense product."""
+        if self.directions != self.T - 1:
+            return np.asarray(self.whitening @ columns)
+        columns = np.array(columns, order="C")
+        self.kernel.whiten_movement_in_place(columns)
+        return columns[1:]
+
+    def whitened_covariance(self, covariance: Array) -> Array:
+        """Return W times a T × T matrix times W'."""
+        return self.whitened(self.whitened(covariance).T)
+
+    def smoothest(self, most: int) -> Array | None:
+        """Return orthonormal rows that keep the ``most`` smoothest of the whitened directions; None if that is all."""
+        k = self.directions
+        if k is None or k <= most:
+            return None
+        if k < self.T - 1:
+            return np.eye(most, k)  # w is in order: its first entries depend on the smoothest cosines only
+        return RowMap(self.T, self.kernel, None, most, self.constant, self.grid_bits).rotation
 
     @cached_property
     def back(self) -> Array:

@@ -5,9 +5,8 @@ Pure post-processing: a population estimated from a release, and a public target
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +19,6 @@ from dpsc.types import Array
 _SIZES = 10.0 ** np.arange(-2.5, 1.6, 0.5)  # c^2
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
-_LOADING = 0.03  # the variance of the target's loading on the mean, about 1
 _OWN_WALK = 0.3  # of the target's own idiosyncratic variance, as a random walk
 _LEAST_WEIGHT = 1e-4
 
@@ -69,12 +67,18 @@ class Observed:
         """Of the level."""
         return float(self.ones @ self.ones)
 
-    @cached_property
+    @property
     def log_evidence(self) -> float:
         """The log density of the first periods (of their differences, if the level is free), up to a constant."""
+        return self.log_evidence_if_scaled(1.0)
+
+    def log_evidence_if_scaled(self, factor: float) -> float:
+        """Return the log density if the covariance were multiplied by a factor."""
         left = self.errors - self.level * self.ones
-        log_level = math.log(self.precision) / 2 if self.path.free_level else 0.0
-        return -float(np.log(np.diag(self.root)).sum() + left @ left / 2) - log_level
+        free = int(self.path.free_level)
+        log_level = math.log(self.precision) / 2 if free else 0.0
+        log_size = float(np.log(np.diag(self.root)).sum()) + (self.T0 - free) * math.log(factor) / 2
+        return -log_size - float(left @ left) / (2 * factor) - log_level
 
     @cached_property
     def _half(self) -> Array:
@@ -137,43 +141,62 @@ class Candidate:
 def target_models(population: Population, y: Array, T: int) -> tuple[list[Candidate], float]:
     """Return models of a target over T periods that is a unit of the population, or an average of several.
 
-    ``y ~ free level + N(mean, mean_error + loading mean mean' + c^2 (common + direction_error + b (bulk + walk)))``:
+    ``y ~ free level + N(mean, mean_error + c^2 (common + direction_error + b (bulk + walk)))``:
     c is the target's size among units, b its idiosyncratic share, small for an average of many. They are weighted by the
     evidence of the first periods; its sum is returned too.
     """
     part = population.over(T)
     if part.has_level:
         part = part.times(float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2)))
-    shape = part.mean - part.mean.mean()
-    shared = part.mean_error + _LOADING * np.outer(shape, shape)
     own = part.bulk
     walk = _OWN_WALK * float(np.diag(own).mean()) * random_walk(T)
 
     def covariance(c2: float, b: float, periods: int) -> Array:
         s = np.s_[:periods, :periods]
         own_part = b * own[s] + min(b, 1.0) * walk[s]
-        return np.asarray(shared[s] + c2 * (part.common[s] + part.direction_error[s] + own_part))
+        return np.asarray(part.mean_error[s] + c2 * (part.common[s] + part.direction_error[s] + own_part))
 
     def model(c2: float, b: float, periods: int) -> Observed:
         return Gaussian(part.mean[:periods], covariance(c2, b, periods), not part.has_level).observed(y)
 
-    grid = list(itertools.product(_SIZES, _OWN_SHARES))
-    prior = np.array([-0.5 * (math.log(b) / _OWN_SHARE_SPREAD) ** 2 for _, b in grid])
-    logs = np.array([model(c2, b, len(y)).log_evidence for c2, b in grid]) + prior - log_sum(prior)
-    total = log_sum(logs)
-    weights = np.exp(logs - total)
-    kept = [(c2, b, weight) for (c2, b), weight in zip(grid, weights, strict=True) if weight > _LEAST_WEIGHT]
-    all_kept = sum(weight for _, _, weight in kept)
-    candidates = [
-        Candidate(
-            observed=model(c2, b, T),
-            weight=float(weight / all_kept),
-            degrees=3 + 1 / min(1.0, c2),
-            noise=part.mean_error + c2 * part.direction_error,
+    def log_weight(i: int, j: int) -> float:
+        prior = -0.5 * (math.log(_OWN_SHARES[j]) / _OWN_SHARE_SPREAD) ** 2
+        return model(_SIZES[i], _OWN_SHARES[j], len(y)).log_evidence + prior
+
+    found = explored(log_weight, (len(_SIZES), len(_OWN_SHARES)), -math.log(_LEAST_WEIGHT))
+    total = log_sum(found.values())
+    kept = {at: math.exp(log - total) for at, log in found.items() if log - total > math.log(_LEAST_WEIGHT)}
+    candidates = []
+    for (i, j), weight in kept.items():
+        c2 = _SIZES[i]
+        candidates.append(
+            Candidate(
+                observed=model(c2, _OWN_SHARES[j], T),
+                weight=weight / sum(kept.values()),
+                degrees=3 + len(y) / 2,
+                noise=part.mean_error + c2 * part.direction_error,
+            )
         )
-        for c2, b, weight in kept
-    ]
-    return candidates, total
+    normal = log_sum([-0.5 * (math.log(b) / _OWN_SHARE_SPREAD) ** 2 for b in _OWN_SHARES] * len(_SIZES))
+    return candidates, total - normal
+
+
+def explored(log_weight: Callable[[int, int], float], shape: tuple[int, int], worst: float) -> dict[tuple[int, int], float]:
+    """Return log weights on a grid, from its middle outward wherever they are within ``worst`` of the best so far."""
+    found: dict[tuple[int, int], float] = {}
+    waiting = {(shape[0] // 2, shape[1] // 2)}
+    while waiting:
+        for at in waiting:
+            found[at] = log_weight(*at)
+        best = max(found.values())
+        waiting = {
+            (i, j)
+            for (a, b), log in found.items()
+            if log > best - worst
+            for i, j in ((a - 1, b), (a + 1, b), (a, b - 1), (a, b + 1))
+            if 0 <= i < shape[0] and 0 <= j < shape[1] and (i, j) not in found
+        }
+    return found
 
 
 def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
@@ -196,7 +219,8 @@ def donor_free_evidence(y: Array, size: float) -> float:
     trend = response @ response.T
     shapes = (white, walk, (white + walk) / 2, trend / np.diag(trend).mean())
     sizes = size * 10.0 ** np.arange(-3.5, 1.6, 0.5)
-    logs = [Gaussian(np.zeros(T0), v * shape, True).observed(y).log_evidence for shape in shapes for v in sizes]
+    observed = [Gaussian(np.zeros(T0), shape, True).observed(y) for shape in shapes]
+    logs = [each.log_evidence_if_scaled(v) for each in observed for v in sizes]
     return log_sum(logs) - math.log(len(logs))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import nnls
 
 from dpsc.gram.attenuation import Attenuation
@@ -21,10 +21,12 @@ from dpsc.gram.kernel import Kernel, correlation
 from dpsc.gram.mapping import RowMap
 from dpsc.types import Array
 
-_ROUNDS = 6
+_ROUNDS = 2
+_MEAN_DIRECTIONS = 1000  # the mean is sought in at most so many
+_LEAST_WEIGHT = 1e-3
 _BULK_PERSISTENCE = (0.0, 0.5, 0.95)
-_MEAN_LIKE_DONORS = (0.0, *10.0 ** np.arange(-3, 0.1, 0.5))
-_MEAN_SHAPES = (0.0, 0.01, 0.1, 1.0, 10.0)
+_MEAN_LIKE_DONORS = (0.0, 0.01, 0.1, 1.0)
+_MEAN_SHAPES = (0.0, 0.1, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +92,19 @@ class Population:
 
         variance = (noise_scale / counted) ** 2 / 2
         split = Split.of(moments, noise_scale, row_map)
-        first, _ = _mean(seen, np.eye(len(seen)), variance, split.over_time(back) / counted, row_map)
-        centre = row_map.whitening @ first
+        rough, _ = _mean(seen, None, variance, split.over_time(back) / counted, row_map)
+        centre = row_map.whitening @ rough
         split = Split.of(moments - counted * np.outer(centre, centre), noise_scale, row_map)
-        attenuation = Attenuation.of(centre, split.in_directions(row_map) / counted)
-        to_seen, undo = attenuation.to_mean(), attenuation.from_covariance()
-        mean, mean_error = _mean(seen, to_seen, variance, split.over_time(back @ undo) / counted, row_map)
+        weakened = Attenuation.of(centre, split.in_directions / counted)
+        split = split.strengthened(weakened)
+        mean, mean_error = _mean(seen, weakened.to_mean(), variance, split.over_time(back) / counted, row_map)
         unit = R**2 / counted
-        bulk = split.bulk_in_directions(row_map)
-        more_bulk = float(np.trace(undo @ bulk @ undo.T) / np.trace(bulk))
         return cls(
             mean=R * mean,
             mean_error=R**2 * mean_error,
-            common=unit * split.common(back @ undo),
-            direction_error=unit * split.lost * back @ undo @ undo.T @ back.T,
-            bulk=unit * more_bulk * split.bulk,
+            common=unit * split.common(back),
+            direction_error=unit * split.lost * back @ back.T,
+            bulk=unit * split.bulk,
             directions=len(split.sizes),
             counted=counted,
             has_level=False,
@@ -128,12 +128,24 @@ class Population:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Second moments in k whitened directions, split into common directions and a bulk."""
+    """Second moments in k whitened directions, split into common directions and a bulk.
+
+    Attributes
+    ----------
+    vectors : k × directions
+    sizes : array
+        Of the common directions.
+    lost : float
+        What noise hides of the common directions, in each of all directions.
+    bulk : T × T
+    bulk_in_directions : k × k
+    """
 
     vectors: Array
     sizes: Array
     lost: float
     bulk: Array
+    bulk_in_directions: Array
 
     @classmethod
     def of(cls, moments: Array, noise_scale: float, row_map: RowMap) -> Split:
@@ -149,18 +161,20 @@ class Split:
         k = len(moments)
         E = noise_scale * math.sqrt(2 * k)
         whole, shapes, basis, triangle = _bulk_shapes(row_map.kernel, row_map.T, row_map.directions)
-        bulk = max(float(np.median(np.linalg.eigvalsh(moments))), 0.0) * np.eye(k)
+        bulk = max(float(np.median(np.diag(moments))), 0.0) * np.eye(k)
         for _ in range(_ROUNDS):
             lam, V = above(moments - bulk, E)
             theta = (lam + np.sqrt(lam**2 - E**2)) / 2
             amounts = nnls(triangle, basis.T @ (moments - (V * theta) @ V.T).ravel())[0]
             bulk = np.tensordot(amounts, shapes, axes=1)
         eta = np.maximum(np.sqrt(lam**2 - E**2), 0.1 * E)
+        floor = 0.001 * E  # of the kernel, whose image in the directions is the identity
         return cls(
             vectors=V,
             sizes=eta,
             lost=max(0.0, float(np.sum(theta - eta))) / k,
-            bulk=np.tensordot(amounts, whole, axes=1) + 0.001 * E * row_map.kernel.matrix(row_map.T),
+            bulk=np.tensordot(amounts, whole, axes=1) + floor * row_map.kernel.matrix(row_map.T),
+            bulk_in_directions=bulk + floor * np.eye(k),
         )
 
     def common(self, back: Array) -> Array:
@@ -172,41 +186,66 @@ class Split:
         """Return both parts over time."""
         return self.common(back) + self.bulk
 
-    def bulk_in_directions(self, row_map: RowMap) -> Array:
-        """Return the bulk in the whitened directions."""
-        W = row_map.whitening
-        return np.asarray(W @ self.bulk @ W.T)
+    @property
+    def in_directions(self) -> Array:
+        """Both parts in the whitened directions."""
+        return np.asarray((self.vectors * self.sizes) @ self.vectors.T + self.bulk_in_directions)
 
-    def in_directions(self, row_map: RowMap) -> Array:
-        """Return both parts in the whitened directions."""
-        return (self.vectors * self.sizes) @ self.vectors.T + self.bulk_in_directions(row_map)
+    def strengthened(self, weakened: Attenuation) -> Split:
+        """Return the split of the moments before they were weakened: the bulk, in all directions, on average."""
+        more = float(np.mean(1 / weakened.of_variances))
+        return replace(
+            self,
+            vectors=weakened.undone(self.vectors),
+            lost=more * self.lost,
+            bulk=more * self.bulk,
+            bulk_in_directions=more * self.bulk_in_directions,
+        )
 
 
 def _mean(
-    seen: Array, to_seen: Array, variance: float, like_donors: Array, row_map: RowMap
+    seen: Array, to_seen: Array | None, variance: float, like_donors: Array, row_map: RowMap
 ) -> tuple[Array, Array]:
     """Return the mean over all T periods and its error, from its noisy image in the k directions.
 
-    Its prior is a mixture of a path like a donor's, a trend and a slow walk, in amounts of greatest evidence. What the
-    k directions do not show of it stays in its error.
+    ``to_seen`` is how the image was weakened. The mean's prior is a mixture of a path like a donor's, a trend and a slow
+    walk, averaged over their amounts by evidence. What the directions (the smoothest, if there are very many) do not
+    show of it stays in its error.
     """
-    W, T = to_seen @ row_map.whitening, row_map.T
+    T, smoothest = row_map.T, row_map.smoothest(_MEAN_DIRECTIONS)
+    image = row_map.whitening if to_seen is None else to_seen @ row_map.whitening
+    if smoothest is not None:
+        image, seen = smoothest @ image, smoothest @ seen
     size = float(np.trace(like_donors) - like_donors.sum() / T)
     time = np.arange(T) - (T - 1) / 2
     trend, walk = np.outer(time, time), _centred(correlation(0.99, T))
     shapes = [like_donors, size / np.trace(trend) * trend, size / np.trace(walk) * walk]
-    images = np.stack([W @ shape @ W.T for shape in shapes])
-    best, amounts = -math.inf, (0.0, 0.0, 0.0)
-    for grid in itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES):
-        root = np.linalg.cholesky(np.tensordot(grid, images, axes=1) + variance * np.eye(len(seen)))
-        z = np.linalg.solve(root, seen)
-        evidence = -float(np.log(np.diag(root)).sum() + z @ z / 2)
-        if evidence > best:
-            best, amounts = evidence, grid
-    prior = np.tensordot(amounts, np.stack(shapes), axes=1)
-    root = np.linalg.cholesky(np.tensordot(amounts, images, axes=1) + variance * np.eye(len(seen)))
-    half = np.linalg.solve(root, W @ prior).T
-    return half @ np.linalg.solve(root, seen), prior - half @ half.T
+    half_images = [image @ shape for shape in shapes]
+    images = [half @ image.T for half in half_images]
+
+    def mixed(amounts: tuple[float, ...], parts: list[Array]) -> Array:
+        return np.asarray(sum(a * part for a, part in zip(amounts, parts, strict=True)))
+
+    def root(amounts: tuple[float, ...]) -> Array:
+        return np.linalg.cholesky(mixed(amounts, images) + variance * np.eye(len(seen)))
+
+    grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES))
+    logs = []
+    for amounts in grid:
+        L = root(amounts)
+        z = solve_triangular(L, seen, lower=True)
+        logs.append(-float(np.log(np.diag(L)).sum() + z @ z / 2))
+    weights = np.exp(np.array(logs) - max(logs))
+    weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights) / weights[weights >= _LEAST_WEIGHT].sum()
+    mean, second = np.zeros(T), np.zeros((T, T))
+    for amounts, weight in zip(grid, weights, strict=True):
+        if weight > 0:
+            L = root(amounts)
+            half = solve_triangular(L, mixed(amounts, half_images), lower=True)
+            path = half.T @ solve_triangular(L, seen, lower=True)
+            mean += weight * path
+            second += weight * (mixed(amounts, shapes) - half.T @ half + np.outer(path, path))
+    return mean, second - np.outer(mean, mean)
 
 
 def _centred(covariance: Array) -> Array:
@@ -218,9 +257,9 @@ def _centred(covariance: Array) -> Array:
 @lru_cache(maxsize=8)
 def _bulk_shapes(kernel: Kernel, T: int, directions: int | None) -> tuple[Array, Array, Array, Array]:
     """Return the covariances that make up the bulk, over time and in whitened directions, and a QR of the latter."""
-    W = RowMap(T, kernel, None, directions, 0.0, 0).whitening
+    row_map = RowMap(T, kernel, None, directions, 0.0, 0)
     whole = np.stack([correlation(phi, T) for phi in _BULK_PERSISTENCE])
-    shapes = np.stack([W @ shape @ W.T for shape in whole])
+    shapes = np.stack([row_map.whitened_covariance(shape) for shape in whole])
     basis, triangle = np.linalg.qr(shapes.reshape(len(shapes), -1).T)
     return whole, shapes, basis, triangle
 

@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 from dpsc import checks
 from dpsc.errors import LedgerError
 from dpsc.ledger import address, chain, records, schema
-from dpsc.ledger.budget import Budget, Cost, groups
+from dpsc.ledger.budget import Budget, groups
 from dpsc.ledger.chain import Head, Row
-from dpsc.ledger.history import Balance, History, read_dataset, read_entry
+from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.ledger.requests import Refused, another_description, require_no_twin, user, writable
 from dpsc.ledger.store import Store
@@ -49,8 +49,8 @@ class Ledger:
     >>> algorithm = GramRelease(epsilon=1.0, delta=1e-6)
     >>> with ledger.spending("sales", **ledger.terms(algorithm), output=folder / "sales.dpsc.json"):
     ...     algorithm.release([[1.0, 2.0], [3.0, 1.0]] * 250).save(folder / "sales.dpsc.json")
-    >>> round(ledger.remaining("sales", delta=1e-6), 2)  # more than 2 - 1, because losses do not simply add up
-    1.68
+    >>> ledger.remaining("sales", delta=1e-6) > 1.6  # more than 2 - 1, because losses do not simply add up
+    True
     """
 
     terms = staticmethod(records.public_terms)
@@ -196,7 +196,6 @@ class Ledger:
     ) -> Entry:
         """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
         promise = records.require_guarantee(guarantee)
-        cost = Cost.of(promise)
         place = None if output is None else writable(Path(output), self.files)
         written = None if partition is None else records.name("partition", partition)
         body: dict[str, Any] = {
@@ -208,6 +207,7 @@ class Ledger:
         if purpose is not None:
             body["purpose"] = records.text("purpose", purpose)
         records.canonical(body, "parameters")
+        cost = read_cost(body)
 
         def work(connection: Connection, history: History) -> Entry | Refused:
             known = history.dataset(dataset)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dpsc.errors import DpscError, LedgerError
 from dpsc.ledger import names, records
-from dpsc.ledger.budget import Budget, Charge, Cost, groups
+from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, groups
 from dpsc.ledger.chain import Head, Row, end_of
 from dpsc.ledger.records import DataSet, Entry, State
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 
 _MALFORMED = (KeyError, TypeError, ValueError, DpscError)
+_GRAM_OF_0_1_0 = ("GramRelease", "discrete Gaussian on unit rows' Gram matrix")  # algorithm and basis
 
 
 @dataclass(frozen=True)
@@ -199,6 +204,29 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
 
 def _charge(row: Row) -> Charge:
     try:
-        return Charge(Cost.of_json(row.content["guarantee"]), row.partition)
+        return Charge(read_cost(row.content), row.partition)
     except _MALFORMED as problem:
         raise records.unreadable(row.number, problem) from None
+
+
+def read_cost(body: Mapping[str, Any]) -> Cost:
+    """Read what a booking costs; one that is about to be made is read in the same way."""
+    return Cost.of_json(body["guarantee"], _as_gaussian(body))
+
+
+def _as_gaussian(body: Mapping[str, Any]) -> Loss | None:
+    """Return what a Gram release of 0.1.0 costs as Gaussian noise with a slack; None for all other bookings.
+
+    0.1.0 booked rho-zCDP for discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and 1 / sqrt(2) of
+    that above it, for at most 2000 periods: the same noise is Gaussian with mu^2 = 2 rho and sigma_0 = 4^bits / mu. A
+    sum of Gaussian losses costs less than one of rhos. Both readings are tried, so no booking costs more than before.
+    """
+    guarantee, parameters = body["guarantee"], body.get("parameters")
+    loss, bits = Loss(**guarantee["loss"]), parameters.get("grid_bits") if isinstance(parameters, Mapping) else None
+    if (body.get("algorithm"), guarantee.get("basis")) != _GRAM_OF_0_1_0 or loss != Loss.from_rho(loss.rho):
+        return None
+    if loss.rho == 0 or type(bits) is not int or not 4 <= bits <= 26:
+        return None
+    mu_squared = 2 * loss.rho
+    epsilon, delta = discrete_gaussian_slack(math.sqrt(mu_squared), GRAM_COORDINATES, 4.0**bits)
+    return None if math.isinf(epsilon) else Loss(mu_squared=mu_squared, rest_epsilon=epsilon, rest_delta=delta)
