@@ -316,6 +316,7 @@ def test_a_method_without_a_budget_or_with_options_of_another(files: Path) -> No
         "--epsilon belongs to --method gram or output or objective",
     )
     refused(fit(files, *BUDGET, "--lambda", 1), "--lambda belongs to")
+    refused(fit(files, "--method", "nonprivate", "--like-before", 1), "--like-before belongs to --method gram, not to")
     refused(fit(files, *BUDGET, "--smoothness", "very"), "'very' is not one of high, mild, none")
     refused(["fit", files / "panel.csv"], "--unit is needed")
 

@@ -317,7 +317,8 @@ class GramRelease:
         if path.ndim != 1 or len(path) < 2:
             raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
         size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
-        return size if 1 / LARGEST_SCALE <= size <= LARGEST_SCALE else None
+        least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
+        return size if least <= size <= LARGEST_SCALE else None
 
     def _scales(self, share: float) -> tuple[float, float]:
         """Return the scales of the noise on the diagonal and above it, if a share of the budget went elsewhere."""
