@@ -1,18 +1,21 @@
-"""Error and coverage of the Gram release against non-private ridge and donor-free baselines, at delta = 1e-6.
+"""How good the answers of the Gram release are: calm and in a shock, on panels kept for the report.
 
-    python benchmarks/gram.py [--runs 100] [--only NAME]
+    python benchmarks/gram.py [--half report|design] [--runs 30] [--workers 2]
 
-Writes results/gram.csv, smoothness.csv, gram.md and gram.png. "Ridge" is non-private ridge at its best lambda,
-one for all runs of a panel: the lambda with the smallest median error. Ratios are of medians over runs.
+Errors are medians over runs of the root mean squared error after T0, divided by the same of the best donor-free
+forecast (last value, line or mean: the best of them for that panel). Tables show geometric means over panels and kinds
+of target. A shock hits everybody after T0, with nothing before to announce it. The release gets the target before T0 as
+``like``, nothing else. Writes results/gram-HALF.csv (one row per setting), gram-factors.csv, and gram.md.
+
+Panels were split by a coin (panels.half). Look at the report half once, when the estimator is finished.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,268 +25,123 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 import panels
+import problems
+from before import Before
 
-from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, plan
-from dpsc.answers.palette import BLACK, BLUE, GREY
-from dpsc.weights.classic import ridge_weights
+from dpsc import GramRelease
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 DELTA = 1e-6
-LAMBDAS = 10.0 ** np.arange(-5, 4.1, 0.5)
 OUT = Path(__file__).parent / "results"
+Setting = tuple[Any, ...]
 
 
 @cache
-def real(name: str) -> Any:
-    return panels.real(name)
+def before() -> Before:
+    """Return version 0.1.0, one process for each of ours."""
+    return Before().__enter__()
 
 
-def from_real(name: str, reference: float | None = None) -> Callable[[int], panels.Problem]:
-    def make(run: int) -> panels.Problem:
-        units, T0, bounds = real(name)
-        order = np.random.default_rng(0).permutation(len(units))
-        problem = panels.leave_one_out(units, T0, bounds, int(order[run % len(order)]))
-        return problem if reference is None else replace(problem, reference=np.full(units.shape[1], reference))
-
-    return make
-
-
-def from_factors(n: int, **options: Any) -> Callable[[int], panels.Problem]:
-    settings = {"noise": 0.5} | options
-    return lambda run: panels.factor_model(n, 40, 10, np.random.default_rng([run, n]), **settings)
-
-
-def from_paper(n: int, T0: int) -> Callable[[int], panels.Problem]:
-    return lambda run: panels.paper(n, T0, 3, np.random.default_rng([run, n, T0]))
-
-
-FAMILIES: dict[str, tuple[Callable[[int], panels.Problem], str]] = {
-    "factor model, n = 100": (from_factors(100), "high"),
-    "factor model, n = 1000": (from_factors(1000), "high"),
-    "factor model, n = 10,000": (from_factors(10_000), "high"),
-    "factor model, noise 0.3, n = 1000": (from_factors(1000, noise=0.3), "high"),
-    "factor model, noise 0.3, n = 10,000": (from_factors(10_000, noise=0.3), "high"),
-    "rank 1, n = 1000": (from_factors(1000, rank=1), "high"),
-    "rank 5, n = 1000": (from_factors(1000, rank=5), "high"),
-    "AR(0.7) factors, n = 1000": (from_factors(1000, kind="ar"), "high"),
-    "white factors, n = 1000": (from_factors(1000, kind="white"), "none"),
-    "seasonal factors, n = 1000": (from_factors(1000, kind="seasonal"), "none"),
-    "paper, n = 1000, T0 = 10": (from_paper(1000, 10), "high"),
-    "paper, n = 1000, T0 = 100": (from_paper(1000, 100), "high"),
-    "wages (531 people)": (from_real("wages"), "high"),
-    "wages, less log 12 (531 people)": (from_real("wages", reference=2.5), "high"),
-    "hours (531 people)": (from_real("hours"), "high"),
-    "hours, less log 2000 (531 people)": (from_real("hours", reference=7.6), "high"),
-    "cigarettes (45 states)": (from_real("cigarettes"), "high"),
-}
-
-
-def one_run(family: str, smoothness: str, epsilon: float, run: int, full: bool) -> dict[str, Any]:
-    """Measure everything on one problem; ``full`` adds intervals and the two-step algorithms."""
-    problem = FAMILIES[family][0](run)
-    T0, donors, target = problem.T0, problem.donors, problem.target
-    make = GramRelease(epsilon=epsilon, delta=DELTA, smoothness=smoothness, reference=problem.reference, seed=run)  # type: ignore[arg-type]
-    release = make.release(donors)
-    result = release.estimate(target, T0)
-    size = float(np.mean(donors[:, :T0] ** 2)) * T0
-    row: dict[str, Any] = {"gram": panels.rmse(result.counterfactual, problem.truth)}
-    for k, factor in enumerate(LAMBDAS):
-        f = ridge_weights(donors[:, :T0], target[:T0], factor * size)
-        row[f"ridge {k}"] = panels.rmse(donors[:, T0:].T @ f, problem.truth)
-    row["ridge oracle"] = min(row[f"ridge {k}"] for k in range(len(LAMBDAS)))
-    for name, forecast in panels.BASELINES.items():
-        row[name] = panels.rmse(forecast(problem), problem.truth)
-    row["signal"] = float(np.sqrt(np.mean(problem.truth**2)))
-    if full:
-        observed = target[T0:]
-        for part in ("both", "privacy"):
-            band = result.interval(0.95, part)  # type: ignore[arg-type]
-            row[f"covered {part}"] = float(((band["lower"] <= observed) & (observed <= band["upper"])).mean())
-        low, high = result.att_interval(0.95)
-        row["covered att"] = float(low <= 0 <= high)
-        data = Panel.from_arrays(donors, target, treatment_time=T0, bounds=problem.bounds)
-        half = epsilon / 2
-        for name, algorithm, options in (
-            ("our out", OutputPerturbation(epsilon=epsilon, delta=DELTA, seed=run), {}),
-            ("our obj", ObjectivePerturbation(epsilon=epsilon, delta=DELTA, seed=run), {}),
-            ("printed out", OutputPerturbation.as_printed(epsilon1=half, epsilon2=half, lambda_=T0, seed=run), {}),
-            ("printed obj", ObjectivePerturbation.as_printed(epsilon1=half, epsilon2=half, lambda_=T0, delta=DELTA, seed=run),
-             {"unproven": True}),
-        ):  # fmt: skip
-            row[name] = panels.rmse(algorithm.fit(data, **options).counterfactual, problem.truth)  # type: ignore[attr-defined]
+def one_run(problem: panels.Problem, epsilon: float, run: int, with_before: bool) -> dict[str, float]:
+    """Measure the release and, if wanted, version 0.1.0 on one problem."""
+    T0, y = problem.T0, problem.target
+    like = y[:T0] if np.ptp(y[:T0]) > 0 else None  # a target that does not move gives no guess
+    scale = None if like is not None else float(np.median(np.std(problem.donors, axis=1)))
+    release = GramRelease(epsilon=epsilon, delta=DELTA, like=like, scale=scale, seed=run).release(problem.donors)
+    result = release.estimate(y, T0)
+    band, att = result.interval(), result.att_interval()
+    row = {
+        "dpsc": panels.rmse(result.counterfactual, problem.truth),
+        **coverage(y[T0:], band["lower"].to_numpy(), band["upper"].to_numpy(), att),
+        "log_bayes_factor": float(result.parameters["log_bayes_factor"]),
+        "share": release.scale.share,
+    }
+    if with_before:
+        old = before().estimate(problem, epsilon, run)
+        row["0.1.0"] = panels.rmse(old["counterfactual"], problem.truth)
+        row |= {
+            f"{name} of 0.1.0": value
+            for name, value in coverage(y[T0:], old["lower"], old["upper"], (old["att_low"], old["att_high"])).items()
+        }
     return row
 
 
-def summarise(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return medians, with ridge at the lambda that is best for all runs together, and mean coverages."""
+def coverage(observed: Any, lower: Any, upper: Any, att: tuple[float, float]) -> dict[str, float]:
+    """Return whether the truth, no effect, is inside, and how wide the intervals are."""
+    return {
+        "points covered": float(np.mean((lower <= observed) & (observed <= upper))),
+        "average covered": float(att[0] <= 0 <= att[1]),
+        "width": float(np.mean(np.asarray(upper) - np.asarray(lower))),
+        "width of average": att[1] - att[0],
+    }
+
+
+def problem_of(setting: Setting, run: int) -> panels.Problem:
+    """Return the problem of a real panel (by name) or of a factor model (by its rank)."""
+    make: Any = problems.real_problem if isinstance(setting[0], str) else problems.factor_problem
+    return make(*setting, run)  # type: ignore[no-any-return]
+
+
+def one_setting(setting: Setting, epsilon: float, runs: int) -> dict[str, Any]:
+    """Return medians over runs, and how often donors beat the best donor-free forecast, by grade of the verdict."""
+    rows = []
+    for run in range(runs):
+        problem = problem_of(setting, run)
+        rows.append(problems.yardsticks(problem) | one_run(problem, epsilon, run, with_before=epsilon == 1.0))
+    found: dict[str, Any] = problems.medians(rows)
     frame = pd.DataFrame(rows)
-    medians = frame.median()
-    ridge = min(medians[f"ridge {k}"] for k in range(len(LAMBDAS)))
-    free = min(medians["last value"], medians["line"])
-    out = {
-        "gram": medians["gram"], "ridge": ridge, "last value": medians["last value"], "line": medians["line"],
-        "donors' mean": medians["donors' mean"], "gram / ridge": medians["gram"] / ridge,
-        "gram / best donor-free": medians["gram"] / free,
-        "median of gram / ridge oracle": float((frame["gram"] / frame["ridge oracle"]).median()),
-        "gram / signal": medians["gram"] / medians["signal"],
-    }  # fmt: skip
-    for name in ("our out", "our obj", "printed out", "printed obj"):
-        if name in frame:
-            out[f"{name} / ridge"] = medians[name] / ridge
-    for name in ("covered both", "covered att", "covered privacy"):
-        if name in frame:
-            out[name] = frame[name].mean()
-    return out
+    covered = [name for name in frame if "covered" in name]
+    found |= frame[covered].mean().to_dict()
+    best = min(problems.FREE, key=lambda name: found[name])
+    won, factor = frame["dpsc"] < frame[best], frame["log_bayes_factor"]
+    for grade, those in (("yes", factor > 3), ("unclear", factor.abs() <= 3), ("no", factor < -3)):
+        found |= {f"verdict {grade}": int(those.sum()), f"won if {grade}": int((won & those).sum())}
+    return found | {"donors": len(problem.donors), "runs": runs}
 
 
-def runs_for(family: str, runs: int) -> int:
-    """On the real panels every unit is the target: all 532 people twice, all 46 states four times."""
-    return 1064 if "people" in family else 184 if "states" in family else runs
-
-
-def measure(runs: int, families: list[str]) -> pd.DataFrame:
-    rows = []
-    with ProcessPoolExecutor() as pool:
-        for family in families:
-            smoothness = FAMILIES[family][1]
-            for epsilon in EPSILONS:
-                jobs = [
-                    pool.submit(one_run, family, smoothness, epsilon, run, epsilon in (1.0, 4.0))
-                    for run in range(runs_for(family, runs))
-                ]
-                rows.append({"panel": family, "smoothness": smoothness, "epsilon": epsilon}
-                            | summarise([job.result() for job in jobs]))  # fmt: skip
-            print(f"{family}: {rows[-3]['gram / ridge']:.3g} × ridge at epsilon 1", flush=True)
+def measure(settings: Iterable[tuple[Setting, float, int]], names: list[str], workers: int) -> pd.DataFrame:
+    """Measure settings at their epsilon with their number of runs."""
+    jobs = list(settings)
+    with ProcessPoolExecutor(workers) as pool:
+        futures = [pool.submit(one_setting, *job) for job in jobs]
+        rows = []
+        for number, ((setting, epsilon, _), future) in enumerate(zip(jobs, futures, strict=True), 1):
+            rows.append(dict(zip(names, setting, strict=True)) | {"epsilon": epsilon} | future.result())
+            if number % 20 == 0:
+                print(f"{number} of {len(jobs)} settings", flush=True)
     return pd.DataFrame(rows)
 
 
-def compare_smoothness(runs: int, families: list[str]) -> pd.DataFrame:
-    rows = []
-    with ProcessPoolExecutor() as pool:
-        for family in families:
-            row: dict[str, Any] = {"panel": family}
-            for smoothness in ("high", "mild", "none"):
-                jobs = [
-                    pool.submit(one_run, family, smoothness, 1.0, run, False) for run in range(runs_for(family, runs))
-                ]
-                row[smoothness] = summarise([job.result() for job in jobs])["gram / ridge"]
-            rows.append(row)
-    return pd.DataFrame(rows)
+def real_settings(half: str, runs: int) -> Iterable[tuple[Setting, float, int]]:
+    """Yield every setting at epsilon 1, and those with all donors at the others with fewer runs."""
+    for setting in problems.real_settings(half):
+        for epsilon in EPSILONS:
+            if epsilon == 1.0 or setting[2] is None:
+                yield setting, epsilon, runs if epsilon == 1.0 else max(2, runs // 2)
 
 
-def check_plans(results: pd.DataFrame) -> pd.DataFrame:
-    """Compare what was planned for the factor model, from public numbers, with what then happened."""
-    rows = []
-    for family, n in (
-        ("factor model, n = 100", 100),
-        ("factor model, n = 1000", 1000),
-        ("factor model, n = 10,000", 10_000),
-    ):
-        problem = FAMILIES[family][0](0)
-        noise_free = panels.factor_model(n, 40, 10, np.random.default_rng([0, n]), noise=0.0)
-        ratio = float(np.sqrt(np.mean(noise_free.donors**2)) / 0.5)
-        expected = plan(n, 40, 10, EPSILONS, DELTA, signal_to_noise=ratio)
-        unit = float(np.median([np.sqrt(np.mean(FAMILIES[family][0](r).target[: problem.T0] ** 2)) for r in range(40)]))
-        for _, row in expected.table.iterrows():
-            got = results[(results["panel"] == family) & (results["epsilon"] == row["epsilon"])]["gram"].iloc[0] / unit
-            rows.append({"panel": family, "epsilon": row["epsilon"], "planned": row["error"], "happened": got})
-    return pd.DataFrame(rows)
+def factor_settings(runs: int) -> Iterable[tuple[Setting, float, int]]:
+    for setting in problems.factor_settings():
+        yield setting, 1.0, max(2, runs // 3) if setting[4] == 10_000 else runs
 
 
-def as_markdown(results: pd.DataFrame, smoothness: pd.DataFrame, plans: pd.DataFrame, runs: int) -> str:
-    lines = [
-        f"Medians of {runs} runs (every unit as target on the real panels), delta = {DELTA:g}, all budget paid. Each number is an error divided by that of non-private "
-        "ridge at its best lambda (one lambda for all runs of a panel).", "",
-        "| panel | best donor-free | " + " | ".join(f"Gram, ε = {e:g}" for e in EPSILONS)
-        + " | our out, ε = 1 | our obj, ε = 1 | printed out, ε = 1 | printed obj (unproven), ε = 1 |",
-        "|---|" + "---|" * (len(EPSILONS) + 5),
-    ]  # fmt: skip
-    for family in FAMILIES:
-        part = results[results["panel"] == family].set_index("epsilon")
-        free = part.loc[1.0, ["last value", "line"]].min() / part.loc[1.0, "ridge"]
-        cells = [f"{part.loc[e, 'gram / ridge']:.2f}" for e in EPSILONS]
-        others = [
-            f"{part.loc[1.0, f'{name} / ridge']:.2g}" for name in ("our out", "our obj", "printed out", "printed obj")
-        ]
-        lines.append(f"| {family} | {free:.2f} | " + " | ".join(cells + others) + " |")
-    lines += ["", "Coverage of nominal 95% intervals for an untreated outcome (points, and the average over the post-period):", "",
-              "| panel | ε = 1: points | average | privacy part alone | ε = 4: points | average |", "|---|---|---|---|---|---|"]  # fmt: skip
-    for family in FAMILIES:
-        part = results[results["panel"] == family].set_index("epsilon")
-        cells = [part.loc[1.0, "covered both"], part.loc[1.0, "covered att"], part.loc[1.0, "covered privacy"],
-                 part.loc[4.0, "covered both"], part.loc[4.0, "covered att"]]  # fmt: skip
-        lines.append(f"| {family} | " + " | ".join(f"{c:.3f}" for c in cells) + " |")
-    lines += [
-        "",
-        "Error over ridge at ε = 1 for the three kinds of smoothness:",
-        "",
-        "| panel | high | mild | none |",
-        "|---|---|---|---|",
-    ]
-    for _, row in smoothness.iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    lines += ["", "Plan against outcome (error as a share of the target's size before the intervention):", "",
-              "| panel | ε | planned | happened | ratio |", "|---|---|---|---|---|"]  # fmt: skip
-    for _, row in plans.iterrows():
-        ratio = row["happened"] / row["planned"]
-        lines.append(
-            f"| {row['panel']} | {row['epsilon']:g} | {row['planned']:.3f} | {row['happened']:.3f} | {ratio:.2f} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def draw(results: pd.DataFrame, path: Path) -> None:
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    families = ["factor model, n = 100", "factor model, n = 1000", "factor model, n = 10,000", "wages (531 people)",
-                "hours, less log 2000 (531 people)", "cigarettes (45 states)"]  # fmt: skip
-    figure = Figure(figsize=(10.5, 6), layout="constrained")
-    for axes, family in zip(figure.subplots(2, 3, sharex=True).flat, families, strict=True):
-        part = results[results["panel"] == family].set_index("epsilon")
-        axes.plot(part.index, part["gram"], color=BLUE, marker="o", lw=2, label="Gram release")
-        for name, style in (("ridge", "-"), ("last value", "--"), ("line", ":"), ("donors' mean", "-.")):
-            label = "ridge, not private" if name == "ridge" else name
-            axes.axhline(part[name].iloc[0], color=BLACK if name == "ridge" else GREY, lw=1.2, ls=style, label=label)
-        axes.set(xscale="log", yscale="log", title=family)
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in figure.axes[3:]:
-        axes.set_xlabel("epsilon")
-    for axes in figure.axes[::3]:
-        axes.set_ylabel("median error")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-    figure.savefig(path, dpi=120)
-
-
-def keep(new: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Replace the measured panels in a results file, in the order of FAMILIES."""
-    old = pd.read_csv(path) if path.exists() else new.iloc[:0]
-    old = old[~old["panel"].isin(new["panel"]) & old["panel"].isin(list(FAMILIES))]
-    order = {family: k for k, family in enumerate(FAMILIES)}
-    merged = pd.concat([old, new]).sort_values("panel", key=lambda column: column.map(order), kind="stable")
-    merged.round(5).to_csv(path, index=False)
-    return merged
-
-
-def main(runs: int, only: str = "") -> None:
+def main(half: str, runs: int, workers: int) -> None:
     OUT.mkdir(exist_ok=True)
-    families = [family for family in FAMILIES if only in family]
-    results = keep(measure(runs, families), OUT / "gram.csv")
-    smoothness = keep(compare_smoothness(runs, families), OUT / "smoothness.csv")
-    plans = check_plans(results)
-    (OUT / "gram.md").write_text(as_markdown(results, smoothness, plans, runs), encoding="utf-8")
-    draw(results, OUT / "gram.png")
+    real = measure(real_settings(half, runs), ["panel", "target", "n", "shock"], workers)
+    real["n"] = real["n"].fillna(0).astype(int)
+    real.round(6).to_csv(OUT / f"gram-{half}.csv", index=False)
+    if half == "report":
+        made = measure(factor_settings(runs), ["rank", "kind", "mean", "levels", "n", "shock"], workers)
+        made.round(6).to_csv(OUT / "gram-factors.csv", index=False)
+        import gram_tables
+
+        gram_tables.main()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--only", default="", help="measure only panels whose name contains this")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--half", choices=("report", "design"), default="report")
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
-    main(arguments.runs, arguments.only)
+    main(arguments.half, arguments.runs, arguments.workers)

@@ -130,10 +130,11 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A model of the target, its weight, and the degrees of freedom of its tails."""
+    """A model of the target, its weight, its size c^2 among units, and the degrees of freedom of its tails."""
 
     observed: Observed
     weight: float
+    size: float
     degrees: float
     noise: Array  # the part of its covariance that is due to the noise of the release
 
@@ -173,7 +174,8 @@ def target_models(population: Population, y: Array, T: int) -> tuple[list[Candid
             Candidate(
                 observed=model(c2, _OWN_SHARES[j], T),
                 weight=weight / sum(kept.values()),
-                degrees=3 + len(y) / 2,
+                size=c2,
+                degrees=2 + len(y) / 2 + 1 / min(1.0, c2),
                 noise=part.mean_error + c2 * part.direction_error,
             )
         )
@@ -205,7 +207,7 @@ def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
     left, degrees = observed.errors - observed.level * observed.ones, max(1, len(y) - 1)
     scale = float(left @ left) / degrees
     scaled = Gaussian(np.zeros(len(D)), scale * D, free_level).observed(y)
-    return Candidate(scaled, weight=1.0, degrees=float(degrees), noise=np.zeros_like(D))
+    return Candidate(scaled, weight=1.0, size=1.0, degrees=float(degrees), noise=np.zeros_like(D))
 
 
 def donor_free_evidence(y: Array, size: float) -> float:

@@ -92,12 +92,14 @@ class Population:
 
         variance = (noise_scale / counted) ** 2 / 2
         split = Split.of(moments, noise_scale, row_map)
-        rough, _ = _mean(seen, None, variance, split.over_time(back) / counted, row_map)
+        smoothest = row_map.smoothest(_MEAN_DIRECTIONS)
+        rough, _ = _mean(seen, None, variance, split.over_time(back) / counted, row_map, smoothest)
         centre = row_map.whitening @ rough
         split = Split.of(moments - counted * np.outer(centre, centre), noise_scale, row_map)
         weakened = Attenuation.of(centre, split.in_directions / counted)
         split = split.strengthened(weakened)
-        mean, mean_error = _mean(seen, weakened.to_mean(), variance, split.over_time(back) / counted, row_map)
+        like_donors = split.over_time(back) / counted
+        mean, mean_error = _mean(seen, weakened.to_mean(), variance, like_donors, row_map, smoothest)
         unit = R**2 / counted
         return cls(
             mean=R * mean,
@@ -204,7 +206,7 @@ class Split:
 
 
 def _mean(
-    seen: Array, to_seen: Array | None, variance: float, like_donors: Array, row_map: RowMap
+    seen: Array, to_seen: Array | None, variance: float, like_donors: Array, row_map: RowMap, smoothest: Array | None
 ) -> tuple[Array, Array]:
     """Return the mean over all T periods and its error, from its noisy image in the k directions.
 
@@ -212,7 +214,7 @@ def _mean(
     walk, averaged over their amounts by evidence. What the directions (the smoothest, if there are very many) do not
     show of it stays in its error.
     """
-    T, smoothest = row_map.T, row_map.smoothest(_MEAN_DIRECTIONS)
+    T = row_map.T
     image = row_map.whitening if to_seen is None else to_seen @ row_map.whitening
     if smoothest is not None:
         image, seen = smoothest @ image, smoothest @ seen
