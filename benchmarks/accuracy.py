@@ -1,6 +1,6 @@
-"""Every measurement of accuracy in one command: the two-step algorithms, then the Gram release.
+"""Every measurement of accuracy in one command: the two-step algorithms, the Gram release, its parts, its smoothness.
 
-    python benchmarks/accuracy.py [--runs 100]
+    python benchmarks/accuracy.py [--runs 30]
 
 Results go to benchmarks/results; README and docs quote them.
 """
@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import argparse
 
-import two_step
-
+import ablation
 import gram
+import smoothness
+import two_step
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=30)
     runs = parser.parse_args().runs
-    two_step.main(min(runs, 40))
-    gram.main(runs)
+    two_step.main(runs)
+    gram.main("report", runs, workers=2)
+    ablation.main(max(2, runs // 3), workers=2)
+    smoothness.main(max(2, runs // 2), workers=2)

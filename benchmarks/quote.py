@@ -15,25 +15,20 @@ import pandas as pd
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
-SHOWN = ["factor model, n = 100", "factor model, n = 1000", "factor model, n = 10,000", "factor model, noise 0.3, n = 1000",
-         "factor model, noise 0.3, n = 10,000", "paper, n = 1000, T0 = 10",
-         "wages (531 people)", "wages, less log 12 (531 people)", "hours (531 people)",
-         "hours, less log 2000 (531 people)", "cigarettes (45 states)"]  # fmt: skip
 
 
-def gram_short() -> str:
-    """Return the Gram release on some panels: its error over ridge's, and coverage."""
-    results = pd.read_csv(RESULTS / "gram.csv")
-    lines = [
-        "| panel | best donor-free | ε = 0.5 | ε = 1 | ε = 2 | ε = 4 | 95% interval covers (ε = 1) |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for panel in SHOWN:
-        part = results[results["panel"] == panel].set_index("epsilon")
-        free = part.loc[1.0, ["last value", "line"]].min() / part.loc[1.0, "ridge"]
-        cells = [f"{part.loc[e, 'gram / ridge']:.2f}" for e in (0.5, 1.0, 2.0, 4.0)]
-        lines.append(f"| {panel} | {free:.2f} | " + " | ".join(cells) + f" | {part.loc[1.0, 'covered both']:.1%} |")
-    return "\n".join(lines)
+def gram_part(table: str) -> str:
+    """Return a table of the Gram release's benchmark, on the panels kept for the report."""
+    import gram_tables
+
+    return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
+
+
+def factors() -> str:
+    """Return the factor models."""
+    import gram_tables
+
+    return "\n".join(gram_tables.factors(pd.read_csv(RESULTS / "gram-factors.csv")))
 
 
 def two_step_short() -> str:
@@ -109,7 +104,10 @@ def on_paper() -> str:
 
 
 QUOTES = {
-    "gram short": gram_short,
+    "how good": lambda: gram_part("main_table"),
+    "verdicts": lambda: gram_part("verdicts"),
+    "factors": factors,
+    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "smoothness": smoothness,
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
@@ -129,6 +127,7 @@ def main() -> None:
     for path in (
         ROOT / "README.md",
         ROOT / "docs" / "gram-release.md",
+        ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",
         ROOT / "docs" / "scaling.md",
     ):

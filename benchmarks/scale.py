@@ -121,16 +121,24 @@ def files(n: int) -> object:
     return Files(parquet(n), Layout("who", wide=True))
 
 
+def products(T: int) -> Any:
+    """Return what a release adds up over T periods, in all directions."""
+    from dpsc.gram.kernel import Kernel
+    from dpsc.gram.mapping import RowMap
+    from dpsc.gram.summing import Products
+
+    return Products(RowMap(T, Kernel.named("high"), None, T - 1, 5.0, 18))
+
+
 def in_memory(name: str, n: int, T: int) -> Callable[[], object]:
     """Return one of GRAMS on n × T normal numbers."""
-    from dpsc.gram.kernel import Kernel
     from dpsc.gram.sources import sum_of_rows
 
     donors = np.random.default_rng(0).normal(size=(n, T))
     if name == "bare X'X":
         return lambda: donors.T @ donors
     threads = 1 if name.endswith("1 thread") else 2
-    return lambda: sum_of_rows(donors, Kernel.named("high"), None, 18, threads=threads)
+    return lambda: sum_of_rows(donors, products(T), threads=threads)
 
 
 def periods_task(name: str, T: int) -> Callable[[], object]:
@@ -145,12 +153,11 @@ def evict(path: Path) -> None:
 
 
 def gram_task(name: str, n: int) -> Callable[[], object]:
-    from dpsc.gram.kernel import Kernel
     from dpsc.gram.sources import FileDonors
 
     if name in GRAMS:
         return in_memory(name, n, COLUMNS)
-    kernel, source = Kernel.named("high"), files(n)
+    source, summand = files(n), products(COLUMNS)
     if name.endswith(COLD):
         evict(source.path)
     if name.startswith("reading with pyarrow alone"):
@@ -163,29 +170,28 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
                 return sum(file.read_row_group(i).num_rows for i in range(file.num_row_groups))
 
         return read
-    return lambda: FileDonors(source).add_up(kernel, None, 18, lambda rows: None)
+    return lambda: FileDonors(source).add_up(summand, lambda rows: None)
 
 
 def dask_task(name: str, n: int) -> Callable[[], object]:
     from distributed import Client, LocalCluster
 
     from dpsc.gram.dask import DaskDonors, Job, piece_sum, together
-    from dpsc.gram.kernel import Kernel
     from dpsc.gram.sources import FileDonors
 
-    kernel, source = Kernel.named("high"), files(n)
+    source, summand = files(n), products(COLUMNS)
     if name.endswith("without Dask"):
         pool = multiprocessing.get_context("spawn").Pool(int(name[0]))
-        job = Job(source, kernel, None, 18)
+        job = Job(source, summand)
         pieces = [(job.plain(), piece) for piece in job.pieces(None)]
         return lambda: together(pool.starmap(piece_sum, pieces, chunksize=1))
     if name == "stream, 1 thread":
-        return lambda: FileDonors(source, threads=1).add_up(kernel, None, 18, lambda rows: None)
+        return lambda: FileDonors(source, threads=1).add_up(summand, lambda rows: None)
     cluster = LocalCluster(
         n_workers=int(name[5]), threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
     )
     Client(cluster).wait_for_workers(int(name[5]))
-    return lambda: DaskDonors(source, cluster.scheduler_address).add_up(kernel, None, 18, lambda rows: None)
+    return lambda: DaskDonors(source, cluster.scheduler_address).add_up(summand, lambda rows: None)
 
 
 def two_step_task(name: str, n: int) -> Callable[[], object]:

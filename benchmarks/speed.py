@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import before
 import numpy as np
 
 from dpsc import GramRelease, SyntheticControl
 from dpsc.data.panel import Panel
 from dpsc.gram.kernel import Kernel
+from dpsc.gram.mapping import RowMap
 from dpsc.gram.sources import sum_of_rows
+from dpsc.gram.summing import Products
 
 OUT = Path(__file__).parent / "results"
 
@@ -41,35 +47,106 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+ADD_UP = """
+import sys, time
+import numpy as np
+from dpsc import GramRelease
+donors = np.cumsum(np.random.default_rng(0).normal(size=(1_000_000, 50)), axis=1)
+release = GramRelease(epsilon=1.0, delta=1e-9, **eval(sys.argv[1]))
+times = []
+for _ in range(5):
+    start = time.perf_counter()
+    release.custodian_sum(donors)
+    times.append(time.perf_counter() - start)
+print(min(times))
+"""
+
+
+def against_before() -> list[str]:
+    """Return the time to add up a million donors over 50 periods, against version 0.1.0, in turn."""
+    here = str(Path(__file__).parent.parent / "src")
+    ways = {
+        "version 0.1.0": (str(before.source()), "{}"),
+        "scale given": (here, "dict(scale=1.0)"),
+        "scale found privately": (here, "{}"),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(3):
+        for name, (path, options) in ways.items():
+            environment = os.environ | {"PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+            command = [sys.executable, "-c", ADD_UP, options]
+            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            times[name].append(float(done.stdout))
+    least = {name: min(values) for name, values in times.items()}
+    return [
+        f"| exact sum, {name}, 1,000,000 × 50 | {seconds:.2f} | {seconds / least['version 0.1.0']:.2f} × 0.1.0 |"
+        for name, seconds in least.items()
+    ]
+
+
+LONG = """
+import resource, time
+import numpy as np
+from dpsc import GramRelease
+rng = np.random.default_rng(0)
+T, n = 2000, 4000
+donors = rng.normal(1, 1, size=(n, 3)) @ np.cumsum(rng.normal(size=(3, T)), axis=1) + rng.normal(size=(n, T))
+release = GramRelease(epsilon=1.0, delta=1e-6, scale=30.0, directions=T - 1, seed=0).release(donors)
+release.save("long.dpsc.json")
+"""
+READ = """
+import resource, time
+import numpy as np
+from dpsc import Release
+release = Release.load("long.dpsc.json")
+target = np.cumsum(np.random.default_rng(1).normal(size=2000))
+start = time.perf_counter()
+release.estimate(target, 1960).interval()
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+
+
+def long_panel() -> str:
+    """Return time and memory of an estimate with 2,000 periods and as many directions, in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for program in (LONG, READ):
+            done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=folder, check=True,
+                                  capture_output=True, text=True)  # fmt: skip
+    seconds, memory = map(float, done.stdout.split())
+    return f"| estimate with intervals, T = 2,000 | {seconds:.1f} | goal 20; {memory:.2f} GB in all, goal 1 |"
+
+
 def main() -> None:
     rng = np.random.default_rng(0)
     donors = rng.normal(size=(1_000_000, 110))
-    before = peak_memory()
-    GramRelease(epsilon=1.0, delta=1e-9).release(donors[:100])
+    first = peak_memory()
+    GramRelease(epsilon=1.0, delta=1e-9, scale=1.0).release(donors[:100])
     lines = ["| what | seconds | against |", "|---|---|---|"]
 
-    high, none = Kernel.named("high"), Kernel.named("none")
+    high, none = (Products(RowMap(110, Kernel.named(name), None, 109, 5.0, 18)) for name in ("high", "none"))
     start = peak_memory()
-    GramRelease(epsilon=1.0, delta=1e-9).release(donors)
-    extra = peak_memory() - max(before, start)
+    GramRelease(epsilon=1.0, delta=1e-9, scale=1.0).release(donors)
+    extra = peak_memory() - max(first, start)
     names = ["bare `X.T @ X`, one BLAS thread", "exact Gram, smoothness high, 1 thread", "exact Gram, smoothness high, 2 threads",
              "exact Gram, smoothness none, 1 thread", "exact Gram, smoothness none, 2 threads"]  # fmt: skip
     times = best(
         lambda: donors.T @ donors,
-        lambda: sum_of_rows(donors, high, None, 18, threads=1),
-        lambda: sum_of_rows(donors, high, None, 18, threads=2),
-        lambda: sum_of_rows(donors, none, None, 18, threads=1),
-        lambda: sum_of_rows(donors, none, None, 18, threads=2),
+        lambda: sum_of_rows(donors, high, threads=1),
+        lambda: sum_of_rows(donors, high, threads=2),
+        lambda: sum_of_rows(donors, none, threads=1),
+        lambda: sum_of_rows(donors, none, threads=2),
     )
     for name, seconds in zip(names, times, strict=True):
         lines.append(f"| {name}, 1,000,000 × 110 | {seconds:.2f} | {seconds / times[0]:.2f} × bare |")
+    lines += against_before()
     lines.append(f"| memory of a release beyond its input, 1,000,000 × 110 | – | {extra:.0f} MB |")
 
     small = donors[:2000]
     target = donors[0]
-    (noise,) = best(lambda: GramRelease(epsilon=1.0, delta=1e-9).release(small[:10]))
+    (noise,) = best(lambda: GramRelease(epsilon=1.0, delta=1e-9, scale=1.0, directions=109).release(small[:10]))
     lines.append(f"| release of 10 donors, T = 110 (the noise) | {noise:.2f} | goal 0.3 |")
-    releases = [GramRelease(epsilon=1.0, delta=1e-6).release(small) for _ in range(6)]
+    releases = [GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(small) for _ in range(6)]
     estimate, interval = [], []
     for release in releases:
         start_time = time.perf_counter()
@@ -79,6 +156,8 @@ def main() -> None:
         interval.append(time.perf_counter() - start_time)
     lines.append(f"| estimate without intervals, T = 110 | {min(estimate):.3f} | goal 0.2 |")
     lines.append(f"| estimate with intervals, T = 110 | {min(interval):.3f} | goal 2 |")
+
+    lines.append(long_panel())
 
     panel = Panel.from_arrays(donors[:100_000], target, treatment_time=100)
     (fit,) = best(lambda: SyntheticControl(lambda_=10.0).fit(panel))

@@ -175,7 +175,7 @@ def target_models(population: Population, y: Array, T: int) -> tuple[list[Candid
                 observed=model(c2, _OWN_SHARES[j], T),
                 weight=weight / sum(kept.values()),
                 size=c2,
-                degrees=2 + len(y) / 2 + 1 / min(1.0, c2),
+                degrees=1 + len(y) / 2 + 1 / min(1.0, c2),
                 noise=part.mean_error + c2 * part.direction_error,
             )
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -162,20 +163,22 @@ class Split:
         """
         k = len(moments)
         E = noise_scale * math.sqrt(2 * k)
-        whole, shapes, basis, triangle = _bulk_shapes(row_map.kernel, row_map.T, row_map.directions)
+        shapes, triangle = _bulk_shapes(row_map.kernel, row_map.T, row_map.directions)
         bulk = max(float(np.median(np.diag(moments))), 0.0) * np.eye(k)
         for _ in range(_ROUNDS):
             lam, V = above(moments - bulk, E)
             theta = (lam + np.sqrt(lam**2 - E**2)) / 2
-            amounts = nnls(triangle, basis.T @ (moments - (V * theta) @ V.T).ravel())[0]
-            bulk = np.tensordot(amounts, shapes, axes=1)
+            left = moments - (V * theta) @ V.T
+            products = np.array([np.vdot(shape, left) for shape in shapes])
+            amounts = nnls(triangle, solve_triangular(triangle, products, trans="T"))[0]  # least squares, none below 0
+            bulk = _mixed(amounts, shapes)
         eta = np.maximum(np.sqrt(lam**2 - E**2), 0.1 * E)
         floor = 0.001 * E  # of the kernel, whose image in the directions is the identity
         return cls(
             vectors=V,
             sizes=eta,
             lost=max(0.0, float(np.sum(theta - eta))) / k,
-            bulk=np.tensordot(amounts, whole, axes=1) + floor * row_map.kernel.matrix(row_map.T),
+            bulk=_mixed(amounts, _bulk_over_time(row_map.T)) + floor * row_map.kernel.matrix(row_map.T),
             bulk_in_directions=bulk + floor * np.eye(k),
         )
 
@@ -225,11 +228,8 @@ def _mean(
     half_images = [image @ shape for shape in shapes]
     images = [half @ image.T for half in half_images]
 
-    def mixed(amounts: tuple[float, ...], parts: list[Array]) -> Array:
-        return np.asarray(sum(a * part for a, part in zip(amounts, parts, strict=True)))
-
     def root(amounts: tuple[float, ...]) -> Array:
-        return np.linalg.cholesky(mixed(amounts, images) + variance * np.eye(len(seen)))
+        return np.linalg.cholesky(_mixed(amounts, images) + variance * np.eye(len(seen)))
 
     grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES))
     logs = []
@@ -243,10 +243,10 @@ def _mean(
     for amounts, weight in zip(grid, weights, strict=True):
         if weight > 0:
             L = root(amounts)
-            half = solve_triangular(L, mixed(amounts, half_images), lower=True)
+            half = solve_triangular(L, _mixed(amounts, half_images), lower=True)
             path = half.T @ solve_triangular(L, seen, lower=True)
             mean += weight * path
-            second += weight * (mixed(amounts, shapes) - half.T @ half + np.outer(path, path))
+            second += weight * (_mixed(amounts, shapes) - half.T @ half + np.outer(path, path))
     return mean, second - np.outer(mean, mean)
 
 
@@ -256,14 +256,23 @@ def _centred(covariance: Array) -> Array:
     return np.asarray(rows - rows.mean(axis=1, keepdims=True))
 
 
+def _mixed(amounts: Iterable[float], parts: Iterable[Array]) -> Array:
+    """Return a sum of matrices, each times its amount."""
+    return np.asarray(sum(amount * part for amount, part in zip(amounts, parts, strict=True)))
+
+
+def _bulk_over_time(T: int) -> Iterator[Array]:
+    """Yield the covariances that make up the bulk, over time."""
+    return (correlation(phi, T) for phi in _BULK_PERSISTENCE)
+
+
 @lru_cache(maxsize=8)
-def _bulk_shapes(kernel: Kernel, T: int, directions: int | None) -> tuple[Array, Array, Array, Array]:
-    """Return the covariances that make up the bulk, over time and in whitened directions, and a QR of the latter."""
+def _bulk_shapes(kernel: Kernel, T: int, directions: int | None) -> tuple[list[Array], Array]:
+    """Return the bulk's covariances in whitened directions, and the Cholesky factor of their inner products."""
     row_map = RowMap(T, kernel, None, directions, 0.0, 0)
-    whole = np.stack([correlation(phi, T) for phi in _BULK_PERSISTENCE])
-    shapes = np.stack([row_map.whitened_covariance(shape) for shape in whole])
-    basis, triangle = np.linalg.qr(shapes.reshape(len(shapes), -1).T)
-    return whole, shapes, basis, triangle
+    shapes = [row_map.whitened_covariance(shape) for shape in _bulk_over_time(T)]
+    inner = [[np.vdot(one, other) for other in shapes] for one in shapes]
+    return shapes, np.linalg.cholesky(np.array(inner)).T
 
 
 def above(matrix: Array, limit: float) -> tuple[Array, Array]:
