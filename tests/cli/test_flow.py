@@ -185,9 +185,11 @@ def test_a_plan_leaves_curves_and_tells_the_budget_for_an_error(files: Path) -> 
         "--error", 50, "--runs", 3, "-o", files / "plan",
     )  # fmt: skip
     assert code == 0, err
-    assert "an error of 50 takes ε = 0.5" in out
+    assert "an error of 50 in calm times takes ε = 0.5" in out
+    assert "if something new hits target and donors alike" in out
     table = pd.read_csv(files / "plan" / "plan.csv")
     assert len(table) == 8
+    assert {"error", "error_in_shock", "without_privacy_in_shock", "last_value_in_shock"} <= set(table.columns)
     assert (files / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -1,46 +1,126 @@
 from __future__ import annotations
 
+import itertools
 import math
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dpsc import GramRelease, ParameterError, plan
+from dpsc import GramRelease, ParameterError, Plan, plan
+from dpsc.gram.simulation import simulated
+
+CLEAR: dict[str, Any] = {"signal_to_noise": 4.0, "averages": 10}
 
 
-def test_the_expected_error_falls_with_n_and_with_epsilon() -> None:
-    table = plan([200, 5000], T0=20, h=5, epsilon=[0.5, 8.0], runs=15).table.set_index(["n", "epsilon"])["error"]
-    assert table[5000, 0.5] < table[200, 0.5]
-    assert table[200, 8.0] < table[200, 0.5]
+def test_no_error_rises_with_n_or_epsilon_and_in_the_end_it_has_fallen() -> None:
+    expected = plan([3000, 50, 300], T0=15, h=4, epsilon=[4.0, 0.25], runs=4, **CLEAR).table
+    for column in ("error", "error_in_shock"):
+        table = expected.set_index(["n", "epsilon"])[column]
+        for (n, e), (m, f) in itertools.product(table.index, repeat=2):
+            if n <= m and e <= f:
+                assert table[m, f] <= table[n, e]
+        assert table[3000, 4.0] < 0.8 * table[50, 0.25]
+    for column in ("without_privacy", "without_privacy_in_shock"):
+        assert expected.groupby("n")[column].first().is_monotonic_decreasing
+    assert (expected["last_value"].nunique(), expected["last_value_in_shock"].nunique()) == (1, 1)
+
+
+def test_donors_follow_a_shock_and_the_last_value_does_not() -> None:
+    row = plan(2000, T0=15, h=4, epsilon=2.0, runs=6, **CLEAR).table.iloc[0]
+    assert row["last_value_in_shock"] > 1.5 * row["last_value"]
+    assert row["error_in_shock"] < 0.5 * row["last_value_in_shock"]
+    assert row["without_privacy_in_shock"] < 0.5 * row["last_value_in_shock"]
+
+
+def test_an_average_is_foreseen_better_than_a_single_unit() -> None:
+    single, average = (plan(1000, T0=15, h=4, epsilon=1.0, averages=m, runs=6).table["error"][0] for m in (1, 30))
+    assert average < 0.8 * single
+
+
+def test_merging_sites_costs_as_much_as_less_budget() -> None:
+    one, many = (
+        plan(100, T0=15, h=4, epsilon=1.0, sites=s, runs=8, **CLEAR).table["error_in_shock"][0] for s in (1, 50)
+    )
+    assert many > 1.2 * one
 
 
 def test_the_epsilon_for_a_wished_error_is_interpolated() -> None:
-    expected = plan(1000, T0=20, h=5, epsilon=[0.25, 1.0, 4.0], runs=10)
-    errors = expected.table["error"].to_numpy()
-    assert 0.25 <= expected.epsilon_for(float(np.sqrt(errors[0] * errors[-1]))) <= 4.0
-    assert expected.epsilon_for(10 * errors[0]) == 0.25
-    assert expected.epsilon_for(errors.min() / 10) == math.inf
+    errors = {0.25: 2.0, 0.5: 1.0, 1.0: 1.0, 4.0: 0.25}
+    expected = Plan(pd.DataFrame({"n": 1000, "epsilon": errors.keys(), "error": errors.values()}))
+    assert expected.epsilon_for(3.0) == expected.epsilon_for(2.0) == 0.25
+    assert expected.epsilon_for(math.sqrt(2.0)) == pytest.approx(math.sqrt(0.125))
+    assert expected.epsilon_for(1.0) == pytest.approx(0.5)
+    assert expected.epsilon_for(0.5) == pytest.approx(2.0)
+    assert expected.epsilon_for(0.25, n=1000) == pytest.approx(4.0)
+    assert expected.epsilon_for(0.2) == math.inf
+    with pytest.raises(ParameterError, match="n = 5"):
+        expected.epsilon_for(1.0, n=5)
 
 
-def test_a_plan_is_within_a_factor_2_of_what_then_happens() -> None:
-    T0, h, n = 30, 6, 1000
-    errors = []
-    for seed in range(25):
-        rng = np.random.default_rng(1000 + seed)
-        common = rng.uniform(-1, 1, (n + 1, 3)) @ np.cumsum(rng.normal(size=(3, T0 + h)), axis=1)
-        paths = common + np.sqrt(np.mean(common**2)) / 5 * rng.normal(size=common.shape)
-        result = GramRelease(epsilon=1.0, delta=1e-6, seed=seed).release(paths[1:]).estimate(paths[0], T0)
-        error = np.sqrt(np.mean((result.counterfactual.to_numpy() - common[0, T0:]) ** 2))
-        errors.append(error / np.sqrt(np.mean(paths[0, :T0] ** 2)))
-    expected = float(plan(n, T0, h, epsilon=1.0).table["error"].iloc[0])
-    assert 0.5 < np.median(errors) / expected < 2
+@pytest.mark.statistical
+def test_a_plan_is_what_happens_to_units_like_the_simulated_ones() -> None:
+    """Other units of the same kind, released and estimated by the algorithm itself."""
+    T0, h, n = 20, 5, 500
+    calm: list[float] = []
+    shock: list[float] = []
+    for seed in range(40):
+        units = simulated(n, T0, h, 10, 2, 1.0, None, [1000, seed])
+        for each, errors in ((units, calm), (units.in_shock(), shock)):
+            release = GramRelease(epsilon=1.0, delta=1e-6, like=each.target[:T0], seed=seed).release(each.donors)
+            answer = release.estimate(each.target, T0).counterfactual.to_numpy()
+            errors.append(each.error(answer) / np.std(each.target[:T0]))
+    row = plan(n, T0, h, epsilon=1.0, averages=10, rank=2, signal_to_noise=1.0, runs=40).table.iloc[0]
+    assert np.median(calm) == pytest.approx(row["error"], rel=0.35)
+    assert np.median(shock) == pytest.approx(row["error_in_shock"], rel=0.35)
 
 
 def test_a_plan_from_the_targets_history_is_in_its_units() -> None:
-    history = 100 + np.cumsum(np.random.default_rng(0).normal(size=25))
-    one, ten = (plan(500, T0=25, h=5, epsilon=1.0, target=scale * history, runs=8).table for scale in (1, 10))
-    np.testing.assert_allclose(10 * one["error"], ten["error"], rtol=1e-6)
-    assert one["error"].iloc[0] < 100
+    history = 100 + np.cumsum(np.random.default_rng(0).normal(size=15))
+    one, eight = (plan(300, T0=15, h=4, epsilon=1.0, target=scale * history, runs=4).table for scale in (1, 8))
+    np.testing.assert_allclose(8 * one.to_numpy()[:, 2:], eight.to_numpy()[:, 2:], rtol=0.03)
+    assert one["last_value"].iloc[0] < 20
+
+
+def test_simulated_targets_change_as_much_as_the_history() -> None:
+    changes = np.random.default_rng(0).normal(size=30)
+    units = simulated(50, 31, 4, 5, 3, 1.0, changes, [0, 0])
+    assert np.mean(np.diff(units.target[:31]) ** 2) == pytest.approx(np.mean(changes**2))
+
+
+def test_the_target_and_the_first_donors_are_the_same_for_all_n() -> None:
+    few, many = (simulated(n, 10, 3, 4, 2, 1.0, None, [0, 7]) for n in (20, 5000))
+    np.testing.assert_array_equal(few.target, many.target)
+    np.testing.assert_array_equal(few.donors, many.donors[:20])
+    assert (len(few.donors), len(many.donors)) == (20, 2000)
+
+
+def test_nothing_before_the_intervention_announces_the_shock_and_it_hits_everybody() -> None:
+    units = simulated(50, 10, 4, 4, 2, 1.0, None, [0, 7])
+    shocked = units.in_shock()
+    np.testing.assert_array_equal(units.target[:10], shocked.target[:10])
+    np.testing.assert_array_equal(units.donors[:, :10], shocked.donors[:, :10])
+    lost = units.donors - shocked.donors
+    usual = np.median(np.abs(np.diff(np.vstack([units.target, units.donors]), axis=1)))
+    np.testing.assert_allclose(lost[:, 10], lost[:, 11] / 2)
+    np.testing.assert_allclose(lost[:, 11], lost[:, 13])
+    assert (lost[:, 11] > 0.9 * 3 * 0.5 * usual).all()
+    assert (lost[:, 11] < 1.1 * 3 * 1.5 * usual).all()
+    assert lost[:, 11].min() < (units.target - shocked.target)[11] < lost[:, 11].max()
+
+
+def test_ridge_without_privacy_is_ridge() -> None:
+    """At every penalty: weights from the donors' matrix, drawn towards equal ones."""
+    units = simulated(6, 12, 3, 1, 1, 2.0, None, [0, 0])
+    X = units.donors - units.donors[:, :12].mean(axis=1, keepdims=True)
+    y = units.target[:12] - units.target[:12].mean()
+    equal, expected = np.full(6, 1 / 6), []
+    for penalty in 10.0 ** np.arange(-8, 1.1, 0.5) * (X[:, :12] ** 2).sum():
+        A = X[:, :12] @ X[:, :12].T + penalty * np.eye(6)
+        weights = equal + np.linalg.solve(A, X[:, :12] @ (y - equal @ X[:, :12]))
+        expected.append(units.error(units.target[:12].mean() + weights @ X[:, 12:]))
+    np.testing.assert_allclose(units.ridge_errors(), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +128,8 @@ def test_a_plan_from_the_targets_history_is_in_its_units() -> None:
     [
         ({"n": 0}, "n"), ({"epsilon": 0}, "epsilon"), ({"delta": 0}, "delta"), ({"T0": 1}, "T0"), ({"h": 0}, "h"),
         ({"rank": 0}, "rank"), ({"signal_to_noise": 0}, "signal"), ({"target": [1.0]}, "target"), ({"runs": 0}, "runs"),
-        ({"smoothness": "x"}, "smoothness"),
+        ({"smoothness": "x"}, "smoothness"), ({"averages": 0}, "averages"), ({"sites": 101}, "sites"),
+        ({"target": [2.0, 2.0, 2.0]}, "target"), ({"T0": 2000}, "T0"),
     ],
 )  # fmt: skip
 def test_senseless_parameters_are_refused_by_name(changes: dict[str, object], name: str) -> None:

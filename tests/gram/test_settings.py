@@ -143,3 +143,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ReleaseError, match="not text"):
         settings.load(tmp_path / "bytes.json")
+
+
+def test_more_sites_fill_fewer_directions_and_the_scale_is_given_or_like_a_series() -> None:
+    one, many = (settings.agreed(100, 40, 1.0, 1e-6, sites=s, scale=3.0) for s in (1, 9))
+    assert one.directions == 13
+    assert many.directions == round(13 / 3)
+    assert settings.agreed(100, T, 1.0, 1e-6, like=np.arange(T)).scale == scale_like(np.arange(T), T, "high")
+    with pytest.raises(ParameterError, match="scale or like"):
+        settings.agreed(100, T, 1.0, 1e-6)
+    with pytest.raises(ParameterError, match="scale or like"):
+        settings.agreed(100, T, 1.0, 1e-6, scale=1.0, like=np.arange(T))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from dpsc.cli import common
 
 
 def plan(
-    n: Annotated[list[int], typer.Option("--n", help="How many donors; may be repeated.")],
+    n: Annotated[list[int], typer.Option("--n", help="How many donors, at all sites together; may be repeated.")],
     before: Annotated[int, typer.Option(help="Periods before the intervention (T0).")],
     after: Annotated[int, typer.Option(help="Periods from the intervention on (h).")],
     epsilon: Annotated[
@@ -19,8 +20,10 @@ def plan(
     ] = None,
     delta: Annotated[float, typer.Option(help="Well below one over the number of donors.")] = 1e-6,
     target: Annotated[
-        Path | None, typer.Option(help="The target before the intervention; errors are then in its units.")
+        Path | None,
+        typer.Option("--target", "--like", help="The target before the intervention; errors are then in its units."),
     ] = None,
+    averages: Annotated[int, typer.Option(min=1, help="How many units the target is the average of.")] = 1,
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
@@ -29,8 +32,23 @@ def plan(
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
     signal_to_noise: Annotated[
         float, typer.Option(help="Assumed: size of what donors share over size of what is each one's own.")
-    ] = 5.0,
-    runs: Annotated[int, typer.Option(min=1, help="How many panels to simulate.")] = 100,
+    ] = 0.5,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="How many panels to simulate; by default as many as take some seconds.")
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Also write the public choices that sites must share: a file for dpsc release --settings."),
+    ] = None,
+    sites: Annotated[int, typer.Option(min=1, help="How many sites the donors are at; releases are merged.")] = 1,
+    scale: Annotated[
+        float | None,
+        typer.Option(
+            help="For --settings: how much a donor's series moves, as a standard deviation; or give --target."
+        ),
+    ] = None,
+    periods: common.Periods = None,
+    reference: common.Reference = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
     force: common.Force = False,
     json: common.Json = False,
@@ -39,20 +57,29 @@ def plan(
     with common.errors("plan"):
         from dpsc import files
         from dpsc.answers import plot
-        from dpsc.cli import screens
+        from dpsc.cli import planning, screens
         from dpsc.data import tables
+        from dpsc.gram.planning import default_runs
         from dpsc.gram.planning import plan as expected
 
-        common.keep_apart(out, target)
+        for path in (out, settings):
+            common.keep_apart(path, target, reference)
         series = None if target is None else tables.series(target, time, outcome, time_format)
         history = None if series is None else series.iloc[:before]
-        with screens.progress("simulating panels", total=len(n) * runs) as advance:
+        budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
+        writing = nullcontext() if settings is None else common.output_file(settings, force, "--settings")
+        with writing as file, screens.progress("simulating panels", runs or default_runs(before + after)) as advance:
+            if file is not None:
+                planning.settings_of(
+                    n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]
+                    periods=periods, reference=reference, outcome=outcome, time_format=time_format,
+                ).save(file.place)  # fmt: skip
             result = expected(
-                n, before, after, epsilon or (0.5, 1.0, 2.0, 4.0), delta, smoothness=smoothness or "high",  # type: ignore[arg-type]
+                n, before, after, budgets, delta, averages=averages, sites=sites, smoothness=kind,  # type: ignore[arg-type]
                 rank=rank, signal_to_noise=signal_to_noise, target=history, runs=runs, on_progress=advance,
             )  # fmt: skip
         needed = {} if error is None else {size: result.epsilon_for(error, size) for size in n}
-        unit = "share of the target's size" if series is None else str(series.name)
+        unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
         if out is not None:
             with common.output_folder(out, force) as output, common.working("drawing"):
                 figure = plot.plan_curves(result.table, unit)
@@ -60,8 +87,10 @@ def plan(
                 files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))
                 files.write(output.place / "plan.svg", plot.as_bytes(figure, "svg"))
         if json:
-            typer.echo(screens.plan_json(result.table, unit, needed))
+            typer.echo(planning.as_json(result.table, unit, needed, settings))
             return
-        screens.show_plan(result.table, unit, needed, error)
+        planning.show(result.table, unit, needed, error)
+        if settings is not None:
+            common.console().print(f"\nSettings for all sites are in {settings}", soft_wrap=True)
         if out is not None:
             common.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)

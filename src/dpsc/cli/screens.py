@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -156,34 +154,6 @@ def release_json(release: Release) -> dict[str, Any]:
         "provenance": release.provenance,
         "periods_from": release.periods_from or None,
     }
-
-
-def show_plan(table: pd.DataFrame, unit: str, needed: dict[int, float], error: float | None) -> None:
-    """Print the expected errors, one row per number of donors and one column per budget."""
-    screen = common.console()
-    shown = Table(title=f"Expected error of the counterfactual ({unit})", title_justify="left", show_edge=False)
-    shown.add_column("donors", justify="right")
-    for epsilon in sorted(table["epsilon"].unique()):
-        shown.add_column(f"ε = {epsilon:g}", justify="right")
-    shown.add_column("no privacy", justify="right")
-    shown.add_column("last value", justify="right")
-    for n, rows in table.groupby("n"):
-        rows = rows.sort_values("epsilon")
-        cells = [
-            number(float(v)) for v in (*rows["error"], rows["without_privacy"].iloc[0], rows["last_value"].iloc[0])
-        ]
-        shown.add_row(f"{n:,}", *cells)
-    screen.print(shown)
-    for n, epsilon in needed.items():
-        reached = f"takes ε = {epsilon:.2g}" if math.isfinite(epsilon) else "is reached with none of these budgets"
-        screen.print(f"With {n:,} donors an error of {number(error or 0)} {reached}.")
-    screen.print("\nSimulated from public assumptions; no donor was touched and nothing was spent.", style="dim")
-
-
-def plan_json(table: pd.DataFrame, unit: str, needed: dict[int, float]) -> str:
-    """Return a plan for programs."""
-    epsilons = {str(n): epsilon if math.isfinite(epsilon) else None for n, epsilon in needed.items()}
-    return json.dumps({"unit": unit, "table": table.to_dict("records"), "epsilon_for_error": epsilons})
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from dpsc.gram.population import Population
 from dpsc.gram.scale import MOST_COUNTS, Scale
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
-from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.types import Array, Integers
 
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
@@ -31,6 +31,12 @@ LARGEST_T = 2000
 LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
 LARGEST_SCALE = 1e60  # and its inverse the smallest
 MOST_COORDINATES = LARGEST_T * (LARGEST_T + 1) // 2 + MOST_COUNTS  # numbers that a release adds noise to
+
+
+def budget_mu(epsilon: float, delta: float, grid_bits: int) -> float:
+    """Return the sensitivity in standard deviations of the noise that a budget pays for."""
+    loss = discrete_gaussian_budget(epsilon, delta, MOST_COORDINATES, 4.0**grid_bits)
+    return math.sqrt(loss.mu_squared + 2 * loss.rho)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

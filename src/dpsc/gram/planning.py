@@ -1,12 +1,10 @@
 """Before any budget is spent: the error to expect from public numbers alone.
 
-Donors are simulated, from a factor model with stated properties or from the target's own history; no real donor is
-touched.
+Donors are simulated, released and read as real ones are; no real donor is touched.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +16,15 @@ import pandas as pd
 from dpsc import checks
 from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
+from dpsc.gram.contents import LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.moments import denoise, symmetric_noise
-from dpsc.gram.uncertainty import forecast_weights
-from dpsc.privacy import accounting
+from dpsc.gram.rehearsal import Rehearsal
+from dpsc.gram.simulation import Units, simulated
 from dpsc.types import Array
 
-_SIMULATED_DONORS = 2000  # their Gram matrix, scaled up, stands for that of more
-_RIDGES = 10.0 ** np.arange(-6, 2.1, 0.5)
+_ERRORS = ("error", "without_privacy", "last_value")
+_IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +35,11 @@ class Plan:
     ----------
     table : DataFrame
         One row per n and epsilon. ``error``: median root mean squared error of the counterfactual, in the target's
-        units if it was given, else as a share of its size before the intervention. ``without_privacy``: the same
-        for ridge at its best lambda on the raw donors. ``last_value``: the same for the target's last value.
+        units if it was given, else as a share of its standard deviation before the intervention. ``without_privacy``:
+        the same for ridge on the raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``:
+        the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
+        the same if something new hits target and donors alike after the intervention, by three times the usual change
+        from one period to the next.
     """
 
     table: pd.DataFrame
@@ -55,14 +56,14 @@ class Plan:
         rows = self.table[self.table["n"] == (sizes[0] if n is None else n)].sort_values("epsilon")
         if rows.empty:
             raise ParameterError(f"the plan has no n = {n}.")
-        # The expected error falls with epsilon; an increase is chance in the simulation.
-        errors = np.minimum.accumulate(rows["error"].to_numpy())
-        epsilons = rows["epsilon"].to_numpy()
-        if error >= errors[0]:
-            return float(epsilons[0])
+        errors, epsilons = rows["error"].to_numpy(), rows["epsilon"].to_numpy()
         if error < errors[-1]:
             return math.inf
-        return float(np.exp(np.interp(-math.log(error), -np.log(errors), np.log(epsilons))))
+        enough = int(np.argmax(errors <= error))
+        if enough == 0:
+            return float(epsilons[0])
+        near = slice(enough - 1, enough + 1)
+        return float(np.exp(np.interp(-math.log(error), -np.log(errors[near]), np.log(epsilons[near]))))
 
     def __repr__(self) -> str:
         return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
@@ -75,31 +76,43 @@ def plan(
     epsilon: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     delta: float = 1e-6,
     *,
+    averages: int = 1,
+    sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 5.0,
+    signal_to_noise: float = 0.5,
     target: Any | None = None,
-    runs: int = 100,
+    runs: int | None = None,
     seed: int = 0,
     on_progress: Callable[[], None] | None = None,
 ) -> Plan:
-    """Return the errors to expect from ``GramRelease(epsilon, delta, smoothness)``.
+    """Return the errors to expect from ``GramRelease(epsilon, delta, smoothness, like=target)``.
 
     Parameters
     ----------
     n, epsilon : number or several
     T0, h : int
         The number of periods before the intervention, and from it on.
+    averages : int
+        How many units the target is the average of.
+    sites : int
+        How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
-        variation (standard deviations).
+        variation (standard deviations). In panels of people, firms and counties the latter is about twice as large.
     target : Series or array, optional
         The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.
     runs, seed : int
-        Of the simulation.
+        Of the simulation; by default :func:`default_runs`, which takes some seconds.
     on_progress : callable, optional
         Called after each simulated panel.
+
+    Notes
+    -----
+    The same panels, shocks and noise serve all n and all epsilons: fewer donors are some of the more. An error that
+    still rises with n or epsilon is chance, so the smallest one planned with at most as many donors and at most as
+    large a budget is reported instead.
 
     Examples
     --------
@@ -107,86 +120,68 @@ def plan(
     >>> expected.table["n"].tolist()
     [300, 3000]
     """
-    sizes = [checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()]
-    epsilons = [checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()]
+    sizes = sorted({checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()})
+    epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
     if checks.delta("delta", delta) == 0:
         raise ParameterError("delta must be above 0 for a Gram release.")
     checks.whole_number("T0", T0, at_least=2)
     checks.whole_number("h", h, at_least=1)
-    for name, value, most in (("rank", rank, 100), ("runs", runs, 100_000), ("T0 + h", T0 + h, 2000)):
-        if checks.whole_number(name, value, at_least=1) > most:
-            raise ParameterError(f"{name} must be at most {most:,}, not {value:,}.")
+    runs = default_runs(T0 + h) if runs is None else runs
+    if T0 + h > LARGEST_T:
+        raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
+    most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
+    for name, (value, limit) in most.items():
+        if checks.whole_number(name, value, at_least=1) > limit:
+            raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
     checks.finite_number("signal_to_noise", signal_to_noise, above=0)
-    history = None if target is None else _history(target)
-    kernel = Kernel.named(smoothness)
-    scales = {e: 1 / math.sqrt(accounting.zcdp_rho(e, delta)) for e in epsilons}
+    checks.whole_number("seed", seed, at_least=0)
+    Kernel.named(smoothness)
+    changes = None if target is None else _changes(target)
+    releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
 
-    errors: dict[tuple[int, float], list[tuple[float, float, float]]] = {}
-    with one_thread():
-        for size, run in itertools.product(sizes, range(runs)):
-            rng = np.random.default_rng([checks.whole_number("seed", seed, at_least=0), run])  # one target for all n
-            gram, raw, y, truth = _simulate(size, T0, h, rank, signal_to_noise, history, kernel, rng)
-            unit = math.sqrt(float(np.mean(y**2))) if history is None else 1.0
-            plain = min(_rmse(_ridge(raw, y, T0, mu), truth) for mu in _RIDGES * float(np.trace(raw)))
-            last = _rmse(np.full(h, y[-1]), truth)
-            noise = symmetric_noise(T0 + h, 1.0, rng)
-            for e, scale in scales.items():
-                D = denoise(gram + scale * noise, size, scale, kernel).moments
-                error = _rmse(forecast_weights(D, T0) @ y, truth)
-                errors.setdefault((size, e), []).append((error / unit, plain / unit, last / unit))
+    each = []
+    with one_thread(), np.errstate(all="ignore"):
+        for run in range(runs):
+            calm = simulated(sizes[-1], T0, h, averages, rank, signal_to_noise, changes, [seed, run])
+            unit = float(np.std(calm.target[:T0])) if changes is None else 1.0
+            found = [_errors(units, sizes, releases, [seed, run, 2]) for units in (calm, calm.in_shock())]
+            each.append([errors / unit for errors in found])
             if on_progress is not None:
                 on_progress()
-    rows = [(size, e, *np.median(values, axis=0)) for (size, e), values in errors.items()]
-    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", "error", "without_privacy", "last_value"]))
+    # one penalty is the best for all runs; an error that rises is chance
+    medians = np.median(each, axis=0)
+    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, : len(epsilons)], axis=1), axis=2)
+    plain = np.minimum.accumulate(medians[:, :, len(epsilons) : -1].min(axis=2), axis=1)
+    free = medians[:, :, -1]
+    rows = [
+        (size, e, *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel())
+        for i, size in enumerate(sizes)
+        for j, e in enumerate(epsilons)
+    ]
+    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]))
 
 
-def _history(target: Any) -> Array:
+def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
+    """Return one row per n: the error of each release, of ridge with each penalty, and of the last value."""
+    y, rows = units.target[: units.T0], []
+    for size in sizes:
+        few = units.first(size)
+        found = [r.counterfactual(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
+        rows.append([*map(units.error, found), *few.ridge_errors(), units.error(y[-1])])
+    return np.array(rows)
+
+
+def default_runs(T: int) -> int:
+    """Return how many panels to simulate by default: fewer if they are long."""
+    return max(5, min(20, 2000 // T))
+
+
+def _changes(target: Any) -> Array:
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]
     if values.ndim != 1 or len(values) < 3:
         raise ParameterError("target needs at least 3 finite values.")
-    return values
-
-
-def _simulate(
-    n: int, T0: int, h: int, rank: int, signal_to_noise: float, history: Array | None, kernel: Kernel,
-    rng: np.random.Generator,
-) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Return the Gram matrix of whitened unit rows, that of the raw rows, the target before, and the truth after T0."""
-    T, m = T0 + h, min(n, _SIMULATED_DONORS)
-    factors = _factors(rank, T, history, rng)
-    mine, own = rng.uniform(-1, 1, (1, rank)), rng.normal(size=(1, T))  # the target first: the same for all n
-    common = np.vstack([mine, rng.uniform(-1, 1, (m, rank))]) @ factors
-    level = 0.0
-    if history is not None:  # changes of the target's own size, around its own level
-        level = float(np.mean(history))
-        common *= np.sqrt(np.mean(np.diff(history) ** 2) / np.mean(np.diff(common[0]) ** 2 + 1e-300))
-    alone = np.sqrt(np.mean(common**2)) / signal_to_noise
-    paths = level + common + alone * np.vstack([own, rng.normal(size=(m, T))])
-    columns = np.ascontiguousarray(paths[1:].T)
-    kernel.whiten_in_place(columns)
-    columns /= np.linalg.norm(columns, axis=0)
-    raw = paths[1:].T @ paths[1:]
-    return columns @ columns.T * (n / m), raw * (n / m), paths[0, :T0], level + common[0, T0:]
-
-
-def _factors(rank: int, T: int, history: Array | None, rng: np.random.Generator) -> Array:
-    """Return random walks, or paths made of blocks of the target's own changes with random signs."""
-    if history is None:
-        return np.cumsum(rng.normal(size=(rank, T)), axis=1)
-    changes = np.diff(history)
-    block = max(1, len(changes) // 4)
-    pieces = math.ceil(T / block)
-    starts = rng.integers(0, len(changes), (rank, pieces))
-    positions = (starts[:, :, np.newaxis] + np.arange(block)) % len(changes)
-    signs = rng.choice([-1.0, 1.0], (rank, pieces, 1))
-    steps = (signs * changes[positions]).reshape(rank, -1)[:, :T]
-    return np.asarray(np.cumsum(steps, axis=1))
-
-
-def _ridge(raw: Array, y: Array, T0: int, mu: float) -> Array:
-    return np.asarray(raw[T0:, :T0] @ np.linalg.solve(raw[:T0, :T0] + mu * np.eye(T0), y))
-
-
-def _rmse(forecast: Array, truth: Array) -> float:
-    return math.sqrt(float(np.mean((forecast - truth) ** 2)))
+    changes = np.diff(values)
+    if not changes.any():
+        raise ParameterError("target does not change before the intervention, so it says nothing about errors.")
+    return changes

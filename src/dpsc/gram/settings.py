@@ -6,6 +6,7 @@ Nothing in it comes from a donor. A file may come from anybody: what is read is 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -17,10 +18,10 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.data.frames import to_floats
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
-from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, require_public_labels
+from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, budget_mu, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.labels import periods_from_json, periods_to_json
-from dpsc.gram.mapping import movement, whitened_size
+from dpsc.gram.mapping import directions_for, movement, whitened_size
 from dpsc.gram.scale import MOST_COUNTS, estimated
 from dpsc.types import Array
 from dpsc.version import __version__
@@ -192,6 +193,50 @@ def _no_number(word: str) -> float:
     raise ValueError(word)
 
 
+def agreed(
+    n: int,
+    T: int,
+    epsilon: float,
+    delta: float,
+    *,
+    sites: int = 1,
+    scale: float | None = None,
+    like: Any | None = None,
+    smoothness: Smoothness = "high",
+    grid_bits: int = GRID_BITS,
+    **labels: Any,
+) -> Settings:
+    """Return settings for sites that have n donors together over T periods, each with its own release.
+
+    Parameters
+    ----------
+    n, T, sites : int
+        From them follows how many directions the merged release can fill.
+    epsilon, delta : float
+        The budget of each site.
+    scale, like
+        As in :class:`dpsc.GramRelease`; one of them is needed, because sites cannot count donors together.
+    **labels
+        ``periods``, ``reference`` and ``outcome``.
+    """
+    if (scale is None) == (like is None):
+        raise ParameterError(
+            "settings for several sites need {scale} or {like}, not both: what each finds in its own donors differs.",
+            scale=Parameter("scale"),
+            like=Parameter("like"),
+        )
+    noise = math.sqrt(2 * sites) / budget_mu(epsilon, delta, grid_bits)
+    return Settings(
+        scale=scale_like(like, T, smoothness) if scale is None else scale,
+        directions=directions_for(n, T, noise, Kernel.named(smoothness)),
+        smoothness=smoothness,
+        grid_bits=grid_bits,
+        epsilon=epsilon,
+        delta=delta,
+        **labels,
+    )
+
+
 def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
     """Return the scale to agree on from a public series that moves about like a donor, such as the target's past.
 
@@ -202,7 +247,7 @@ def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
     kernel = Kernel.named(smoothness)
     if values.ndim != 1 or len(values) < 2:
         raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
-    guess = movement(values, kernel) * float(np.sqrt((T - 1) / (len(values) - 1)))
+    guess = movement(values, kernel) * math.sqrt((T - 1) / (len(values) - 1))
     if not max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(values).max())) < guess <= LARGEST_SCALE:  # more than rounding
         raise ParameterError(
             "the series does not move, so it says nothing about donors; give {scale}.", scale=Parameter("scale")

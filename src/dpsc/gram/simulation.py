@@ -1,0 +1,117 @@
+"""Simulated units: donors and a target that nobody treats, with or without a shock that hits all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpsc.gram.kernel import Kernel
+from dpsc.types import Array
+
+_SIMULATED_DONORS = 2000  # they stand for more
+_OWN = Kernel.named("mild")  # half of what units have for themselves persists
+_SHOCK = 3.0  # median absolute changes from one period to the next
+_PENALTIES = 10.0 ** np.arange(-8, 1.1, 0.5)  # of ridge, relative to the donors' sum of squares
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Simulated paths.
+
+    Attributes
+    ----------
+    target : array of length T
+    donors : array, donors × T
+        At most 2,000, which stand for more.
+    T0 : int
+    loss_of_target, losses : float and array
+        What a shock takes from the target and from each donor.
+    """
+
+    target: Array
+    donors: Array
+    T0: int
+    loss_of_target: float
+    losses: Array
+
+    def first(self, n: int) -> Units:
+        """Return the target with the first n donors only."""
+        return replace(self, donors=self.donors[:n], losses=self.losses[:n])
+
+    def in_shock(self) -> Units:
+        """Return the same units with a common shock that builds up over the first two periods from T0 on.
+
+        Nothing before announces it.
+        """
+        steps = np.clip((np.arange(len(self.target)) - self.T0 + 1) / 2, 0, 1)
+        target, donors = self.target - self.loss_of_target * steps, self.donors - np.outer(self.losses, steps)
+        return replace(self, target=target, donors=donors)
+
+    def error(self, forecast: Array | float) -> float:
+        """Return the root mean squared error of a forecast of the target's periods from T0 on."""
+        return math.sqrt(float(np.mean((forecast - self.target[self.T0 :]) ** 2)))
+
+    def ridge_errors(self) -> list[float]:
+        """Return the errors of ridge on the raw donors, one for each penalty, with every unit's level taken off.
+
+        Weights are drawn towards equal ones, so a large penalty gives difference in differences.
+        """
+        y, T0 = self.target[: self.T0], self.T0
+        X = self.donors - self.donors[:, :T0].mean(axis=1, keepdims=True)
+        mean = y.mean() + X.mean(axis=0)
+        values, vectors = np.linalg.eigh(X[:, :T0].T @ X[:, :T0])
+        along, forward = vectors.T @ (y - mean[:T0]), X[:, T0:].T @ X[:, :T0] @ vectors
+        penalties = _PENALTIES * values.sum()
+        return [self.error(mean[T0:] + forward @ (along / (np.maximum(values, 0) + p))) for p in penalties]
+
+
+def simulated(
+    n: int, T0: int, h: int, averages: int, rank: int, signal_to_noise: float, changes: Array | None, seed: list[int]
+) -> Units:
+    """Draw units ``level + sum of loading * factor + own part``; the target is the average of some.
+
+    Loadings are uniform on [0, 2]: in real panels almost all units follow what is common to them, some more than
+    others, so that the donors' mean moves too. The part that is a unit's own persists in half of its variance. The
+    units of the target are the same for every n, and fewer donors are the first of more.
+
+    Parameters
+    ----------
+    n, T0, h, averages, rank, signal_to_noise
+        As in :func:`dpsc.plan`.
+    changes : array, optional
+        Of a target from one period to the next. Factors are made of blocks of them, and the simulated target's changes
+        are of their size. Without them factors are random walks.
+    """
+    T, count = T0 + h, averages + min(n, _SIMULATED_DONORS)
+    factors = _factors(rank, T, changes, np.random.default_rng([*seed, 0]))
+    numbers = np.random.default_rng([*seed, 1]).random((count, rank + T + 2))  # a row for each unit
+    moving = np.atleast_2d(np.cov(factors, bias=True))
+    size = math.sqrt(float(np.trace(moving) / 3 + moving.sum()))  # of what is common: E loading^2 = 4/3, E loading = 1
+    own = ndtri(numbers[:, rank : rank + T]) @ _OWN.root(T).T / signal_to_noise
+    units = 2 * numbers[:, :rank] @ factors + size * (own + ndtri(numbers[:, -2:-1]))
+    if changes is not None:
+        of_target = np.diff(units[:averages].mean(axis=0)[:T0])
+        units *= math.sqrt(float(np.mean(changes**2) / np.mean(of_target**2)))
+    losses = _SHOCK * np.median(np.abs(np.diff(units, axis=1))) * (0.5 + numbers[:, -1])
+    return Units(
+        target=units[:averages].mean(axis=0),
+        donors=units[averages:],
+        T0=T0,
+        loss_of_target=float(losses[:averages].mean()),
+        losses=losses[averages:],
+    )
+
+
+def _factors(rank: int, T: int, changes: Array | None, rng: np.random.Generator) -> Array:
+    """Return random walks, or paths made of blocks of a target's own changes with random signs."""
+    if changes is None:
+        return np.cumsum(rng.normal(size=(rank, T)), axis=1)
+    block = max(1, len(changes) // 4)
+    pieces = math.ceil(T / block)
+    starts = rng.integers(0, len(changes), (rank, pieces))
+    positions = (starts[:, :, np.newaxis] + np.arange(block)) % len(changes)
+    signs = rng.choice([-1.0, 1.0], (rank, pieces, 1))
+    return np.asarray(np.cumsum((signs * changes[positions]).reshape(rank, -1)[:, :T], axis=1))
