@@ -56,6 +56,23 @@ def test_releases_made_from_the_same_settings_add_up(sites: Path) -> None:
     np.testing.assert_array_equal(merged.reference, PATH)
 
 
+def test_what_a_plan_writes_a_release_reads(sites: Path) -> None:
+    code, _, err = quick(
+        "plan", "--n", 400, "--sites", 2, "--before", T0, "--after", H, "--epsilon", 1, "--target", "target.csv",
+        "--periods", "reference", "--reference", "path.csv", "--outcome", "cost", "--runs", 1,
+        "--settings", "plan.json",
+    )  # fmt: skip
+    assert code == 0, err
+    releases = []
+    for name, column in (("small", "cost"), ("large", "costs")):
+        about = (*COLUMNS[:-1], column, "--settings", "plan.json", "-o", f"{name}.json")
+        code, _, err = quick("release", f"{name}.csv", *about)
+        assert code == 0, err
+        releases.append(Release.load(f"{name}.json"))
+    merged = Release.merge(releases, disjoint=True)
+    assert (merged.n, merged.scale.source, merged.outcome) == (400, "given", "cost")
+
+
 @pytest.mark.parametrize(
     ("option", "agreeing", "contradicting"),
     [
