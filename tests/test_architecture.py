@@ -91,7 +91,18 @@ def test_who_must_not_know_whom() -> None:
         if room == "ledger":
             assert not others & {"data", "answers"}, module
     donors = {f"dpsc.data.{name}" for name in ("panel", "donors", "arrow", "blocks", "cells", "missing", "writing")}
-    for name in ("contents", "release", "release_file", "moments", "estimate", "uncertainty", "planning"):
+    public = (
+        "contents",
+        "labels",
+        "release",
+        "release_file",
+        "settings",
+        "moments",
+        "population",
+        "models",
+        "estimate",
+    )
+    for name in (*public, "uncertainty", "rehearsal", "simulation", "planning"):
         assert not GRAPH[f"dpsc.gram.{name}"] & (donors | {"dpsc.gram.sources", "dpsc.gram.algorithm"}), name
     for module in GRAPH:
         if room_of(module) == "answers":

@@ -17,7 +17,7 @@ from dpsc import checks
 from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
 from dpsc.errors import Parameter, ParameterError
-from dpsc.gram.contents import LARGEST_T
+from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
 from dpsc.gram.simulation import Units, simulated
@@ -99,7 +99,8 @@ def plan(
         How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
-        variation (standard deviations). In panels of people, firms and counties the latter is about twice as large.
+        variation (standard deviations). With the default, plans are about right on average over real panels of people,
+        firms and states; for one panel they may be wrong by a factor of two.
     target : Series or array, optional
         The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.
@@ -133,17 +134,18 @@ def plan(
     for name, (value, limit) in most.items():
         if checks.whole_number(name, value, at_least=1) > limit:
             raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
-    checks.finite_number("signal_to_noise", signal_to_noise, above=0)
+    if not 1e-6 <= checks.finite_number("signal_to_noise", signal_to_noise, above=0) <= 1e6:
+        raise ParameterError("{it} must not be beyond a million.", it=Parameter("signal_to_noise"))
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
-    changes = None if target is None else _changes(target)
+    changes, size = (None, 1.0) if target is None else _changes(target)
     releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
 
     each = []
     with one_thread(), np.errstate(all="ignore"):
         for run in range(runs):
             calm = simulated(sizes[-1], T0, h, averages, rank, signal_to_noise, changes, [seed, run])
-            unit = float(np.std(calm.target[:T0])) if changes is None else 1.0
+            unit = float(np.std(calm.target[:T0])) if changes is None else 1 / size
             found = [_errors(units, sizes, releases, [seed, run, 2]) for units in (calm, calm.in_shock())]
             each.append([errors / unit for errors in found])
             if on_progress is not None:
@@ -173,15 +175,21 @@ def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: lis
 
 def default_runs(T: int) -> int:
     """Return how many panels to simulate by default: fewer if they are long."""
-    return max(5, min(20, 2000 // T))
+    return max(5, min(16, 1600 // T))
 
 
-def _changes(target: Any) -> Array:
+def _changes(target: Any) -> tuple[Array, float]:
+    """Return the target's changes from one period to the next, with a mean square of one, and their size."""
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]
     if values.ndim != 1 or len(values) < 3:
         raise ParameterError("target needs at least 3 finite values.")
+    if np.abs(values).max() > LARGEST_NUMBER:
+        raise ParameterError(f"target has a number beyond {LARGEST_NUMBER:g}.")
     changes = np.diff(values)
-    if not changes.any():
+    largest = float(np.abs(changes).max())
+    if largest == 0:
         raise ParameterError("target does not change before the intervention, so it says nothing about errors.")
-    return changes
+    changes = changes / largest
+    size = math.sqrt(float(np.mean(changes**2)))
+    return changes / size, size * largest

@@ -271,8 +271,9 @@ def _bulk_shapes(kernel: Kernel, T: int, directions: int | None) -> tuple[list[A
     """Return the bulk's covariances in whitened directions, and the Cholesky factor of their inner products."""
     row_map = RowMap(T, kernel, None, directions, 0.0, 0)
     shapes = [row_map.whitened_covariance(shape) for shape in _bulk_over_time(T)]
-    inner = [[np.vdot(one, other) for other in shapes] for one in shapes]
-    return shapes, np.linalg.cholesky(np.array(inner)).T
+    inner = np.array([[np.vdot(one, other) for other in shapes] for one in shapes])
+    tiny = 1e-12 * np.trace(inner) * np.eye(len(inner))  # over 3 periods the shapes depend on each other
+    return shapes, np.linalg.cholesky(inner + tiny).T
 
 
 def above(matrix: Array, limit: float) -> tuple[Array, Array]:

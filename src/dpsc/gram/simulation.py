@@ -89,7 +89,9 @@ def simulated(
     factors = _factors(rank, T, changes, np.random.default_rng([*seed, 0]))
     numbers = np.random.default_rng([*seed, 1]).random((count, rank + T + 2))  # a row for each unit
     moving = np.atleast_2d(np.cov(factors, bias=True))
-    size = math.sqrt(float(np.trace(moving) / 3 + moving.sum()))  # of what is common: E loading^2 = 4/3, E loading = 1
+    size = (
+        math.sqrt(np.trace(moving) / 3 + moving.sum()) or 1.0
+    )  # of what is common: loadings have mean 1, variance 1/3
     own = ndtri(numbers[:, rank : rank + T]) @ _OWN.root(T).T / signal_to_noise
     units = 2 * numbers[:, :rank] @ factors + size * (own + ndtri(numbers[:, -2:-1]))
     if changes is not None:
