@@ -3,7 +3,8 @@
     python benchmarks/ablation.py [--runs 12] [--workers 2]
 
 Writes results/ablation.csv and ablation.md: by how many percent the error changes against the estimator as it is
-(geometric mean over panels and targets, epsilon 1), in calm times and in a shock, with all donors and with 100.
+(geometric mean over panels and targets, epsilon 1), in calm times and in a shock, with all donors and with 100; and how
+many points 95% intervals cover and how wide they are, over all of these.
 """
 
 from __future__ import annotations
@@ -72,13 +73,14 @@ CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "six rounds of directions and bulk": [(population, "_ROUNDS", 6)],
     "size c fixed at 1": [(models, "_SIZES", np.array([1.0]))],
     "idiosyncratic share b fixed at 1": [(models, "_OWN_SHARES", np.array([1.0]))],
+    "both fixed at 1": [(models, "_SIZES", np.array([1.0])), (models, "_OWN_SHARES", np.array([1.0]))],
     "no walk of the target's own": [(models, "_OWN_WALK", 0.0)],
 }
 
 
 def one_setting(setting: tuple[Any, ...], runs: int) -> dict[str, float]:
-    """Return the median error under every change."""
-    errors: dict[str, list[float]] = {name: [] for name in CHANGES}
+    """Return the median error, the share of points covered and the median width of intervals, under every change."""
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in CHANGES}
     for run in range(runs):
         problem = problems.real_problem(*setting, run)
         T0, y = problem.T0, problem.target
@@ -88,8 +90,16 @@ def one_setting(setting: tuple[Any, ...], runs: int) -> dict[str, float]:
                 for change in changes:
                     stack.enter_context(changed(*change))
                 release = GramRelease(epsilon=1.0, delta=1e-6, like=like, seed=run).release(problem.donors)
-                errors[name].append(panels.rmse(release.estimate(y, T0).counterfactual, problem.truth))
-    return {name: float(np.median(values)) for name, values in errors.items()}
+                result = release.estimate(y, T0)
+                band = result.interval()
+            covered = np.mean((band["lower"] <= y[T0:]) & (y[T0:] <= band["upper"]))
+            width = float(np.mean(band["upper"] - band["lower"]))
+            found[name].append((panels.rmse(result.counterfactual, problem.truth), float(covered), width))
+    row = {}
+    for name, values in found.items():
+        errors, covered_points, widths = zip(*values, strict=True)
+        row |= {name: np.median(errors), f"covered, {name}": np.mean(covered_points), f"width, {name}": np.median(widths)}
+    return row
 
 
 def main(runs: int, workers: int) -> None:
@@ -97,25 +107,28 @@ def main(runs: int, workers: int) -> None:
     with ProcessPoolExecutor(workers) as pool:
         found = list(pool.map(one_setting, settings, [runs] * len(settings)))
     rows = pd.DataFrame(found)
-    rows.insert(0, "shock", [s[3] for s in settings])
-    rows.insert(0, "n", [s[2] or 0 for s in settings])
-    rows.insert(0, "target", [s[1] for s in settings])
-    rows.insert(0, "panel", [s[0] for s in settings])
+    for place, name in enumerate(("panel", "target", "n", "shock")):
+        rows.insert(place, name, [s[place] or 0 for s in settings])
     rows.round(6).to_csv(OUT / "ablation.csv", index=False)
-    lines = ["| change | all donors: calm | shock | 100 donors: calm | shock | all four (± one standard error) |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
-    for name in list(CHANGES)[1:]:
+    (OUT / "ablation.md").write_text("\n".join(table(rows)) + "\n", encoding="utf-8")
+
+
+def table(rows: pd.DataFrame) -> list[str]:
+    """Return changes of the error in percent, with coverage and width of 95% intervals."""
+    lines = ["| change | all donors: calm | shock | 100 donors: calm | shock | all four (± one standard error) | covered | width |",
+             "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for name in CHANGES:
         logs = np.log(rows[name] / rows["as it is"])
         cells = [
-            math.expm1(logs[(rows["n"] == n) & (rows["shock"] == shock)].mean())
-            for n in (0, 100)
-            for shock in (0.0, 3.0)
+            math.expm1(logs[(rows["n"] == n) & (rows["shock"] == shock)].mean()) for n in (0, 100) for shock in (0.0, 3.0)
         ]
         of_panels = logs.groupby(rows["panel"]).mean()
         error = float(of_panels.std() / math.sqrt(len(of_panels)))
         total = f"{math.expm1(of_panels.mean()):+.1%} ± {error:.1%}"
-        lines.append(f"| {name} | " + " | ".join(f"{c:+.1%}" for c in cells) + f" | {total} |")
-    (OUT / "ablation.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        width = float((rows[f"width, {name}"] / rows["width, as it is"]).median())
+        shown = ["–"] * 4 + ["–"] if name == "as it is" else [f"{c:+.1%}" for c in cells] + [total]
+        lines.append(f"| {name} | " + " | ".join(shown) + f" | {rows[f'covered, {name}'].mean():.3f} | {width:.2f} |")
+    return lines
 
 
 if __name__ == "__main__":
