@@ -74,7 +74,6 @@ CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "size c fixed at 1": [(models, "_SIZES", np.array([1.0]))],
     "idiosyncratic share b fixed at 1": [(models, "_OWN_SHARES", np.array([1.0]))],
     "both fixed at 1": [(models, "_SIZES", np.array([1.0])), (models, "_OWN_SHARES", np.array([1.0]))],
-    "no walk of the target's own": [(models, "_OWN_WALK", 0.0)],
 }
 
 
@@ -98,7 +97,11 @@ def one_setting(setting: tuple[Any, ...], runs: int) -> dict[str, float]:
     row = {}
     for name, values in found.items():
         errors, covered_points, widths = zip(*values, strict=True)
-        row |= {name: np.median(errors), f"covered, {name}": np.mean(covered_points), f"width, {name}": np.median(widths)}
+        row |= {
+            name: np.median(errors),
+            f"covered, {name}": np.mean(covered_points),
+            f"width, {name}": np.median(widths),
+        }
     return row
 
 
@@ -120,7 +123,9 @@ def table(rows: pd.DataFrame) -> list[str]:
     for name in CHANGES:
         logs = np.log(rows[name] / rows["as it is"])
         cells = [
-            math.expm1(logs[(rows["n"] == n) & (rows["shock"] == shock)].mean()) for n in (0, 100) for shock in (0.0, 3.0)
+            math.expm1(logs[(rows["n"] == n) & (rows["shock"] == shock)].mean())
+            for n in (0, 100)
+            for shock in (0.0, 3.0)
         ]
         of_panels = logs.groupby(rows["panel"]).mean()
         error = float(of_panels.std() / math.sqrt(len(of_panels)))

@@ -146,7 +146,7 @@ def factors(made: pd.DataFrame) -> list[str]:
 
 
 def goals(real: pd.DataFrame) -> list[str]:
-    """What was hoped for and what was reached, at epsilon 1."""
+    """Say what was hoped for and what was reached, at epsilon 1."""
     at_one = real[real["epsilon"] == 1]
     rows = head("goal", "reached")
     for n, label, calm, shock in ((0, "all donors", 0.72, 0.58), (100, "100 donors", 0.85, 0.75)):

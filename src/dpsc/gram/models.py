@@ -16,10 +16,10 @@ from scipy.linalg import solve_triangular
 from dpsc.gram.population import Population
 from dpsc.types import Array
 
-_SIZES = 10.0 ** np.arange(-2.5, 1.6, 0.5)  # c^2
+_SIZES = 10.0 ** np.arange(-3, 6.1, 0.5)  # c^2: from an average of a thousand units to other units of measurement
+_USUAL_SIZES = 9  # how many of them are expected: each has a prior weight of one in so many
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
-_OWN_WALK = 0.3  # of the target's own idiosyncratic variance, as a random walk
 _LEAST_WEIGHT = 1e-4
 
 
@@ -121,7 +121,10 @@ class Observed:
         y = self.path.mean[: self.T0] + self.root @ self.errors
         before = np.cumsum(self.ones**2) - self.ones**2
         level = np.divide(
-            np.cumsum(self.ones * self.errors) - self.ones * self.errors, before, out=np.zeros(self.T0), where=before > 0
+            np.cumsum(self.ones * self.errors) - self.ones * self.errors,
+            before,
+            out=np.zeros(self.T0),
+            where=before > 0,
         )
         ahead = y - np.diag(self.root) * (self.errors - level * self.ones)
         ahead[0] = np.nan
@@ -130,11 +133,10 @@ class Observed:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A model of the target, its weight, its size c^2 among units, and the degrees of freedom of its tails."""
+    """A model of the target, its weight, and the degrees of freedom of its tails."""
 
     observed: Observed
     weight: float
-    size: float
     degrees: float
     noise: Array  # the part of its covariance that is due to the noise of the release
 
@@ -142,51 +144,48 @@ class Candidate:
 def target_models(population: Population, y: Array, T: int) -> tuple[list[Candidate], float]:
     """Return models of a target over T periods that is a unit of the population, or an average of several.
 
-    ``y ~ free level + N(mean, mean_error + c^2 (common + direction_error + b (bulk + walk)))``:
-    c is the target's size among units, b its idiosyncratic share, small for an average of many. They are weighted by the
-    evidence of the first periods; its sum is returned too.
+    ``y ~ free level + N(mean, mean_error + c^2 (common + direction_error + b bulk))``: c is the target's size among
+    units, b its idiosyncratic share, small for an average of many. They are weighted by the evidence of the first
+    periods; its sum is returned too.
     """
     part = population.over(T)
     if part.has_level:
         part = part.times(float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2)))
-    own = part.bulk
-    walk = _OWN_WALK * float(np.diag(own).mean()) * random_walk(T)
-
-    def covariance(c2: float, b: float, periods: int) -> Array:
-        s = np.s_[:periods, :periods]
-        own_part = b * own[s] + min(b, 1.0) * walk[s]
-        return np.asarray(part.mean_error[s] + c2 * (part.common[s] + part.direction_error[s] + own_part))
 
     def model(c2: float, b: float, periods: int) -> Observed:
-        return Gaussian(part.mean[:periods], covariance(c2, b, periods), not part.has_level).observed(y)
+        s = np.s_[:periods, :periods]
+        covariance = part.mean_error[s] + c2 * (part.common[s] + part.direction_error[s] + b * part.bulk[s])
+        return Gaussian(part.mean[:periods], covariance, not part.has_level).observed(y)
+
+    prior = -0.5 * (np.log(_OWN_SHARES) / _OWN_SHARE_SPREAD) ** 2
+    prior -= log_sum(prior) + math.log(_USUAL_SIZES)
 
     def log_weight(i: int, j: int) -> float:
-        prior = -0.5 * (math.log(_OWN_SHARES[j]) / _OWN_SHARE_SPREAD) ** 2
-        return model(_SIZES[i], _OWN_SHARES[j], len(y)).log_evidence + prior
+        return model(_SIZES[i], _OWN_SHARES[j], len(y)).log_evidence + float(prior[j])
 
-    found = explored(log_weight, (len(_SIZES), len(_OWN_SHARES)), -math.log(_LEAST_WEIGHT))
+    found = explored(log_weight, (int(np.argmin(abs(_SIZES - 1))), int(np.argmin(abs(_OWN_SHARES - 1)))),
+                     (len(_SIZES), len(_OWN_SHARES)), -math.log(_LEAST_WEIGHT))  # fmt: skip
     total = log_sum(found.values())
-    kept = {at: math.exp(log - total) for at, log in found.items() if log - total > math.log(_LEAST_WEIGHT)}
-    candidates = []
-    for (i, j), weight in kept.items():
-        c2 = _SIZES[i]
-        candidates.append(
-            Candidate(
-                observed=model(c2, _OWN_SHARES[j], T),
-                weight=weight / sum(kept.values()),
-                size=c2,
-                degrees=1 + len(y) / 2 + 1 / min(1.0, c2),
-                noise=part.mean_error + c2 * part.direction_error,
-            )
+    weights = {at: math.exp(log - total) for at, log in found.items()}
+    kept = {at: weight for at, weight in weights.items() if weight >= _LEAST_WEIGHT}
+    candidates = [
+        Candidate(
+            observed=model(_SIZES[i], _OWN_SHARES[j], T),
+            weight=weight / sum(kept.values()),
+            degrees=1 + len(y) / 2 + 1 / min(1.0, _SIZES[i]),
+            noise=part.mean_error + _SIZES[i] * part.direction_error,
         )
-    normal = log_sum([-0.5 * (math.log(b) / _OWN_SHARE_SPREAD) ** 2 for b in _OWN_SHARES] * len(_SIZES))
-    return candidates, total - normal
+        for (i, j), weight in kept.items()
+    ]
+    return candidates, total
 
 
-def explored(log_weight: Callable[[int, int], float], shape: tuple[int, int], worst: float) -> dict[tuple[int, int], float]:
-    """Return log weights on a grid, from its middle outward wherever they are within ``worst`` of the best so far."""
+def explored(
+    log_weight: Callable[[int, int], float], start: tuple[int, int], shape: tuple[int, int], worst: float
+) -> dict[tuple[int, int], float]:
+    """Return log weights on a grid, from the start outward wherever they are within ``worst`` of the best so far."""
     found: dict[tuple[int, int], float] = {}
-    waiting = {(shape[0] // 2, shape[1] // 2)}
+    waiting = {start}
     while waiting:
         for at in waiting:
             found[at] = log_weight(*at)
@@ -207,7 +206,7 @@ def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
     left, degrees = observed.errors - observed.level * observed.ones, max(1, len(y) - 1)
     scale = float(left @ left) / degrees
     scaled = Gaussian(np.zeros(len(D)), scale * D, free_level).observed(y)
-    return Candidate(scaled, weight=1.0, size=1.0, degrees=float(degrees), noise=np.zeros_like(D))
+    return Candidate(scaled, weight=1.0, degrees=float(degrees), noise=np.zeros_like(D))
 
 
 def donor_free_evidence(y: Array, size: float) -> float:

@@ -213,9 +213,9 @@ def _mean(
 ) -> tuple[Array, Array]:
     """Return the mean over all T periods and its error, from its noisy image in the k directions.
 
-    ``to_seen`` is how the image was weakened. The mean's prior is a mixture of a path like a donor's, a trend and a slow
-    walk, averaged over their amounts by evidence. What the directions (the smoothest, if there are very many) do not
-    show of it stays in its error.
+    ``to_seen`` is how the image was weakened. The mean's prior is a mixture of a path like a donor's, a trend and a
+    slow walk, averaged over their amounts by evidence. What the directions (the smoothest, if there are very many) do
+    not show of it stays in its error.
     """
     T = row_map.T
     image = row_map.whitening if to_seen is None else to_seen @ row_map.whitening
