@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc import Panel
+from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.mapping import RowMap
 from dpsc.types import Array
 
 SECRET = 987654.321  # a donor's value: whatever goes wrong, nothing that is printed, raised or saved shows it
@@ -29,6 +31,20 @@ def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tupl
     paths = (loadings @ factors) * max(abs(bounds[0]), abs(bounds[1]))
     paths = np.clip(paths, *bounds)
     return Panel.from_arrays(paths[1:], paths[0], treatment_time=T0, bounds=bounds)
+
+
+def row_map(
+    T: int,
+    smoothness: Smoothness = "high",
+    *,
+    directions: int | None = None,
+    constant: float = 1.0,
+    reference: Array | None = None,
+    bits: int = 18,
+) -> RowMap:
+    """A map as of a release, with all T - 1 directions by default."""
+    kept = T - 1 if directions is None else directions
+    return RowMap(T, Kernel.named(smoothness), reference, kept, constant, bits)
 
 
 def wide(values: Array, units: Any = None, times: Any = None, unit: str = "who") -> pd.DataFrame:

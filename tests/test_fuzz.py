@@ -34,14 +34,19 @@ from dpsc.paper.sweep import KeptOutcomes
 from tests.data.test_panel import anything
 from tests.soak import quick_or_long
 
-MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0)
+MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0, scale=1.0)
 
 
-def a_release(make: GramRelease = MAKE) -> str:
-    return dumps(make.release(np.random.default_rng(0).normal(size=(30, 5))))
+def a_release(make: GramRelease = MAKE, n: int = 30) -> str:
+    return dumps(make.release(np.random.default_rng(0).normal(size=(n, 5))))
 
 
-FORGED = [a_release(), a_release(GramRelease(epsilon=1.0, delta=1e-6, reference=np.ones(5)))]
+FORGED = [
+    a_release(),
+    a_release(GramRelease(epsilon=1.0, delta=1e-6, reference=np.ones(5), scale=1.0, directions=2)),
+    a_release(GramRelease(epsilon=1.0, delta=1e-6), n=400),
+    (Path(__file__).parent / "gram" / "version-0.1.0.dpsc.json").read_text("utf-8"),
+]
 
 
 def damaged(content: bytes) -> st.SearchStrategy[bytes]:
@@ -64,7 +69,8 @@ def load_and_use(content: bytes) -> None:
             assert is_printable(repr(release))
             if release.guarantee is not None:  # what it claims, its noise pays for
                 s = min(release.diagonal_scale, math.sqrt(2) * release.off_diagonal_scale) / 4.0**release.grid_bits
-                assert release.guarantee.loss.rho * s**2 >= release.sites
+                claimed = release.guarantee.loss.mu_squared + 2 * release.guarantee.loss.rho
+                assert claimed * (1 - release.scale.share) * s**2 >= 2 * release.sites
                 assert release.guarantee.loss.epsilon(release.guarantee.delta) <= release.guarantee.epsilon * (1 + 1e-8)
             assert dumps(release)
             target = np.linspace(0, 1, release.T)
@@ -208,7 +214,7 @@ FIT = (*COLUMNS, "--treated-unit", "p3", "--treatment-time", "2004")
 @functools.cache
 def good_files() -> dict[str, bytes]:
     """Files that every command finds in its folder."""
-    donors = GramRelease(epsilon=1.0, delta=1e-6, seed=0).release(
+    donors = GramRelease(epsilon=1.0, delta=1e-6, seed=0, scale=1.0).release(
         pd.DataFrame(np.random.default_rng(0).normal(size=(30, 6)), columns=range(2000, 2006))
     )
     texts = {"panel.csv": PANEL, "target.csv": TARGET, "spec.yaml": SPEC, "r.json": dumps(donors)}

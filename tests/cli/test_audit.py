@@ -12,7 +12,7 @@ from tests.cli.conftest import dpsc, quick
 pytestmark = pytest.mark.end_to_end
 
 
-FAST = ["--mechanism", "discrete-laplace", "--mechanism", "gram-zcdp", "--runs", "4000", "--seed", "0"]
+FAST = ["--mechanism", "discrete-laplace", "--mechanism", "gram-mu", "--runs", "4000", "--seed", "0"]
 
 
 def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
     content = json.loads((folder / "audit.json").read_text("utf-8"))
     assert content["false_alarm"] == 1e-3
     assert content["broken"] == 0
-    assert {f["mechanism"] for f in content["findings"]} == {"discrete-laplace", "gram-zcdp"}
+    assert {f["mechanism"] for f in content["findings"]} == {"discrete-laplace", "gram-mu"}
     assert not list(folder.glob(".*"))
 
     code, out, _ = quick("audit", *FAST, "--json", "-o", tmp_path)
@@ -58,7 +58,7 @@ def test_a_broken_claim_exits_with_one_and_says_which(tmp_path: Path) -> None:
     [
         (["--mechanism", "discrete-laplce"], "Did you mean 'discrete-laplace'?"),
         (["--mechanism", "gram", "--runs", "3"], "--runs"),
-        (["--mechanism", "gram-zcdp", "-o", "/proc/nowhere"], "/proc/nowhere"),
+        (["--mechanism", "gram-mu", "-o", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )
 def test_mistakes_are_named(arguments: list[str], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ import pytest
 
 from dpsc import DpscError, GramRelease
 from dpsc.data.columns import Layout
-from dpsc.gram.kernel import Kernel
 from dpsc.gram.sources import Engine, scan, sum_of_rows
-from tests.making import SECRET, local_cluster, save, told
+from dpsc.gram.summing import Products
+from tests.making import SECRET, local_cluster, row_map, save, told, wide
 
 WIDE, LONG = Layout("who", wide=True), Layout("who", "year", "x")
 
@@ -36,7 +37,7 @@ def outcome(path: Path, layout: Layout, engine: Engine, scheduler: str, **option
     try:
         columns = {name: getattr(layout, name) for name in ("unit", "time", "outcome", "wide", "time_format")}
         donors = scan(path, **columns, engine=engine, scheduler=scheduler if engine == "dask" else None, **options)
-        made = GramRelease(epsilon=1.0, delta=1e-9, smoothness="none").custodian_sum(donors)
+        made = GramRelease(epsilon=1.0, delta=1e-9, scale=1.0).custodian_sum(donors)
     except DpscError as problem:
         return str(problem)
     return made.total, made.n
@@ -217,10 +218,30 @@ def test_a_scheduler_without_workers_is_named() -> None:
             pass
 
 
-def test_the_kernel_that_shows_last_bits() -> None:
-    """Constant rows at T = 16 lie on the edge of truncation: a last bit that differs shows in the integers."""
+def test_a_kernel_that_shows_last_bits() -> None:
+    """Steps at T = 17 lie on the edge of truncation: a last bit that differs shows in the integers."""
     levels = np.random.default_rng(0).uniform(0.1, 1, 300)
-    rows = np.repeat(levels[:, np.newaxis], 16, axis=1)
-    total = sum_of_rows(rows, Kernel.named("none"), None, 18)
-    for block in (1, 2, 7):
-        np.testing.assert_array_equal(sum_of_rows(rows, Kernel.named("none"), None, 18, block=block), total)
+    rows = np.where(np.arange(17) < 1, 0.0, levels[:, np.newaxis])
+    for directions in (16, 5):
+        products = Products(row_map(17, "none", directions=directions, constant=1e-30))
+        total = sum_of_rows(rows, products)
+        for block in (1, 2, 7):
+            np.testing.assert_array_equal(sum_of_rows(rows, products, block=block), total)
+
+
+def test_all_engines_make_the_same_release_of_a_few_directions(scheduler: str, tmp_path: Path) -> None:
+    """Seeded, so that matrices can be compared: with a scale that is given, and with one that is counted."""
+    rng = np.random.default_rng(1)
+    values = np.round(rng.normal(size=(700, 12)).cumsum(axis=1) * 10.0 ** rng.integers(-3, 4, (700, 1)), 6)
+    path = save(wide(values), tmp_path / "t.csv")
+    counting = GramRelease(epsilon=1.0, delta=1e-6, seed=2)
+    engines: tuple[Engine, ...] = ("memory", "stream", "dask")
+    for make in (counting, replace(counting, scale=3.0, directions=4)):
+        releases = [make.release(values)]
+        for engine in engines:
+            address = scheduler if engine == "dask" else None
+            releases.append(make.release(scan(path, unit="who", wide=True, engine=engine, scheduler=address)))
+        for release in releases[1:]:
+            np.testing.assert_array_equal(release.matrix, releases[0].matrix)
+            assert release.row_map.same_as(releases[0].row_map)
+            assert release.scale == releases[0].scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -18,10 +19,11 @@ from dpsc.data.columns import Layout
 from dpsc.errors import DpscError, TableError
 from dpsc.gram import dask as engine
 from dpsc.gram.dask import DaskDonors
-from dpsc.gram.kernel import Kernel
+from dpsc.gram.scale import Counts
+from dpsc.gram.summing import Summand
 from dpsc.types import Array
 from tests.cli.conftest import quick
-from tests.gram.test_stream import KERNEL, LONG, WIDE, expected
+from tests.gram.test_stream import LONG, PRODUCTS, WIDE, expected
 from tests.making import SECRET, local_cluster, long, save, told, wide
 
 N, T = 237, 9
@@ -41,10 +43,14 @@ def test_an_existing_cluster_gives_the_same_integers(
     mixed = long(donors).sample(frac=1, random_state=1)  # a long table need not be sorted here
     path = save(wide(donors) if layout.wide else mixed, tmp_path / f"donors.{kind}")
     seen: list[int] = []
-    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(KERNEL, None, 18, seen.append)
+    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(PRODUCTS, seen.append)
     assert n == N
     np.testing.assert_array_equal(total, expected(donors))
     assert sum(seen) == pytest.approx(N, rel=0.15)
+    counts = Counts(T, PRODUCTS.row_map.kernel, None)
+    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(counts, lambda rows: None, enough=20)
+    assert n == N  # all, because which would come first is not known
+    np.testing.assert_array_equal(total, expected(donors, counts))
 
 
 def test_a_person_with_two_rows_in_two_pieces_is_refused(
@@ -55,7 +61,7 @@ def test_a_person_with_two_rows_in_two_pieces_is_refused(
     frame.loc[200, "who"] = "p00003"
     path = save(frame, tmp_path / "twice.parquet")
     with pytest.raises(TableError, match="more than one row"):
-        DaskDonors(Files(path, WIDE), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
+        DaskDonors(Files(path, WIDE), cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
 
 
 def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluster: Any, tmp_path: Path) -> None:
@@ -65,7 +71,7 @@ def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluste
     data[200:900] = b"\x00" * 700
     (tmp_path / "late.parquet").write_bytes(data)
     with pytest.raises(TableError, match=r"late\.parquet: it cannot be read"):
-        DaskDonors(Files(tmp_path, WIDE), cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
+        DaskDonors(Files(tmp_path, WIDE), cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +119,12 @@ def test_a_worker_killed_in_the_middle_changes_nothing(
     donors: Array, own_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
-    path = save(wide(np.tile(donors, (40, 1))), tmp_path / "donors.parquet")
+    path = save(wide(np.tile(donors, (15, 1))), tmp_path / "donors.parquet")
     victim = Victim(own_cluster)
-    total, n = DaskDonors(Files(path, WIDE), own_cluster.scheduler_address).add_up(KERNEL, None, 18, victim.kill_once)
+    total, n = DaskDonors(Files(path, WIDE), own_cluster.scheduler_address).add_up(PRODUCTS, victim.kill_once)
     assert victim.died()
-    assert n == 40 * N
-    np.testing.assert_array_equal(total, 40 * expected(donors))
+    assert n == 15 * N
+    np.testing.assert_array_equal(total, 15 * expected(donors))
 
 
 def test_a_release_during_which_a_worker_is_killed_is_booked_once(
@@ -127,17 +133,17 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     """The whole command: the sum that noise is added to is the same, and the ledger has one entry."""
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
     path, book, out = tmp_path / "donors.parquet", tmp_path / "book.sqlite", tmp_path / "release.json"
-    save(wide(np.tile(donors, (40, 1))), path)
+    save(wide(np.tile(donors, (15, 1))), path)
     victim, sums = Victim(own_cluster), []
     add_up = DaskDonors.add_up
 
-    def interrupted(self: DaskDonors, kernel: Kernel, reference: Array | None, bits: int, on_rows: Any) -> Any:
+    def interrupted(self: DaskDonors, summand: Summand, on_rows: Any, enough: float = math.inf) -> Any:
         def on(rows: int) -> None:
             victim.kill_once(rows)
             on_rows(rows)
 
-        sums.append(add_up(self, kernel, reference, bits, on))
-        return sums[-1]
+        sums.append((summand, *add_up(self, summand, on, enough)))
+        return sums[-1][1:]
 
     monkeypatch.setattr(DaskDonors, "add_up", interrupted)
     assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
@@ -147,9 +153,10 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     )  # fmt: skip
     assert code == 0, err
     assert victim.died()
-    ((total, n),) = sums
-    np.testing.assert_array_equal(total, 40 * expected(donors))
-    assert Release.load(out).n == n == 40 * N
+    (_, counts, counted), (products, total, n) = sums
+    assert counts.sum() == counted == n
+    np.testing.assert_array_equal(total, 15 * expected(donors, products))
+    assert Release.load(out).n == n == 15 * N
     (entry,) = Ledger(book).entries("patients")
     assert (entry.state, entry.guarantee.epsilon) == ("confirmed", 1.0)
 
@@ -161,6 +168,6 @@ def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
     table.loc[4, "week"] = "w1"  # a donor with two rows for a period
     path = save(table, tmp_path / "twice.parquet")
     with pytest.raises(TableError, match="repeats a unit and period") as refusal:
-        DaskDonors(Files(path, LONG), own_cluster.scheduler_address).add_up(KERNEL, None, 18, lambda rows: None)
+        DaskDonors(Files(path, LONG), own_cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
     printed = capfd.readouterr()
     assert not told(printed.out, printed.err, str(refusal.value))

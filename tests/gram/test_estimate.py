@@ -8,12 +8,11 @@ import pytest
 
 from dpsc import DpscError, GramRelease, OutputPerturbation, Panel, ParameterError, PrivateResult, Release, ReleaseError
 from dpsc.answers.base import IntervalPart
-from dpsc.gram.estimate import NO_BETTER, NO_SIGNAL
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.moments import denoise
-from dpsc.gram.uncertainty import ForwardForecasts, forecast_weights, one_period_ahead
+from dpsc.gram.models import Gaussian
+from dpsc.gram.moments import symmetric_noise
+from dpsc.gram.population import Population
 from dpsc.types import Array
-from dpsc.weights.classic import ridge_weights
 from tests.making import make_panel
 from tests.soak import quick_or_long
 
@@ -29,8 +28,11 @@ def walks(n: int, seed: int = 0, rank: int = 2, noise: float = 0.3, T: int = T0 
     return paths[1:], paths[0]
 
 
-def released(donors: Array, epsilon: float = 1.0, smoothness: Smoothness = "high", seed: int = 0) -> Release:
-    return GramRelease(epsilon=epsilon, delta=1e-6, smoothness=smoothness, seed=seed).release(donors)
+def released(
+    donors: Array, epsilon: float = 1.0, smoothness: Smoothness = "high", seed: int = 0, scale: float = 2.0
+) -> Release:
+    make = GramRelease(epsilon=epsilon, delta=1e-6, smoothness=smoothness, seed=seed, scale=scale)
+    return make.release(donors)
 
 
 def rmse(values: object, truth: Array) -> float:
@@ -58,21 +60,37 @@ def test_at_epsilon_1_a_thousand_donors_beat_every_forecast_without_donors() -> 
     assert np.median(ratios) < 0.5
 
 
-def test_plain_ridge_on_a_release_without_noise_is_ridge_on_unit_rows() -> None:
-    donors, target = walks(200)
-    unit = donors / np.linalg.norm(donors, axis=1, keepdims=True)
-    result = released(donors, epsilon=1e9, smoothness="none").estimate(target, T0, lambda_=3.0)
-    expected = unit[:, T0:].T @ ridge_weights(unit[:, :T0], target[:T0], 3.0)
-    np.testing.assert_allclose(result.counterfactual, expected, atol=1e-3)
+def forecast_with_a_free_level(D: Array, y: Array) -> Array:
+    """Generalised least squares, from scratch: the level is what fits the first periods best."""
+    T0 = len(y)
+    inverse, ones = np.linalg.pinv(D[:T0, :T0], rcond=1e-10), np.ones(T0)
+    level = (ones @ inverse @ y) / (ones @ inverse @ ones)
+    return np.asarray(level + D[T0:, :T0] @ inverse @ (y - level))
 
 
-def test_robust_on_a_release_without_noise_is_robust_on_unit_rows() -> None:
+def unit_movements(donors: Array, constant: float) -> Array:
+    """Donors less their mean over time, divided by the length of their vectors in a release without smoothness."""
+    movements = donors - donors.mean(axis=1, keepdims=True)
+    return np.asarray(movements / np.sqrt(constant**2 + (movements**2).sum(axis=1, keepdims=True)))
+
+
+def test_plain_ridge_on_a_release_without_noise_is_ridge_on_unit_movements() -> None:
     donors, target = walks(200)
-    unit = donors / np.linalg.norm(donors, axis=1, keepdims=True)
-    left, s, right = np.linalg.svd(unit, full_matrices=False)
-    low = (left[:, :2] * s[:2]) @ right[:2]
-    expected = low[:, T0:].T @ np.linalg.lstsq(low[:, :T0].T, target[:T0], rcond=1e-8)[0]
     release = released(donors, epsilon=1e9, smoothness="none")
+    unit = unit_movements(donors, release.row_map.constant)
+    expected = forecast_with_a_free_level(unit.T @ unit + 1.5 * np.eye(T0 + H), target[:T0])
+    np.testing.assert_allclose(release.estimate(target, T0, lambda_=3.0).counterfactual, expected, atol=1e-3)
+
+
+def test_robust_on_a_release_without_noise_is_robust_on_unit_movements() -> None:
+    donors, target = walks(200)
+    release = released(donors, epsilon=1e9, smoothness="none")
+    unit = unit_movements(donors, release.row_map.constant)
+    _, s, right = np.linalg.svd(unit, full_matrices=False)
+    low = right[:2] * s[:2, np.newaxis]
+    design = np.vstack([np.ones(T0), low[:, :T0]]).T  # a level, and two common paths
+    level, *loadings = np.linalg.lstsq(design, target[:T0], rcond=None)[0]
+    expected = level + np.array(loadings) @ low[:, T0:]
     np.testing.assert_allclose(release.estimate(target, T0, rank=2).counterfactual, expected, atol=1e-2)
     threshold = float((s[1] + s[2]) / 2)
     np.testing.assert_allclose(release.estimate(target, T0, threshold=threshold).counterfactual, expected, atol=1e-2)
@@ -87,19 +105,27 @@ def test_without_noise_the_default_recovers_the_moments_whatever_the_kernel(smoo
     assert rmse(result.fitted[10:], target[10:T0]) < 0.3
 
 
-def test_the_answer_has_the_scale_of_the_target() -> None:
+def test_the_unit_of_the_outcome_does_not_matter() -> None:
     donors, target = walks(1000)
-    release = released(donors)
-    one, thousand = release.estimate(target, T0), release.estimate(1000 * target, T0)
-    np.testing.assert_allclose(1000 * one.counterfactual, thousand.counterfactual)
-    np.testing.assert_allclose(1000 * one.interval()["lower"], thousand.interval()["lower"])
+    one = released(donors).estimate(target, T0)
+    thousand = released(1024 * donors, scale=2048.0).estimate(1024 * target, T0)
+    np.testing.assert_allclose(1024 * one.counterfactual, thousand.counterfactual, rtol=1e-6)
+    np.testing.assert_allclose(1024 * one.interval()["lower"], thousand.interval()["lower"], rtol=1e-6)
+
+
+def test_levels_of_donors_and_target_do_not_matter() -> None:
+    donors, target = walks(1000)
+    levels = 1e3 * np.random.default_rng(5).normal(size=(1000, 1))
+    plain, shifted = released(donors).estimate(target, T0), released(donors + levels).estimate(target - 77, T0)
+    np.testing.assert_allclose(plain.counterfactual - 77, shifted.counterfactual, atol=1e-3)
+    np.testing.assert_allclose(plain.gaps, shifted.gaps, atol=1e-3)
 
 
 def test_a_reference_path_is_put_back() -> None:
     donors, target = walks(2000)
     path = 1000 + np.arange(T0 + H) * 5.0
-    plain = GramRelease(epsilon=4.0, delta=1e-6, seed=1).release(donors)
-    shifted = GramRelease(epsilon=4.0, delta=1e-6, seed=1, reference=path).release(donors + path)
+    plain = GramRelease(epsilon=4.0, delta=1e-6, seed=1, scale=2.0).release(donors)
+    shifted = GramRelease(epsilon=4.0, delta=1e-6, seed=1, scale=2.0, reference=path).release(donors + path)
     a, b = plain.estimate(target, T0), shifted.estimate(target + path, T0)
     np.testing.assert_allclose(a.counterfactual + path[T0:], b.counterfactual, atol=0.02)
     np.testing.assert_allclose(a.gaps, b.gaps, atol=0.02)
@@ -127,7 +153,7 @@ def test_the_targets_own_periods_are_matched_and_what_is_missing_later_has_no_ga
 def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
     times = list(pd.date_range("2020-01-01", periods=T0 + H))
     donors, target = walks(50)
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(donors, columns=times))
+    release = GramRelease(epsilon=1.0, delta=1e-6, scale=2.0).release(pd.DataFrame(donors, columns=times))
     text = pd.Series(target, index=[str(t.date()) for t in times])
     with pytest.raises(ReleaseError, match="convert them to the same kind"):
         release.estimate(text, times[T0])
@@ -165,20 +191,23 @@ def test_only_one_estimator_at_a_time() -> None:
 
 
 def test_no_signal_is_said_plainly() -> None:
-    release = released(np.random.default_rng(0).normal(size=(20, T0 + H)), epsilon=0.2)
+    release = released(np.random.default_rng(0).normal(size=(20, T0 + H)), epsilon=0.2, scale=1.0)
     result = release.estimate(walks(1)[1], T0)
-    assert result.parameters["directions"] == 0
-    assert NO_SIGNAL in result.notes
-    assert NO_SIGNAL in result.summary()
+    assert result.parameters["common_directions"] == 0
+    assert result.verdict is not None
+    assert result.verdict.grade != "yes"
 
 
-def test_forecasts_no_better_than_the_last_value_are_said_plainly() -> None:
-    release = released(np.random.default_rng(0).normal(size=(50, T0 + H)))
-    steady = 5 + 1e-3 * np.arange(T0 + H)
-    notes = release.estimate(steady, T0).notes
-    assert any(note.startswith(NO_BETTER.split("{")[0]) for note in notes)
-    donors, target = walks(2000, noise=0.05)
-    assert not released(donors, epsilon=4.0).estimate(target, T0).notes
+def test_the_verdict_says_whether_donors_track_the_target() -> None:
+    donors, target = walks(3000, noise=0.05)
+    verdict = released(donors, epsilon=4.0).estimate(target, T0).verdict
+    assert verdict is not None
+    assert verdict.grade == "yes"
+    unlike = 5 + 1e-3 * np.arange(T0 + H)
+    verdict = released(np.random.default_rng(0).normal(size=(50, T0 + H)), scale=1.0).estimate(unlike, T0).verdict
+    assert verdict is not None
+    assert verdict.grade == "no"
+    assert verdict.reason
 
 
 def test_baselines_are_always_beside_the_estimate() -> None:
@@ -189,14 +218,17 @@ def test_baselines_are_always_beside_the_estimate() -> None:
     assert "last value" in result.summary()
 
 
-def test_the_two_parts_of_the_interval_add_up_in_squares() -> None:
+def test_the_parts_of_the_interval_are_narrower_than_the_whole_and_levels_are_in_order() -> None:
     donors, target = walks(500)
     result = released(donors).estimate(target, T0)
-    both, privacy, model = (result.interval(0.9, part)["upper"] - result.counterfactual for part in PARTS)
-    np.testing.assert_allclose(both**2, privacy**2 + model**2)
+    both, privacy, model = (result.interval(0.9, part)["upper"] - result.interval(0.9, part)["lower"] for part in PARTS)
     assert (privacy > 0).all()
+    assert (privacy < both).all()
+    assert (model <= 1.001 * both).all()
     wide = result.interval(0.99)["upper"] - result.interval(0.99)["lower"]
-    assert (wide > 2 * both).all()
+    assert (wide > 1.3 * both).all()
+    ends = result.interval(0.9)
+    assert ((ends["lower"] < result.counterfactual) & (result.counterfactual < ends["upper"])).all()
 
 
 def test_more_budget_shrinks_the_part_that_privacy_causes() -> None:
@@ -249,7 +281,8 @@ def test_several_targets_at_once() -> None:
     frame = pd.DataFrame({"a": target, "b": -2 * target})
     results = release.estimate_many(frame, T0)
     assert list(results) == ["a", "b"]
-    np.testing.assert_allclose(results["b"].counterfactual, -2 * results["a"].counterfactual)
+    for name in frame:
+        assert results[name].counterfactual.equals(release.estimate(frame[name], T0).counterfactual)
 
 
 def test_any_intervention_date_can_be_asked_for() -> None:
@@ -280,40 +313,48 @@ def test_a_private_result_from_a_panel_and_dates() -> None:
     assert result.target.name == "index"
 
 
-def test_forward_forecasts_are_those_of_a_fresh_start() -> None:
-    """The Cholesky shortcut agrees with solving for every origin anew."""
-    rng = np.random.default_rng(0)
-    D = Kernel.named("high").matrix(12)
-    y = rng.normal(size=12)
-    forecasts = ForwardForecasts.of(D, y, horizon=3)
-    expected: list[float] = []
-    variances: list[float] = []
-    for k in range(6, 12):
-        block = slice(k, min(k + 3, 12))
-        weights = forecast_weights(D[: block.stop, : block.stop], k)
-        expected.extend(weights @ y[:k])
-        scale = y[:k] @ np.linalg.solve(D[:k, :k], y[:k]) / k
-        variances.extend(scale * np.diag(D[block, block] - weights @ D[:k, block]))
-    np.testing.assert_allclose(forecasts.forecast, np.array(expected))
-    np.testing.assert_allclose(forecasts.variance, np.array(variances))
-    assert forecasts.origins == 6
+@pytest.mark.parametrize("free_level", [True, False])
+def test_a_gaussian_path_given_its_past_is_as_the_formulas_of_a_fresh_start(free_level: bool) -> None:
+    """Forecast, its covariance and weights, against a level of enormous variance and plain inverses."""
+    rng = np.random.default_rng(1)
+    T, known = 12, 9
+    D, mean, y = Kernel.named("high").matrix(T), rng.normal(size=T), rng.normal(size=known)
+    vague = D + 1e4 * free_level
+    solved = vague[known:, :known] @ np.linalg.inv(vague[:known, :known])
+    observed = Gaussian(mean, D, free_level).observed(y)
+    np.testing.assert_allclose(observed.forecast, mean[known:] + solved @ (y - mean[:known]), atol=1e-3)
+    np.testing.assert_allclose(observed.weights, solved, atol=1e-3)
+    left = vague[known:, known:] - solved @ vague[:known, known:]
+    np.testing.assert_allclose(observed.forecast_covariance, left, atol=1e-3)
+    np.testing.assert_allclose(observed.error_from(D), observed.forecast_covariance, atol=1e-10)
 
 
-def test_the_fit_before_the_intervention_is_a_forecast_one_period_ahead() -> None:
+@pytest.mark.parametrize("free_level", [True, False])
+def test_the_fit_before_the_intervention_is_a_forecast_one_period_ahead(free_level: bool) -> None:
     D, y = Kernel.named("high").matrix(9), np.random.default_rng(1).normal(size=9)
-    expected = [forecast_weights(D[: t + 1, : t + 1], t)[0] @ y[:t] for t in range(1, 9)]
-    np.testing.assert_allclose(one_period_ahead(D, y)[1:], expected)
+    zero = np.zeros(9)
+    ahead = Gaussian(zero, D, free_level).observed(y).one_period_ahead
+    for t in range(1, 9):
+        expected = Gaussian(zero[: t + 1], D[: t + 1, : t + 1], free_level).observed(y[:t]).forecast[0]
+        assert ahead[t] == pytest.approx(expected)
 
 
-def test_denoising_finds_the_planted_directions() -> None:
+def test_the_population_has_the_planted_directions_and_mean() -> None:
+    """Donors with a mean path and two common directions, in units of their own; the release's noise on top."""
     rng = np.random.default_rng(0)
-    T, n, scale = 30, 2000, 6.4
-    V = np.linalg.qr(rng.normal(size=(T, 2)))[0]
-    truth = 600 * np.outer(V[:, 0], V[:, 0]) + 300 * np.outer(V[:, 1], V[:, 1]) + (n - 900) / T * np.eye(T)
-    noise = np.triu(rng.normal(size=(T, T)), 1) * scale / np.sqrt(2)
-    noisy = truth + noise + noise.T + np.diag(rng.normal(size=T)) * scale
-    kernel = Kernel.named("none")
-    cleaned = denoise(noisy, n, scale, kernel)
-    assert cleaned.directions == 2
-    assert np.linalg.norm(cleaned.moments - truth) < 0.7 * np.linalg.norm(noisy - truth)
-    assert np.linalg.eigvalsh(cleaned.moments).min() > 0
+    T, n = 30, 4000
+    factors = np.cumsum(rng.normal(size=(2, T)), axis=1)
+    mean = 2 * np.sin(np.arange(T) / 5)
+    donors = 100 * (mean + rng.normal(size=(n, 2)) @ factors + 0.3 * rng.normal(size=(n, T)))
+    release = released(donors, scale=200.0)
+    population = release.population
+    assert population.directions == 2
+    centred = np.eye(T) - 1 / T
+    truth = 1e4 * centred @ (factors.T @ factors) @ centred
+    common = centred @ population.common @ centred
+    assert np.linalg.norm(common - truth) < 0.3 * np.linalg.norm(truth)
+    assert rmse(centred @ population.mean, centred @ (100 * mean)) < 0.3 * 100 * float(mean.std())
+    assert np.linalg.eigvalsh(population.common + population.bulk).min() > 0
+    noisy = release.noisy_moments + symmetric_noise(release.row_map.size, 50.0, rng)
+    drowned = Population.of(noisy, n, 50.0, release.row_map)
+    assert drowned.directions <= 2

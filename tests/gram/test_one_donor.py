@@ -15,12 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsc import Donors, DpscError, GramRelease, PanelError, scan
+from dpsc.gram import scale, sources, summing
+from dpsc.gram.algorithm import CustodianSum
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.scale import Counts
 from dpsc.gram.sources import Engine
-from dpsc.types import Integers
+from dpsc.types import Array, Integers
 
 ENGINES: tuple[Engine, ...] = ("memory", "stream")
 COLUMNS: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y"}
-MAKE = GramRelease(epsilon=1.0, delta=1e-6)
+MAKE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)
 T = 6
 
 
@@ -126,10 +130,10 @@ def test_one_donors_type_of_time_does_not_name_the_periods() -> None:
 
 def test_with_declared_periods_even_a_nearly_empty_table_is_not_refused(tmp_path: Path) -> None:
     """One row more or less of one donor used to decide whether ten thousand sparse donors were refused."""
-    donors, days = np.repeat(np.arange(2000), 5), np.tile([0, 900, 2500, 4000, 5900], 2000)
+    donors, days = np.repeat(np.arange(2000), 5), np.tile([0, 400, 2500, 4000, 5900], 2000)
     frame = pd.DataFrame({"u": donors, "t": days, "y": np.arange(10_000.0)})
     frame.to_parquet(tmp_path / "t.parquet")
-    options: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y", "periods": "0..1499"}
+    options: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y", "periods": "0..599"}
     totals = [MAKE.custodian_sum(scan(tmp_path / "t.parquet", **options, engine=e)).total for e in ENGINES]
     np.testing.assert_array_equal(totals[0], totals[1])
     np.testing.assert_array_equal(totals[0], MAKE.custodian_sum(Donors.from_long(frame, **options)).total)
@@ -212,3 +216,70 @@ def test_odd_parameters_are_refused_in_our_own_words(wrong: dict[str, Any], tmp_
     (tmp_path / "t.csv").write_text("u,t,y\na,1,2\n")
     with pytest.raises(DpscError):
         summed(tmp_path / "t.csv", "memory", **wrong)
+
+
+def many_rows(extra: int) -> pd.DataFrame:
+    """Two hundred donors; the first has extra rows outside the periods, which are ignored."""
+    rows = np.random.default_rng(0).normal(size=(200, T)).cumsum(axis=1) * 2.0 ** np.arange(-10, 10).repeat(10)[:, None]
+    frame = pd.DataFrame({"u": np.repeat(range(200), T), "t": np.tile(range(T), 200), "y": rows.ravel()})
+    ignored = pd.DataFrame({"u": [0] * extra, "t": [99] * extra, "y": [1.0] * extra})
+    return pd.concat([frame.iloc[:T], ignored, frame.iloc[T:]])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_which_donors_are_counted_does_not_depend_on_how_many_rows_one_has(
+    threads: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are cut from the rows of the table; counting up to the end of a block counted hundreds more or fewer."""
+    monkeypatch.setattr(scale, "BLOCK_CELLS", 5 * T)
+    monkeypatch.setattr(summing, "_AHEAD", 0)
+    counts = []
+    for extra in (0, 40):
+        path = tmp_path / f"{extra}.{kind}"
+        frame = many_rows(extra)
+        frame.to_parquet(path, row_group_size=30) if kind == "parquet" else frame.to_csv(path, index=False)
+        for engine in ENGINES:
+            found = scan(path, **COLUMNS, engine=engine, periods=f"0..{T - 1}")
+            donors = sources.FileDonors(found.files, threads)
+            total, n = donors.add_up(Counts(T, Kernel.named("high"), None), lambda rows: None, enough=103)
+            assert n == total.sum() == 103
+            counts.append(total)
+    first = many_rows(0).y.to_numpy().reshape(200, T)[:103]
+    counts.append(sources.sum_of_rows(first, Counts(T, Kernel.named("high"), None)))
+    for other in counts[1:]:
+        np.testing.assert_array_equal(other, counts[0])
+
+
+HOSTILE = {
+    "zeros": np.zeros(T), "a level": np.full(T, 1e300), "overflow": np.array([1.7e308, -1.7e308] * 3),
+    "tiny": np.full(T, 5e-324), "huge": np.linspace(-1, 1, T) * 1e308, "squares overflow": np.arange(T) * 1e170,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "options", [{"scale": 1.0}, {"like": np.arange(6.0)}, {"reference": np.full(T, 1e100)}], ids=str
+)
+def test_no_donor_makes_a_warning_an_error_or_another_map(
+    name: str, options: dict[str, Any], tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The step that finds the scale included, from an array and from a stream, on threads and off them."""
+    make = GramRelease(epsilon=1.0, delta=1e-6, seed=3, **options)
+    usual = np.random.default_rng(1).normal(size=(400, T)).cumsum(axis=1)
+    hostile = np.vstack([HOSTILE[name], usual[1:]])
+
+    def both(rows: Array) -> list[CustodianSum]:
+        frame = pd.DataFrame(rows, columns=[str(2000 + t) for t in range(T)]).assign(u=range(400))
+        frame.to_parquet(tmp_path / "t.parquet")
+        return [make.custodian_sum(rows), make.custodian_sum(scan(tmp_path / "t.parquet", unit="u", wide=True))]
+
+    for one, other in zip(both(usual), both(hostile), strict=True):
+        assert (one.n, one.row_map.directions, one.scale.share) == (
+            other.n,
+            other.row_map.directions,
+            other.scale.share,
+        )
+        if make.scale is not None:
+            assert moved(one.total, other.total) <= 1
+    assert not recwarn.list

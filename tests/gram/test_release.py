@@ -17,9 +17,15 @@ from dpsc.checks import is_printable
 from dpsc.gram import labels as period_labels
 from dpsc.gram import release_file
 from dpsc.gram.release_file import dumps
+from dpsc.gram.scale import NO_SCALE
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from tests.making import SECRET, make_panel, told
 
-MAKE = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=np.linspace(0, 0.3, 11))
+MAKE = GramRelease(
+    epsilon=1.0, delta=1e-6, smoothness="mild", reference=np.linspace(0, 0.3, 11), scale=0.3, directions=10
+)
+SIMPLE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)
+COUNTING = GramRelease(epsilon=1.0, delta=1e-6)
 
 
 def loads(text: str) -> Release:
@@ -31,25 +37,34 @@ def release() -> Release:
     return MAKE.release(make_panel(n=40), provenance="hospital A, 2026 – patients’ “wages”")
 
 
+@pytest.fixture(scope="module")
+def counted() -> Release:
+    """A release that spent a share of its budget on the scale."""
+    return COUNTING.release(np.random.default_rng(0).normal(size=(400, 11)).cumsum(axis=1))
+
+
 def same(one: Release, other: Release) -> bool:
-    plain = ("n", "outcome", "kernel", "grid_bits", "diagonal_scale", "off_diagonal_scale", "guarantee",
+    plain = ("n", "outcome", "scale", "diagonal_scale", "off_diagonal_scale", "guarantee",
              "no_guarantee", "sites", "provenance", "periods_from", "identities", "datasets")  # fmt: skip
-    assert one.reference is not None
-    assert other.reference is not None
     return (
         all(getattr(one, name) == getattr(other, name) for name in plain)
         and np.array_equal(one.matrix, other.matrix)
-        and np.array_equal(one.reference, other.reference)
+        and one.row_map.same_as(other.row_map)
         and one.times.equals(other.times)
     )
 
 
-def test_a_file_gives_back_the_same_release(release: Release, tmp_path: Path) -> None:
+def test_a_file_gives_back_the_same_release(release: Release, counted: Release, tmp_path: Path) -> None:
     path = tmp_path / "donors.dpsc.json"
-    release.save(path)
-    assert same(Release.load(path), release)
-    assert os.listdir(tmp_path) == ["donors.dpsc.json"]
-    assert same(pickle.loads(pickle.dumps(release)), release)
+    few = replace(MAKE, directions=3).release(make_panel(n=40))
+    for made in (release, few, counted):
+        made.save(path)
+        assert same(Release.load(path), made)
+        assert os.listdir(tmp_path) == ["donors.dpsc.json"]
+        assert same(pickle.loads(pickle.dumps(made)), made)
+    assert json.loads(dumps(few))["version"] == 2
+    assert len(json.loads(dumps(few))["matrix"]) == 10
+    assert counted.scale.source == "counted"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +81,7 @@ def test_a_file_gives_back_the_same_release(release: Release, tmp_path: Path) ->
 )
 def test_periods_of_every_kind_survive(times: list[object]) -> None:
     frame = pd.DataFrame(np.ones((4, 3)), columns=pd.Index(times))
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(frame)
+    release = SIMPLE.release(frame)
     restored = loads(dumps(release))
     assert restored.times.equals(release.times)
     assert type(restored.times) is type(release.times)
@@ -74,13 +89,23 @@ def test_periods_of_every_kind_survive(times: list[object]) -> None:
 
 def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
     frame = pd.DataFrame(np.full((30, 4), SECRET), index=[f"patient {i}" for i in range(30)])
-    text = dumps(GramRelease(epsilon=1.0, delta=1e-6).release(frame))
+    text = dumps(SIMPLE.release(frame))
     assert "patient" not in text
     assert not told(text)
     assert set(json.loads(text)) == {
-        "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "grid_bits", "noise",
-        "guarantee", "no_guarantee", "provenance", "periods_from", "identities", "datasets", "matrix", "checksum",
+        "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "directions",
+        "constant", "scale", "grid_bits", "noise", "guarantee", "no_guarantee", "provenance", "periods_from",
+        "identities", "datasets", "matrix", "checksum",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [2e-60, 1e-10, 1e60])
+@pytest.mark.parametrize("T", [2, 40])
+def test_a_release_of_any_scale_that_may_be_given_loads_and_answers(scale: float, T: int) -> None:
+    rows = scale * np.random.default_rng(0).normal(size=(200, T))
+    made = loads(dumps(replace(SIMPLE, scale=scale).release(rows)))
+    if T > 2:
+        assert np.isfinite(made.estimate(rows[0], T - 3).interval()).all().all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
@@ -94,9 +119,13 @@ def test_a_truncated_file_is_refused(release: Release, tmp_path: Path, share: fl
 
 def edited(release: Release, **changes: object) -> str:
     """The file with fields changed and a checksum that fits: what an editor who knows the format could write."""
+    return edited_text(dumps(release), **changes)
+
+
+def edited_text(text: str, **changes: object) -> str:
     from dpsc.gram.release_file import _checksum
 
-    body = json.loads(dumps(release)) | changes
+    body = json.loads(text) | changes
     del body["checksum"]
     return json.dumps(body | {"checksum": _checksum(body)})
 
@@ -110,7 +139,7 @@ def test_an_edited_file_is_refused(release: Release) -> None:
 
 def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
     with pytest.raises(ReleaseError, match="upgrade"):
-        loads(edited(release, version=2))
+        loads(edited(release, version=3))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +157,24 @@ def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
         {"reference": ["1"] * 11}, {"reference": [True] * 11}, {"reference": 1.0}, {"no_guarantee": "but a guarantee"},
         {"guarantee": None}, {"guarantee": None, "no_guarantee": ""}, {"identities": []}, {"identities": ["abc"]},
         {"identities": ["0" * 32] * 2}, {"identities": ["0" * 32, "1" * 32]}, {"identities": "0" * 32},
-        {"datasets": ["a", "b"]}, {"datasets": [3]}, {"datasets": ["\x1b[2J"]},
+        {"datasets": ["a", "b"]}, {"datasets": [3]}, {"datasets": ["\x1b[2J"]}, {"directions": 9}, {"directions": 11},
+        {"directions": 0}, {"directions": -10}, {"directions": True}, {"directions": 10.0}, {"directions": "10"},
+        {"directions": None}, {"directions": None, "constant": 0.0}, {"directions": 9, "matrix": [0] * 66},
+        {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE), "matrix": [0] * 55},
+        {"constant": 0.0}, {"constant": 0}, {"constant": -1.0}, {"constant": None}, {"constant": "1"},
+        {"constant": 1e101}, {"constant": math.nan}, {"scale": None}, {"scale": 1.0}, {"scale": {}},
+        {"scale": {"value": 1.0, "source": "none", "share": 0.0}},
+        {"scale": {"value": 1.0, "source": "guessed", "share": 0.0}},
+        {"scale": {"value": 1.0, "source": ["given"], "share": 0.0}},
+        {"scale": {"value": 1.0, "source": "given", "share": 0.1}},
+        {"scale": {"value": 1.0, "source": "counted", "share": 0.0}},
+        {"scale": {"value": 1.0, "source": "counted", "share": -0.1}},
+        {"scale": {"value": 1.0, "source": "like and counted", "share": 0.0}},
+        {"scale": {"value": 1.0, "source": "given", "share": math.nan}},
+        {"scale": {"value": 1e71, "source": "given", "share": 0.0}}, {"constant": 1e71}, {"constant": 1e-71},
+        {"scale": {"value": 0.0, "source": "given", "share": 0.0}}, {"constant": 5e-324}, {"matrix": [-(2**62)] * 66},
+        {"scale": {"value": -1.0, "source": "given", "share": 0.0}},
+        {"scale": {"value": None, "source": "given", "share": 0.0}},
     ],
 )  # fmt: skip
 def test_what_breaks_the_schema_is_refused_even_with_a_fitting_checksum(
@@ -155,7 +201,7 @@ def test_files_that_cannot_be_read_or_written_are_named(release: Release, tmp_pa
 
 
 def test_a_noisy_matrix_need_not_be_positive_definite() -> None:
-    release = GramRelease(epsilon=0.01, delta=1e-6).release(make_panel(n=20))
+    release = replace(SIMPLE, epsilon=0.01).release(make_panel(n=20))
     assert np.linalg.eigvalsh(release.noisy_moments).min() < 0
     restored = loads(dumps(release))
     assert np.isfinite(restored.estimate(np.ones(11), 8).counterfactual).all()
@@ -178,7 +224,7 @@ def test_sites_add_up(release: Release) -> None:
 
 def test_a_merged_guarantee_is_the_weakest_of_the_sites() -> None:
     panel = make_panel(n=40)
-    strong, weak = (GramRelease(epsilon=e, delta=d).release(panel) for e, d in ((0.5, 1e-9), (2.0, 1e-6)))
+    strong, weak = (replace(MAKE, epsilon=e, delta=d).release(panel) for e, d in ((0.5, 1e-9), (2.0, 1e-6)))
     merged = Release.merge([strong, weak], disjoint=True).guarantee
     assert merged is not None
     assert merged.epsilon == pytest.approx(2.0)
@@ -188,7 +234,7 @@ def test_a_merged_guarantee_is_the_weakest_of_the_sites() -> None:
 
 
 def test_one_seeded_site_takes_the_guarantee_from_the_sum(release: Release) -> None:
-    seeded = GramRelease(epsilon=1.0, delta=1e-6, smoothness="mild", reference=MAKE.reference, seed=1)
+    seeded = replace(MAKE, seed=1)
     merged = Release.merge([release, seeded.release(make_panel(n=40))], disjoint=True)
     assert merged.guarantee is None
     assert "not private" in merged.no_guarantee
@@ -196,12 +242,15 @@ def test_one_seeded_site_takes_the_guarantee_from_the_sum(release: Release) -> N
 
 @pytest.mark.parametrize(
     ("changes", "name"),
-    [({"smoothness": "high"}, "kernel"), ({"grid_bits": 12}, "grid_bits"), ({"reference": None}, "reference")],
-)
+    [
+        ({"smoothness": "high"}, "kernel"), ({"grid_bits": 12}, "grid_bits"), ({"reference": None}, "reference"),
+        ({"directions": 9}, "directions"), ({"scale": 0.31}, "constant"),
+        ({"scale": None, "like": np.arange(11.0)}, "constant"),
+    ],
+)  # fmt: skip
 def test_releases_made_differently_do_not_merge(release: Release, changes: dict[str, object], name: str) -> None:
-    options = {"epsilon": 1.0, "delta": 1e-6, "smoothness": "mild", "reference": MAKE.reference} | changes
-    other = GramRelease(**options).release(make_panel(n=40))  # type: ignore[arg-type]
-    with pytest.raises(ReleaseError, match=name):
+    other = replace(MAKE, **changes).release(make_panel(n=40))  # type: ignore[arg-type]
+    with pytest.raises(ReleaseError, match=f"differ in (the )?{name}"):
         Release.merge([release, other], disjoint=True)
 
 
@@ -261,42 +310,27 @@ def test_a_release_has_either_a_guarantee_or_a_reason_why_not(release: Release, 
         replace(release, guarantee=release.guarantee if guarantee else None, no_guarantee=reason)
 
 
-OLD = Path(__file__).parent / "version-0.1.0.dpsc.json"
-OLD_MERGED = Path(__file__).parent / "version-0.1.0-merged.dpsc.json"
-
-
-def test_files_of_version_0_1_0_load_and_are_recognised() -> None:
-    old, again = Release.load(OLD), Release.load(OLD)
-    assert old.identities == again.identities == loads(dumps(old)).identities
-    assert old.datasets == ()
-    assert Release.load(OLD_MERGED).sites == 2
-    with pytest.raises(ReleaseError, match="given twice"):
-        Release.merge([old, again], disjoint=True)
-    make = GramRelease(epsilon=1.0, delta=1e-6, reference=old.reference)
-    new = make.release(pd.DataFrame(np.ones((9, 5)), columns=old.times))
-    assert Release.merge([old, new], disjoint=True).sites == 2
-    assert Release.merge([Release.load(OLD_MERGED), new], disjoint=True).sites == 3
-
-
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize("bits", [4, 18, 20])
 def test_what_is_made_pays_for_its_claim_and_loads(epsilon: float, bits: int) -> None:
-    made = [GramRelease(epsilon=epsilon, delta=1e-7, grid_bits=bits).release(np.ones((3, 2))) for _ in range(3)]
+    make = GramRelease(epsilon=epsilon, delta=1e-7, grid_bits=bits, scale=1.0)
+    made = [make.release(np.ones((3, 2))) for _ in range(3)]
     assert loads(dumps(made[0])).guarantee == made[0].guarantee
     assert loads(dumps(Release.merge(made, disjoint=True))).sites == 3
 
 
 def test_hundreds_of_sites_merged_one_after_another_still_pay_for_the_claim() -> None:
-    make = GramRelease(epsilon=1.0, delta=1e-6)
-    total = make.release(np.ones((2, 2)))
+    total = SIMPLE.release(np.ones((2, 2)))
     for _ in range(300):
-        total = Release.merge([total, make.release(np.ones((2, 2)))], disjoint=True)
+        total = Release.merge([total, SIMPLE.release(np.ones((2, 2)))], disjoint=True)
     assert total.sites == 301
 
 
-def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release) -> None:
+def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release, counted: Release) -> None:
     merged = Release.merge([release, MAKE.release(make_panel(n=40))], disjoint=True)
-    for made, share in ((release, 0.999), (release, 1e-9), (merged, 0.999), (merged, math.sqrt(0.5))):
+    for made, share in (
+        (release, 0.999), (release, 1e-9), (merged, 0.999), (merged, math.sqrt(0.5)), (counted, 0.9999),
+    ):  # fmt: skip
         noise = {"diagonal": made.diagonal_scale * share, "off_diagonal": made.off_diagonal_scale * share}
         with pytest.raises(ReleaseError, match="do not pay"):
             loads(edited(made, noise=noise))
@@ -311,6 +345,49 @@ def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release) -> N
     for claim in (other_kind, replace(release.guarantee, adjacency="add or remove one donor")):
         with pytest.raises(ReleaseError, match=r"do not pay|the claim is another"):
             loads(edited(release, guarantee=asdict(claim)))
+
+
+def test_a_share_that_the_matrix_did_not_leave_is_refused(release: Release, counted: Release) -> None:
+    """A file that says less than was spent on counts cannot be told; one whose noise does not leave the share can."""
+    for made, share in ((release, 0.01), (counted, 1.01 * counted.scale.share), (counted, 0.15), (counted, 0.151)):
+        scale = {"value": 1.0, "source": "counted", "share": share}
+        with pytest.raises(ReleaseError, match=r"do not pay|share of the budget is wrong"):
+            loads(edited(made, scale=scale))
+    assert loads(edited(counted)).scale == counted.scale
+    scale = {"value": 1.0, "source": "counted", "share": 0.151}
+    with pytest.raises(ReleaseError, match="share of the budget is wrong"):  # without a claim to pay for, too
+        loads(edited(counted, scale=scale, guarantee=None, no_guarantee="a reason"))
+
+
+@pytest.mark.parametrize("forgotten", ["rest_epsilon", "rest_delta"])
+def test_a_gaussian_claim_without_its_slack_is_refused(release: Release, counted: Release, forgotten: str) -> None:
+    for made in (release, counted):
+        assert made.guarantee is not None
+        claim = asdict(replace(made.guarantee, loss=replace(made.guarantee.loss, **{forgotten: 0.0})))
+        with pytest.raises(ReleaseError, match="do not pay"):
+            loads(edited(made, guarantee=claim))
+
+
+def test_the_slack_of_the_matrix_alone_does_not_cover_the_counts(release: Release, counted: Release) -> None:
+    for made in (release, counted):
+        assert made.guarantee is not None
+        loss, size = made.guarantee.loss, made.row_map.size
+        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), size * (size + 1) // 2, 4.0**made.grid_bits)
+        claim = replace(made.guarantee, loss=replace(loss, rest_epsilon=slack[0], rest_delta=slack[1]))
+        if made is release:
+            assert loads(edited(made, guarantee=asdict(claim))).guarantee == claim
+            continue
+        with pytest.raises(ReleaseError, match="do not pay"):
+            loads(edited(made, guarantee=asdict(claim)))
+
+
+def test_the_slack_of_a_coarse_grid_is_not_that_of_a_fine_one(release: Release) -> None:
+    """Claims of 18 bits cannot be carried to 8, although the noise is as large beside the integers."""
+    unit = 4**10
+    noise = {"diagonal": release.diagonal_scale / unit, "off_diagonal": release.off_diagonal_scale / unit}
+    coarse = [int(v) for v in release.matrix[np.triu_indices(11)] // unit]
+    with pytest.raises(ReleaseError, match="do not pay"):
+        loads(edited(release, noise=noise, grid_bits=8, matrix=coarse))
 
 
 def test_a_merge_that_could_overflow_is_refused(release: Release) -> None:
@@ -347,7 +424,7 @@ def test_no_control_character_gets_through_a_release(release: Release, text: str
         pd.DataFrame({"u": [1, 1, 2, 2], "t": [1, 2, 1, 2], text: 1.0}), unit="u", time="t", outcome=text
     )):  # fmt: skip
         with pytest.raises(ReleaseError, match="control characters"):
-            GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(frame)
+            SIMPLE.custodian_sum(frame)
 
 
 def test_text_of_all_languages_gets_through(release: Release) -> None:
@@ -370,7 +447,7 @@ def test_a_time_zone_that_is_not_known_is_refused_and_no_file_is_opened(
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "UTC+02:00", "UTC-09:30", "America/Argentina/Buenos_Aires"])
 def test_known_time_zones_and_fixed_offsets_survive(zone: str) -> None:
     times = pd.date_range("2020-01-01", periods=3, freq="D", tz=zone)
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(np.ones((4, 3)), columns=times))
+    release = SIMPLE.release(pd.DataFrame(np.ones((4, 3)), columns=times))
     restored = loads(dumps(release)).times
     assert restored.equals(release.times)
     assert isinstance(restored, pd.DatetimeIndex)
@@ -379,7 +456,7 @@ def test_known_time_zones_and_fixed_offsets_survive(zone: str) -> None:
 
 def test_a_zone_without_a_name_is_refused_when_saved() -> None:
     times = pd.date_range("2020-01-01", periods=3, freq="D", tz="dateutil/Europe/Berlin")
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(np.ones((4, 3)), columns=times))
+    release = SIMPLE.release(pd.DataFrame(np.ones((4, 3)), columns=times))
     with pytest.raises(ReleaseError, match="time zone"):
         dumps(release)
 

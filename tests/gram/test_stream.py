@@ -18,14 +18,15 @@ from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
 from dpsc.errors import PanelError, TableError
 from dpsc.gram import summing
-from dpsc.gram.kernel import Kernel
+from dpsc.gram.scale import Counts
 from dpsc.gram.sources import FileDonors, source_of
+from dpsc.gram.summing import Products, Summand
 from dpsc.types import Array, Integers
-from tests.making import long, save, wide
+from tests.making import long, row_map, save, wide
 
 N, T = 237, 9
 WIDE, LONG = Layout("who", wide=True), Layout("who", "week", "cost")
-KERNEL = Kernel.named("high")
+PRODUCTS = Products(row_map(T, directions=5))
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,12 @@ def donors() -> Array:
     return np.round(np.random.default_rng(0).normal(size=(N, T)).cumsum(axis=1), 6)
 
 
-def expected(donors: Array) -> Integers:
-    return source_of(donors).add_up(KERNEL, None, 18, lambda rows: None)[0]
+def expected(donors: Array, summand: Summand = PRODUCTS) -> Integers:
+    return source_of(donors).add_up(summand, lambda rows: None)[0]
 
 
-def streamed(path: Path, layout: Layout, **options: Any) -> tuple[Integers, int]:
-    return FileDonors(Files(path, layout, **options)).add_up(KERNEL, None, 18, lambda rows: None)
+def streamed(path: Path, layout: Layout, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
+    return FileDonors(Files(path, layout, **options)).add_up(summand, lambda rows: None)
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
@@ -108,9 +109,11 @@ def test_a_donor_split_between_two_files_is_put_together(donors: Array, tmp_path
 
 def test_a_release_from_files_is_the_release_of_their_donors(donors: Array, tmp_path: Path) -> None:
     path = save(wide(donors), tmp_path / "donors.parquet")
-    make = GramRelease(epsilon=1.0, delta=1e-6, seed=4)
-    from_file, from_array = make.release(FileDonors(Files(path, WIDE))), make.release(donors)
-    np.testing.assert_array_equal(from_file.matrix, from_array.matrix)
+    for options in ({"scale": 2.0}, {"scale": 2.0, "directions": 4}, {"like": donors[0]}):
+        make = GramRelease(epsilon=1.0, delta=1e-6, seed=4, **options)
+        from_file, from_array = make.release(FileDonors(Files(path, WIDE))), make.release(donors)
+        np.testing.assert_array_equal(from_file.matrix, from_array.matrix)
+        assert from_file.scale == from_array.scale
     assert from_file.times.tolist() == [f"w{t}" for t in range(1, T + 1)]
     assert from_file.n == N
 
@@ -212,7 +215,7 @@ def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
         for kind in ("parquet", "csv"):
             files = Files(save(frame, tmp_path / f"t.{kind}"), layout)
             seen: list[int] = []
-            FileDonors(files).add_up(KERNEL, None, 18, seen.append)
+            FileDonors(files).add_up(PRODUCTS, seen.append)
             assert sum(seen) == N
             assert files.rows_expected() == pytest.approx(N, rel=0 if kind == "parquet" else 0.15)
 
@@ -220,7 +223,7 @@ def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
 def test_units_taken_for_periods_are_not_published(donors: Array, tmp_path: Path) -> None:
     frame = long(donors).rename(columns={"who": "week", "week": "who"}).sort_values("who")
     with pytest.raises(TableError, match="are the two swapped"):
-        streamed(save(frame, tmp_path / "swapped.parquet"), LONG)
+        streamed(save(frame, tmp_path / "swapped.parquet"), LONG, Products(row_map(N)))
 
 
 def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
@@ -232,3 +235,14 @@ def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
     total, n = streamed(path, WIDE, missing="interpolate")
     assert n == N
     assert total.trace() > 0
+    counting = GramRelease(epsilon=1.0, delta=1e-6, like=donors[0])
+    assert counting.release(FileDonors(Files(path, WIDE, missing="interpolate"))).n == N
+
+
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.csv")
+    summand = Counts(T, PRODUCTS.row_map.kernel, np.linspace(0, 1, T))
+    total, n = streamed(path, layout, summand)
+    assert n == N == total.sum()
+    np.testing.assert_array_equal(total, expected(donors, summand))

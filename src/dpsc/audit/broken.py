@@ -16,7 +16,7 @@ from dpsc.audit import bijection, climb, exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Losses, LowBits, Sampled
 from dpsc.audit.shipped import low_bit_draw
 from dpsc.audit.steps import Step, TwoStep, call
-from dpsc.gram.algorithm import GRID_BITS
+from dpsc.gram.contents import GRID_BITS
 from dpsc.privacy import sensitivity
 from dpsc.privacy.accounting import gaussian_mu
 from dpsc.privacy.source import seeded

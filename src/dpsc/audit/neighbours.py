@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsc.data.panel import Panel
-from dpsc.gram.kernel import Kernel
+from dpsc.gram.mapping import RowMap
 from dpsc.types import Array
 
 FAR = 50.0  # the size of a hostile donor's values, far beyond the public bounds (-1, 1)
+FARTHEST = 1e9  # the movement of a hostile donor, in units of the constant that stands beside rows of a Gram release
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +66,37 @@ def weak_crowd(n: int, T0: int, h: int, *, mu: float) -> Pair:
     return _pair("weak crowd", weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
 
 
-def orthogonal_rows(T: int, kernel: Kernel) -> Pair:
-    """One donor whose whitened row is the first unit vector, against the second: the worst case of the Gram matrix."""
-    root = kernel.root(T)
-    return _pair("orthogonal rows", np.empty((0, T)), root[:, 0], root[:, 1], T - 1)
+def still_and_moving(row_map: RowMap) -> Pair:
+    """One donor that does not move, against one that moves so much that the map's constant is nothing beside it.
 
-
-def crossed_rows(T: int, kernel: Kernel) -> Pair:
-    """One donor whose whitened row is between the first two unit vectors, against the other diagonal.
-
-    As bad as :func:`orthogonal_rows`, but off the diagonal of the Gram matrix.
+    Their vectors are two of the unit vectors: the worst case of the Gram matrix, on its diagonal.
     """
-    root = kernel.root(T)
-    row, other = root[:, 0] + root[:, 1], root[:, 0] - root[:, 1]
-    return _pair("crossed rows", np.empty((0, T)), row, other, T - 1)
+    return _pair("still and moving", _nobody(row_map), np.zeros(row_map.T), _along(row_map, 0, FARTHEST), row_map.T - 1)
+
+
+def orthogonal_rows(row_map: RowMap) -> Pair:
+    """Two donors that move very much, in two directions of the map, the first and the last."""
+    row, other = (_along(row_map, direction, FARTHEST) for direction in (0, -1))
+    return _pair("orthogonal rows", _nobody(row_map), row, other, row_map.T - 1)
+
+
+def mirrored_rows(row_map: RowMap) -> Pair:
+    """Two donors that move as much as the map's constant, one up and one down.
+
+    Their vectors are the diagonals between two unit vectors: as bad as :func:`still_and_moving`, but off the diagonal
+    of the Gram matrix.
+    """
+    row = _along(row_map, 0, 1.0)
+    return _pair("mirrored rows", _nobody(row_map), row, -row, row_map.T - 1)
+
+
+def _along(row_map: RowMap, direction: int, size: float) -> Array:
+    """Return a row whose whitened movement is in one direction, and so many times as long as the constant."""
+    return np.asarray(size * row_map.constant * row_map.back[:, direction])
+
+
+def _nobody(row_map: RowMap) -> Array:
+    return np.empty((0, row_map.T))
 
 
 def rows_of_every_kind(T: int, count: int, seed: int) -> Array:
@@ -89,4 +107,5 @@ def rows_of_every_kind(T: int, count: int, seed: int) -> Array:
     rows[1::5] *= 10.0 ** rng.integers(-250, 250, (len(rows[1::5]), 1))
     rows[2::5] *= rng.random((len(rows[2::5]), T)) < 0.3
     rows[3::5] = np.cumsum(rows[3::5], axis=1)
+    rows[4::50] = rows[4::50, :1]
     return rows

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsc.audit import bijection, exact_loss, neighbours, shipped_sensitivity
 from dpsc.audit.case import SHOWN_DELTA, Attack, Case, ClaimedLoss, Draw, Effort, Exact, Losses, LowBits, Sampled
-from dpsc.audit.shipped_gram import composition, gram_release, gram_zcdp
+from dpsc.audit.shipped_gram import composition, gram_counts, gram_mu, gram_release
 from dpsc.audit.steps import Step, TwoStep, call
 from dpsc.privacy.accounting import gaussian_mu, zcdp_rho
 from dpsc.privacy.additive import StepBudget, release_floats, release_integers
@@ -232,6 +232,7 @@ TIGHT: dict[str, Callable[[float], Case]] = {
     "output-pure": lambda epsilon: output(epsilon, 0.0, "exact"),
     "output-gaussian": lambda epsilon: output(epsilon, DELTA, "exact"),
     "gram": lambda epsilon: gram_release(epsilon, DELTA),
+    "gram-counts": lambda epsilon: gram_counts(epsilon, DELTA),
 }
 OTHER: dict[str, Callable[[], Case]] = {
     "output-pure-float": lambda: output(1.0, 0.0, "float"),
@@ -239,7 +240,7 @@ OTHER: dict[str, Callable[[], Case]] = {
     "objective-pure": lambda: objective(1.0, 0.0),
     "objective-gaussian": lambda: objective(1.0, DELTA),
     "printed-output": printed_output,
-    "gram-zcdp": gram_zcdp,
+    "gram-mu": gram_mu,
     "composition": composition,
     "ridge-sensitivity": shipped_sensitivity.ridge,
     "printed-ridge-sensitivity": shipped_sensitivity.printed_ridge,

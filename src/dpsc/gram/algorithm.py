@@ -55,6 +55,7 @@ class CustodianSum:
     row_map: RowMap
     scale: Scale
     periods_from: PeriodsFrom
+    scale_paid_by: tuple[float, float, int | None] | None = None  # epsilon, delta and seed, if the scale cost something
 
     def __post_init__(self) -> None:
         require_public_labels(self.outcome, self.times)  # before anything is booked
@@ -279,7 +280,8 @@ class GramRelease:
             raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
             self._check_sizes(n, T)
-        return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from)
+        paid_by = self._payer if scale.share > 0 else None
+        return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from, paid_by)
 
     def _count(self, where: DonorSource, kernel: Kernel, reference: Array | None) -> tuple[Integers, int]:
         """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.
@@ -312,9 +314,12 @@ class GramRelease:
 
     def _guess(self, like: Any, T: int) -> float | None:
         """Return how much a public series would move over T periods; None if it does not move at all."""
-        path = to_floats(like, "like")
-        path = path[np.isfinite(path)]
-        if path.ndim != 1 or len(path) < 2:
+        try:
+            values = to_floats(like, "like")
+        except PanelError as problem:
+            raise ParameterError(problem.message) from None
+        path = values[np.isfinite(values)]
+        if values.ndim != 1 or len(path) < 2:
             raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
         size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
         least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
@@ -339,6 +344,13 @@ class GramRelease:
         )
         if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
             raise ParameterError("this sum was made with another smoothness, reference, scale or grid_bits.")
+        if summed.scale_paid_by not in (None, self._payer):
+            raise ParameterError("the scale of this sum was found with another epsilon, delta or seed.")
+
+    @property
+    def _payer(self) -> tuple[float, float, int | None]:
+        """What the noise on counts depends on; the noise on the matrix must depend on the same."""
+        return self.epsilon, self.delta, self.seed
 
     def _check_sizes(self, n: int, T: int, share: float = 1 - LARGEST_SHARE) -> None:
         """Refuse public sizes that cannot be added up, with noise that a share of the budget pays for."""

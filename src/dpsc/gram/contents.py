@@ -98,8 +98,9 @@ class ReleasedMatrix:
         """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""
         if loss.mu_squared == 0:
             return True
-        size = len(self.matrix)
-        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), size * (size + 1) // 2, 4.0**self.grid_bits)
+        size, counts = len(self.matrix), MOST_COUNTS if self.scale.share > 0 else 0
+        coordinates = size * (size + 1) // 2 + counts
+        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), coordinates, 4.0**self.grid_bits)
         return loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
 
     def __repr__(self) -> str:

@@ -60,8 +60,8 @@ class RowMap:
         def plain(of: RowMap) -> tuple[object, ...]:
             return of.T, of.kernel, of.directions, of.constant, of.grid_bits
 
-        paths = [np.empty(0) if of.reference is None else of.reference for of in (self, other)]
-        return plain(self) == plain(other) and np.array_equal(*paths)
+        one, two = (np.empty(0) if of.reference is None else of.reference for of in (self, other))
+        return plain(self) == plain(other) and np.array_equal(one, two)
 
     @cached_property
     def rotation(self) -> Array | None:
@@ -157,6 +157,6 @@ def movement(path: Array, kernel: Kernel) -> float:
 
     Of a path of T0 periods it grows with their number: over T periods expect sqrt((T - 1) / (T0 - 1)) times as much.
     """
-    column = np.array(path, dtype=np.float64)[:, np.newaxis]
+    column = (path - path[0])[:, np.newaxis]  # a path that does not move then has a movement of 0, without rounding
     kernel.whiten_movement_in_place(column)
     return float(np.linalg.norm(column))

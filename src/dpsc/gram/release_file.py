@@ -22,7 +22,7 @@ from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.labels import periods_from_json, periods_to_json
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.scale import LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
-from dpsc.privacy import exact
+from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
@@ -30,6 +30,7 @@ from dpsc.version import __version__
 R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
+_LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -134,13 +135,19 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     _require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
     scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
     _require(all(s > 0 and exact.fits(s) for s in scales), "the noise scales are not positive numbers of sensible size")
+    largest = n * 4.0**bits + discrete.WIDEST * scales[0]
+    _require(
+        float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
+    )
     kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
     _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
     reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
     _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
     constant, scale = _number(body["constant"]), _scale(body["scale"])
-    _require((constant > 0) == (directions is not None), "the constant does not fit the directions")
     _require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
+    _require(
+        constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions"
+    )
     body.setdefault("periods_from", "")  # which 0.1.0 did not write
     texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
@@ -172,8 +179,12 @@ def _scale(stored: dict[str, Any]) -> Scale:
     _require(
         (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
     )
-    _require(0 <= value <= LARGEST_SCALE, "the scale is not of a sensible size")
+    _require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
     return Scale(value, source, share)
+
+
+def _is_movement(value: float) -> bool:
+    return 1 / _LARGEST_MOVEMENT <= value <= _LARGEST_MOVEMENT
 
 
 def _guarantee(stored: dict[str, Any]) -> Guarantee:

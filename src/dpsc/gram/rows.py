@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import RowMap
@@ -34,7 +35,7 @@ class Movements:
             self.kernel.whiten_movement_in_place(columns, self._scratch[:, : columns.shape[1]])
             return columns, sum_of_squares(columns)
 
-    def with_care(self, write: Write, chosen: Array) -> tuple[Array, Array]:
+    def with_care(self, write: Write, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return chosen donors whose squares overflow: their largest entry is first scaled to 1; and these scales."""
         columns = write(np.empty_like(self._memory))[:, chosen]
         self._centre(columns)

@@ -6,8 +6,9 @@ import math
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +49,10 @@ class Products:
 
     row_map: RowMap
 
+    def __post_init__(self) -> None:
+        with one_thread():
+            _ = self.row_map.rotation  # made here once, so that all threads and workers have the same, to the last bit
+
     @property
     def rows_of_a_block(self) -> int:
         """As many as fit the cache and keep every partial sum below 2^53, so exact."""
@@ -81,12 +86,13 @@ def add_up(
     threads: int | None = None,
     enough: float = math.inf,
 ) -> tuple[Integers, int]:
-    """Add up blocks of rows on a few threads, until there are enough rows; only a few blocks are in memory.
+    """Add up blocks of rows on a few threads; only a few blocks are in memory.
 
     A block is written on the thread that adds it up, into memory that is used again. The result is the same to the last
-    bit for any division into blocks, order of rows and number of threads.
+    bit for any division into blocks, order of rows and number of threads. If there are more rows than ``enough``, it is
+    the sum over exactly the first ones: where a block ends may depend on a donor, and which donors are added up must
+    not.
     """
-    workers = threads or len(os.sched_getaffinity(0))
     own = threading.local()
 
     def part(block: Write) -> tuple[Integers, int]:
@@ -96,30 +102,38 @@ def add_up(
         return product, rows
 
     total, n = summand.zero, 0
-    if workers == 1:  # on this thread: a worker of a cluster has one core
-        with one_thread():
-            for product, rows in map(part, blocks):
-                total += product
-                n += rows
-                on_rows(rows)
-                if n >= enough:
-                    break
-        return total, n
-    with one_thread(), ThreadPoolExecutor(workers) as pool:
-        pending: deque[Future[tuple[Integers, int]]] = deque()
-        for block in blocks:
-            pending.append(pool.submit(part, block))
-            if len(pending) > 2 * workers + _AHEAD:
-                n += _collect(pending, total, on_rows)
+    with one_thread(), closing(_in_order(part, blocks, threads or len(os.sched_getaffinity(0)))) as parts:
+        for block, (product, rows) in parts:
+            if n + rows > enough:
+                product, rows = part(_first_rows(block, int(enough) - n))
+            total += product
+            n += rows
+            on_rows(rows)
             if n >= enough:
                 break
-        while pending:
-            n += _collect(pending, total, on_rows)
     return total, n
 
 
-def _collect(pending: deque[Future[tuple[Integers, int]]], total: Integers, on_rows: OnRows) -> int:
-    part, rows = pending.popleft().result()
-    total += part
-    on_rows(rows)
-    return rows
+def _in_order(
+    part: BlockSum, blocks: Iterable[Write], threads: int
+) -> Generator[tuple[Write, tuple[Integers, int]], None, None]:
+    """Yield blocks and their parts, in order; on several threads, parts of the next few blocks are made meanwhile."""
+    if threads == 1:  # on this thread: a worker of a cluster has one core
+        for block in blocks:
+            yield block, part(block)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[tuple[Write, Future[tuple[Integers, int]]]] = deque()
+        for block in blocks:
+            pending.append((block, pool.submit(part, block)))
+            if len(pending) > 2 * threads + _AHEAD:
+                first, future = pending.popleft()
+                yield first, future.result()
+        while pending:
+            first, future = pending.popleft()
+            yield first, future.result()
+
+
+def _first_rows(block: Write, rows: int) -> Write:
+    """Return a block without its last rows."""
+    return lambda memory: block(memory)[:, :rows]
