@@ -84,7 +84,8 @@ class GramRelease:
     like : Series or array, optional
         A public series that moves about like a donor, such as the target before the intervention, instead of
         ``scale``. It gives a first guess, which a small share of the budget makes better. With neither, the
-        whole scale is found privately, if there are enough donors. A panel's target is used by default.
+        whole scale is found privately, if there are enough donors. A panel's target is used by default. The
+        reference is subtracted from it if it is a Series over the donors' periods.
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
     grid_bits : int
@@ -271,7 +272,7 @@ class GramRelease:
             raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
         counts, counted = self._count(where, kernel, reference)
-        scale = self._scale(donors, counts, counted, T)
+        scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
         row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value), self.grid_bits)
@@ -299,11 +300,14 @@ class GramRelease:
             raise PanelError("no donor is left.")
         return counts, min(counted, enough)
 
-    def _scale(self, donors: Any, counts: Integers, counted: int, T: int) -> Scale:
+    def _scale(
+        self, donors: Any, counts: Integers, counted: int, times: pd.Index[Any], reference: Array | None
+    ) -> Scale:
         """Return how much a donor moves: as given, or from counts with noise and a guess if there is one."""
+        T = len(times)
         if self.scale is not None:
             return Scale(whitened_size(self.scale, T, Kernel.named(self.smoothness)), "given", 0.0)
-        like = donors.target[: donors.T0] if self.like is None and isinstance(donors, Panel) else self.like
+        like = self._like(donors, times, reference)
         guess = None if like is None else self._guess(like, T)
         share = share_for(counted, self.mu, guess is not None)
         self._check_sizes(counted, T, share)
@@ -311,6 +315,15 @@ class GramRelease:
         noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(self.seed))
         value = estimated(noisy, counted, mu, guess)
         return Scale(value, "counted" if guess is None else "like and counted", share)
+
+    def _like(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> Any | None:
+        """Return the public series that donors may move like, less the reference where its periods are known."""
+        if self.like is None and isinstance(donors, Panel):
+            before = donors.target[: donors.T0]
+            return before if reference is None else before - reference[: donors.T0]
+        if reference is None or not isinstance(self.like, pd.Series) or not self.like.index.isin(times).all():
+            return self.like
+        return self.like - pd.Series(reference, index=times).reindex(self.like.index)
 
     def _guess(self, like: Any, T: int) -> float | None:
         """Return how much a public series would move over T periods; None if it does not move at all."""
