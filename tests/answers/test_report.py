@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import pytest
 import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
+from dpsc.answers.base import IntervalKind, IntervalPart, Verdict
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array
 from tests.making import make_panel
 
 
@@ -48,8 +52,6 @@ def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
     result = gram_result()
     unseen = result.target.copy()
     unseen.iloc[15:] = np.nan
-    from dataclasses import replace
-
     assert "no effect to report" in " ".join(words.answer(replace(result, target=unseen)))
     document = report.to_json(replace(result, target=unseen))
     assert document["average_effect"] is None
@@ -95,6 +97,78 @@ def test_the_page_is_whole_self_contained_and_escaped() -> None:
     assert set(contents) == {
         "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (Verdict("yes", "they track it", "it is so. Quite."), "Do the donors help? Yes: they track it."),
+        (Verdict("unclear", "cannot tell", "both fit"), "Do the donors help? Unclear: cannot tell."),
+        (Verdict("no", "<b>they do not</b>", "none fits."), "Do the donors help? No: <b>they do not</b>."),
+    ],
+)
+def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said: str) -> None:
+    """In the page, the numbers, the summary and the figure; in words, and with a light of its own for each grade."""
+    result = replace(gram_result(5.0), verdict=verdict)
+    contents = report.result_files(result)
+    page = contents["report.html"].decode("utf-8")
+    reason = words.sentence(verdict.reason)
+    assert reason[0].isupper()
+    assert reason.endswith(".")
+    light = f'<div class="verdict {verdict.grade}"><span class="light"></span><p><strong>{html.escape(said)}</strong>'
+    between = page.split(html.escape(words.answer(result)[1]))[1].split(f"{light} {html.escape(reason)}</p></div>")
+    assert len(between) == 2
+    assert "<figure>" not in between[0]
+    assert f".{verdict.grade} .light" in page
+    document = json.loads(contents["result.json"])
+    assert document["verdict"] == {"grade": verdict.grade, "headline": verdict.headline, "reason": verdict.reason}
+    assert f"{said} {reason}" in result.summary()
+    assert result.plot().get_supxlabel() == said
+
+
+def test_without_a_verdict_nothing_is_said_of_it() -> None:
+    result = SyntheticControl().fit(make_panel())
+    assert result.verdict is None
+    contents = report.result_files(result)
+    assert json.loads(contents["result.json"])["verdict"] is None
+    assert "Do the donors help?" not in contents["report.html"].decode("utf-8") + result.summary()
+
+
+def test_the_verdict_follows_the_target() -> None:
+    """Donors on two factors track a target on the same factors, and not one that swings by itself."""
+    followed = gram_result()
+    assert followed.verdict.grade == "yes"
+    swinging = pd.Series(3 * np.cos(2.5 * np.arange(20)), index=followed.target.index)
+    release = followed.backdating.release
+    assert release.estimate(swinging, followed.treatment_time).verdict.grade == "no"
+
+
+class Lopsided:
+    """The truth is between 1 below and 3 above the counterfactual, per period."""
+
+    kind: IntervalKind = "effect"
+
+    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
+        size = np.abs(combinations).sum(axis=1) * (1.0 if part == "both" else 0.5)
+        return -size, 3 * size
+
+
+def test_intervals_that_are_not_symmetric_are_written_and_drawn_as_they_are() -> None:
+    """Where the untreated outcome may be higher, the effect may be lower."""
+    result = replace(gram_result(2.0), uncertainty=Lopsided())
+    low, high = result.att_interval()
+    assert (low, high) == pytest.approx((result.att - 3, result.att + 1))
+    assert f"from {words.signed(low)} to {words.signed(high)}" in words.answer(result)[1]
+    page = report.result_files(result)["report.html"].decode("utf-8")
+    assert f"interval {words.signed(low)} to {words.signed(high)}" in page
+    band = result.to_frame()
+    np.testing.assert_allclose(band["lower"], result.counterfactual - 1)
+    np.testing.assert_allclose(band["upper"], result.counterfactual + 3)
+    top, bottom = result.plot().axes
+    for axes, middle, below, above in ((top, result.counterfactual, 1, 3), (bottom, result.gaps, 3, 1)):
+        drawn = axes.collections[0].get_paths()[0].get_extents()
+        assert drawn.y0 == pytest.approx((middle - below).min())
+        assert drawn.y1 == pytest.approx((middle + above).max())
 
 
 def test_a_non_private_page_says_so_and_makes_no_promise() -> None:
@@ -152,9 +226,7 @@ def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
     labels = ["w1", "w2", "w3", "=1+1", "+cmd|' /C calc'!A0", "@w6"]
     times = pd.Index(labels, name="=time")
     donors = np.random.default_rng(0).normal(size=(50, 6))
-    release = GramRelease(epsilon=1.0, delta=1e-6).release(donors)
-    from dataclasses import replace
-
+    release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(donors)
     result = replace(release, times=times).estimate(np.ones(6), "=1+1")
     lines = report.result_files(result)["counterfactual.csv"].decode().splitlines()
     assert [line[:2] for line in lines] == ["'=", "'=", "'+", "'@"]

@@ -53,6 +53,7 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert result.fitted.empty is (intervals == "projection noise")
     assert bool(result.fitted_label) is not result.fitted.empty
     assert isinstance(result.notes, tuple)
+    assert (result.verdict is not None) is (intervals == "effect")
     assert dict(pickle.loads(pickle.dumps(result)).parameters) == dict(result.parameters)
     assert result.backdating.available is (intervals == "effect")
     if not result.backdating.available:

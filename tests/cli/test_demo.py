@@ -47,6 +47,7 @@ def test_the_demo_tells_the_story_and_names_files_that_are_there(
     assert (release.guarantee.epsilon, release.guarantee.delta, release.n) == (1.0, 1e-6, 515)
     result = json.loads((out / "analyst" / "answer" / "result.json").read_text("utf-8"))
     assert result["average_effect"] == pytest.approx(math.log(1.5), abs=0.35)
+    assert f"Do the donors help? {result['verdict']['grade'].capitalize()}:" in done.stdout
     page = (out / "analyst" / "answer" / "report.html").read_text("utf-8")
     assert "dpsc estimate analyst/donors.dpsc.json analyst/target.csv --treatment-time 1985" in page
     low, high = result["average_effect_interval"]

@@ -196,9 +196,8 @@ def test_a_missing_row_names_the_option_that_declares_the_periods(files: Path) -
 
 def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:
     refused(release(files, columns=("--wide", "--unit", "who")), "'month' does not look like a period", "--outcome")
-    pd.read_csv(files / "donors.csv")[["who", "cost"]].rename(columns={"cost": "2020"}).to_csv(
-        files / "w.csv", index=False
-    )
+    table = pd.read_csv(files / "donors.csv")
+    table[["who"]].assign(**{"2020": table["cost"], "2021": table["cost"]}).to_csv(files / "w.csv", index=False)
     refused(
         release(files, source="w.csv", columns=("--wide", "--unit", "who")),
         "line 3 names a unit that another row has",
@@ -317,6 +316,7 @@ def test_a_method_without_a_budget_or_with_options_of_another(files: Path) -> No
         "--epsilon belongs to --method gram or output or objective",
     )
     refused(fit(files, *BUDGET, "--lambda", 1), "--lambda belongs to")
+    refused(fit(files, "--method", "nonprivate", "--like-before", 1), "--like-before belongs to --method gram, not to")
     refused(fit(files, *BUDGET, "--smoothness", "very"), "'very' is not one of high, mild, none")
     refused(["fit", files / "panel.csv"], "--unit is needed")
 
@@ -347,7 +347,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(
 
 
 def test_a_release_from_a_newer_version_or_damaged(files: Path) -> None:
-    GramRelease(epsilon=1.0, delta=1e-6).release(np.eye(20)[:, :6] + 1.0).save(files / "r.json")
+    GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.eye(20)[:, :6] + 1.0).save(files / "r.json")
     text = (files / "r.json").read_text("utf-8")
     (files / "new.json").write_text(json.dumps(json.loads(text) | {"version": 99}), "utf-8")
     refused(["inspect", files / "new.json"], "new.json", "version 99", "upgrade dpsc")

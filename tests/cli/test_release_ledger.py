@@ -113,11 +113,11 @@ def test_a_corrupt_file_in_a_folder_spends_nothing(files: Path, ledger: Path) ->
 @pytest.mark.end_to_end
 def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledger: Path) -> None:
     began = time.monotonic()
-    assert dpsc(*release(files, ledger, 0.05, "first.json")).returncode == 0
+    assert dpsc(*release(files, ledger, 0.05, "first.json", "--scale", 3)).returncode == 0
     usual = time.monotonic() - began
     for round_ in range(quick_or_long(2, 200)):
         moment = random.Random(round_).uniform(0.5, 1.1) * usual
-        process = start(*release(files, ledger, 0.05, f"{round_}.json"))
+        process = start(*release(files, ledger, 0.05, f"{round_}.json", "--scale", 3))
         time.sleep(moment)
         process.kill()
         process.communicate(timeout=30)

@@ -1,4 +1,4 @@
-"""What ``dpsc release`` does, and in which order: booked first, then noise; periods from a range, a list or a file."""
+"""What ``dpsc release`` does, and in which order: booked first, then released; periods from a range, a list, a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsc import Ledger, Release
+from dpsc import GramRelease, Ledger, Release
+from dpsc.gram.algorithm import CustodianSum
+from dpsc.gram.scale import MOST_COUNTS
 from dpsc.privacy import discrete
 from tests.cli.conftest import months, quick
 
@@ -21,21 +23,56 @@ def init(book: Path, *about: object) -> None:
     assert code == 0, err
 
 
-def test_the_cost_is_booked_before_any_noise_is_drawn(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FIT = ("--treated-unit", "clinic", "--treatment-time", "2021-03-01")
+
+
+@pytest.mark.parametrize("command", [("release", "donors.csv"), ("fit", "panel.csv", *FIT)], ids=["release", "fit"])
+@pytest.mark.parametrize("scale", [("--scale", 3), ()], ids=["given", "found"])
+def test_the_cost_is_booked_before_the_noise_of_anything_published_is_drawn(
+    command: tuple[str, ...], scale: tuple[object, ...], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the counts that a scale is found from have their noise before: they stay inside until all is booked."""
     book, seen = files / "book.sqlite", []
     init(book)
     real = discrete.add
 
-    def watched(*arguments: Any, **options: Any) -> Any:
-        seen.append([entry.state for entry in Ledger(book).entries("patients")])
-        return real(*arguments, **options)
+    def watched(values: Any, *arguments: Any, **options: Any) -> Any:
+        seen.append((len(values), [entry.state for entry in Ledger(book).entries("patients")]))
+        return real(values, *arguments, **options)
 
     monkeypatch.setattr(discrete, "add", watched)
-    code, _, err = quick("release", files / "donors.csv", *COLUMNS, *BUDGET, "--ledger", book, "-o", files / "r.json")
+    monkeypatch.chdir(files)
+    code, _, err = quick(*command, *COLUMNS, *BUDGET, *scale, "--ledger", book, "-o", "out")
     assert code == 0, err
-    assert seen
-    assert all(states == ["booked"] for states in seen)
+    counted, matrix = ([], seen) if scale else (seen[:1], seen[1:])
+    assert counted == ([] if scale else [(MOST_COUNTS, [])])
+    assert len(matrix) == 2
+    assert all(states == ["booked"] for _, states in matrix)
     assert [entry.state for entry in Ledger(book).entries("patients")] == ["confirmed"]
+
+
+@pytest.mark.parametrize("command", [("release", "donors.csv"), ("fit", "panel.csv", *FIT)], ids=["release", "fit"])
+def test_a_scale_that_was_found_is_not_shown_if_the_booking_is_refused(
+    command: tuple[str, ...], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, found = files / "book.sqlite", []
+    init(book)
+    real = GramRelease.custodian_sum
+
+    def recording(self: GramRelease, donors: Any, **options: Any) -> CustodianSum:
+        found.append(real(self, donors, **options))
+        return found[-1]
+
+    monkeypatch.setattr(GramRelease, "custodian_sum", recording)
+    monkeypatch.chdir(files)
+    before = set(files.iterdir())
+    code, out, err = quick(*command, *COLUMNS, "--epsilon", 2.5, "--delta", 1e-7, "--ledger", book, "-o", "out")
+    assert (code, out) == (2, "")
+    assert "over budget" in err
+    assert found[0].scale.share > 0
+    assert f"{found[0].scale.value:.3g}" not in err
+    assert set(files.iterdir()) == before
+    assert Ledger(book).entries("patients") == []
 
 
 def test_the_number_of_donors_is_not_held_against_a_release_that_leaves_some_out(files: Path) -> None:

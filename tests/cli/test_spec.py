@@ -48,7 +48,7 @@ def test_a_spec_of_0_1_0_loads_and_is_written_the_same(tmp_path: Path) -> None:
 def test_what_is_written_is_read_back(tmp_path: Path, name: str) -> None:
     analysis = Analysis(
         data=tmp_path / "x.csv", unit="who", treated_unit="a", treatment_time="3", epsilon=1, delta=1e-6,
-        reference=tmp_path / "r.csv", units="€", wide=True, smoothness="none",
+        reference=tmp_path / "r.csv", units="€", wide=True, smoothness="none", like=tmp_path / "l.csv", like_before="3",
     )  # fmt: skip
     spec.save(analysis, tmp_path / name)
     assert spec.load(tmp_path / name) == analysis
@@ -79,6 +79,10 @@ def test_numbers_dates_and_names_are_understood_as_people_write_them(tmp_path: P
         ("bounds: [1, 2, 3]", "bounds must be two numbers, [lo, hi]."),
         ("bounds: [1, many]", "bounds must be two numbers, [lo, hi]."),
         ("bounds: [1, .inf]", "bounds must be two numbers, [lo, hi]."),
+        ("scale: much", "scale must be a number."),
+        ("like: 3.5\nlike_before: [1]", "like_before must be text."),
+        ("scale: 2", "scale belongs to --method gram, not to nonprivate."),
+        ("like: l.csv", "like belongs to --method gram, not to nonprivate."),
         ("missing: 3", "missing '3' is not one of error, interpolate, midpoint."),
         ("smoothness: very", "smoothness 'very' is not one of high, mild, none."),
         ("lambd: 3", "'lambd' is not a field of an analysis. Did you mean 'lambda'?"),

@@ -14,7 +14,7 @@ from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, sca
 from dpsc.data.declared import declared, places
 from dpsc.gram.sources import Engine
 
-MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=1)
+MAKE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, seed=1)
 
 
 def frame() -> pd.DataFrame:
@@ -95,7 +95,7 @@ def test_no_refusal_and_no_period_depends_on_a_donors_rows(case: str, engine: En
     assert summed.times.tolist() == list(range(2000, 2008))
     others = MAKE.custodian_sum(Donors.from_long(frame().query("who != 'p00'"), unit="who", time="year", outcome="x"))
     alone = summed.total - others.total  # what the one donor adds, an integer vector of length at most 2^bits
-    assert 0 < np.trace(alone) <= 4**summed.grid_bits
+    assert 0 < np.trace(alone) <= 4**summed.row_map.grid_bits
     assert np.linalg.matrix_rank(alone.astype(float)) == 1
     from_frame = MAKE.custodian_sum(Donors.from_long(table, **options))
     np.testing.assert_array_equal(from_frame.total, summed.total)

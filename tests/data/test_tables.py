@@ -64,4 +64,4 @@ def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:
     assert rows(bounds=(0, 4)) == [[1.0, 4.0], [0.0, 2.0]]
     assert rows(exclude=["a"]) == [[-7.0, 2.0]]
     with pytest.raises(TableError, match="not every unit of exclude is in the data"):
-        GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(scan(path, **columns, exclude=["c"]))
+        GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(scan(path, **columns, exclude=["c"]))

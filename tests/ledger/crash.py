@@ -26,7 +26,7 @@ from dpsc.ledger.store import Store
 from dpsc.privacy import discrete
 
 NAME = "donors"
-SIZE = GramRelease(epsilon=0.05, delta=1e-6)
+SIZE = GramRelease(epsilon=0.05, delta=1e-6, scale=1.0)
 ROWS = np.random.default_rng(0).normal(size=(400, 5))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dpsc import GramRelease, Ledger
 from dpsc.errors import DpscError
 
-SIZE = GramRelease(epsilon=0.5, delta=1e-6)
+SIZE = GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)
 ROWS = np.random.default_rng(0).normal(size=(60, 5))
 
 

@@ -17,7 +17,7 @@ from dpsc import BudgetError, GramRelease, Ledger
 from dpsc.errors import DpscError
 
 PROCESSES = 8
-SIZE = GramRelease(epsilon=0.25, delta=1e-6)
+SIZE = GramRelease(epsilon=0.25, delta=1e-6, scale=1.0)
 
 
 def budget_of(round_: int) -> float:

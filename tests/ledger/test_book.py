@@ -25,7 +25,7 @@ from dpsc.privacy.accounting import Loss
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 
 ROWS = np.random.default_rng(0).normal(size=(60, 5))
-HALF = GramRelease(epsilon=0.5, delta=1e-6)
+HALF = GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)
 
 
 def gram(epsilon: float, delta: float = 1e-6) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_what_remains_is_accepted_and_then_nothing_remains(ledger: Ledger, tmp_p
 @pytest.mark.parametrize(
     "algorithm",
     [
-        GramRelease(epsilon=1, delta=1e-6, seed=1),
+        GramRelease(epsilon=1, delta=1e-6, scale=1.0, seed=1),
         OutputPerturbation(epsilon=1, seed=1),
         ObjectivePerturbation(epsilon=1, seed=1),
         OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.5, lambda_=1.0, seed=1),
@@ -128,7 +128,7 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
     ledger.add_dataset("clinics", epsilon=1.0, delta=1e-6)
     releases = []
     for site, rows, epsilon in (("north", ROWS[:30], 1.0), ("south", ROWS[30:], 0.5)):
-        algorithm = GramRelease(epsilon=epsilon, delta=1e-6)
+        algorithm = GramRelease(epsilon=epsilon, delta=1e-6, scale=1.0)
         with ledger.spending("clinics", **gram(epsilon), partition=site):
             releases.append(algorithm.release(rows))
     merged = Release.merge(releases, disjoint=True)
@@ -144,7 +144,7 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
 def test_a_merge_of_sites_that_are_not_in_the_book_costs_its_weakest_guarantee_once(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("clinics", epsilon=1.0, delta=1e-6)
-    sites = [GramRelease(epsilon=e, delta=1e-6).release(r) for e, r in ((1.0, ROWS[:30]), (0.5, ROWS[30:]))]
+    sites = [GramRelease(epsilon=e, delta=1e-6, scale=1.0).release(r) for e, r in ((1.0, ROWS[:30]), (0.5, ROWS[30:]))]
     ledger.book("clinics", Release.merge(sites, disjoint=True).guarantee, algorithm=MERGE)
     assert ledger.balance("clinics").spent == pytest.approx(1.0)
 
@@ -176,7 +176,10 @@ def test_nothing_that_may_hold_donors_is_written_down(value: object, tmp_path: P
 
 def test_a_reference_path_is_not_written_down(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
-    assert ledger.terms(GramRelease(epsilon=1, delta=1e-6, reference=ROWS[0]))["parameters"]["reference"] == "given"
+    assert (
+        ledger.terms(GramRelease(epsilon=1, delta=1e-6, scale=1.0, reference=ROWS[0]))["parameters"]["reference"]
+        == "given"
+    )
 
 
 def test_other_neighbours_and_unknown_data_sets_are_refused(tmp_path: Path) -> None:
@@ -212,7 +215,7 @@ def test_a_release_that_promises_less_privacy_than_was_booked_is_not_confirmed(t
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     for number, other in enumerate(
-        (GramRelease(epsilon=0.9, delta=1e-6), GramRelease(epsilon=0.5, delta=1e-6, seed=1))
+        (GramRelease(epsilon=0.9, delta=1e-6, scale=1.0), GramRelease(epsilon=0.5, delta=1e-6, scale=1.0, seed=1))
     ):
         path = tmp_path / f"{number}.json"
         with (
@@ -221,7 +224,9 @@ def test_a_release_that_promises_less_privacy_than_was_booked_is_not_confirmed(t
         ):
             other.release(ROWS).save(path)
     assert [e.state for e in ledger.entries()] == ["failed", "failed"]
-    with ledger.spending("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6)), output=tmp_path / "a.csv"):
+    with ledger.spending(
+        "sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)), output=tmp_path / "a.csv"
+    ):
         (tmp_path / "a.csv").write_bytes(b"\xff\xfe whatever a fit writes")
     assert ledger.entries()[-1].state == "confirmed"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsc import GramRelease, Guarantee, ObjectivePerturbation, OutputPerturbation
-from dpsc.gram.algorithm import GRID_BITS
+from dpsc.gram.contents import GRID_BITS
 from dpsc.gram.contents import LARGEST_T
 from dpsc.ledger.budget import GRAM_BITS, GRAM_COORDINATES, Budget, Charge, Cost, groups, total_losses
 from dpsc.privacy.accounting import Loss, gaussian_delta, gaussian_mu, zcdp_delta, zcdp_rho
@@ -43,7 +43,7 @@ def gaussian(epsilon: float, delta: float = 1e-6) -> Cost:
 
 def test_a_budget_pays_for_exactly_one_release_of_its_own_size() -> None:
     for algorithm in (
-        GramRelease(epsilon=1.3, delta=1e-6),
+        GramRelease(epsilon=1.3, delta=1e-6, scale=1.0),
         OutputPerturbation(epsilon=1.3, delta=1e-6),
         OutputPerturbation(epsilon=1.3, delta=1e-6, arithmetic="float"),
         ObjectivePerturbation(epsilon=1.3, delta=1e-6),

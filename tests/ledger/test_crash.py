@@ -59,7 +59,7 @@ def test_kills_at_random_moments_never_leave_a_release_without_its_entry(url: st
     booked = [entry for entry in ledger.entries() if entry.output and Path(entry.output).exists()]
     assert len(booked) == len(list((tmp_path / "out").glob("*.json")))
 
-    left = GramRelease(epsilon=ledger.remaining("donors", delta=1e-6), delta=1e-6)
+    left = GramRelease(epsilon=ledger.remaining("donors", delta=1e-6), delta=1e-6, scale=1.0)
     with ledger.spending("donors", **ledger.terms(left)):  # the book can be used as if nothing had happened
         pass
     assert ledger.entries()[-1].state == "confirmed"

@@ -54,7 +54,7 @@ def test_what_was_spent_stays_spent(old: Path) -> None:
 
 def test_partitions_can_be_used_afterwards(old: Path) -> None:
     ledger = Ledger(old)
-    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6)), partition="west")
+    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)), partition="west")
     assert ledger.verify(HEAD) == []
     assert Ledger(old).balance("cigarettes").partitions["west"] > 1.0
 
@@ -111,7 +111,7 @@ def test_an_old_ledger_in_postgresql_is_brought_up_to_date_too(server: Server) -
     copy_to(url, STORED)
     ledger = Ledger(url)
     assert ledger.verify(HEAD) == []
-    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6)), partition="west")
+    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)), partition="west")
     assert ledger.remaining("firms", delta=0) == 0.75
 
 
@@ -147,7 +147,7 @@ def test_a_ledger_of_version_2_keeps_its_rows_and_learns_to_refuse_numbers(secon
     assert [entry.purpose for entry in ledger.entries()] == [None] * 3
     assert ledger.balance("cigarettes").spent == pytest.approx(0.5252311)  # 0.568 by zCDP
     assert checks_numbers(second)
-    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=0.5, delta=1e-6)), purpose="new")
+    ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)), purpose="new")
     assert Ledger(second).verify(HEAD_2) == []
 
 

@@ -21,7 +21,7 @@ ROUNDS = quick_or_long(22, 200)  # 22: every budget, with and without a booking 
 
 def affordable(epsilon: float, delta: float, size: float) -> int:
     """How many Gram releases of this size at the same delta a budget pays for, by the curve or by a plain sum."""
-    one = GramRelease(epsilon=size, delta=delta).guarantee
+    one = GramRelease(epsilon=size, delta=delta, scale=1.0).guarantee
     assert one is not None
     mu_squared = one.loss.mu_squared + 2 * one.loss.rho
     by_curve = max(k for k in range(100) if k == 0 or gaussian_delta(math.sqrt(k * mu_squared), epsilon) <= delta)

@@ -21,7 +21,7 @@ from dpsc import GramRelease, Ledger, LedgerError
 from dpsc.ledger import address
 from tests.ledger.servers import Server
 
-HALF = GramRelease(epsilon=0.5, delta=1e-6)
+HALF = GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)
 
 
 def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match=r"full.*Make room"):  # noqa: PT012
             for _ in range(200):
                 before = len(ledger.entries())
-                ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.01, delta=1e-6)))
+                ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.01, delta=1e-6, scale=1.0)))
         (disk / "filler").unlink()
         assert len(ledger.entries()) == before > 0
         assert ledger.verify() == []

@@ -18,7 +18,7 @@ from dpsc.ledger import records
 from dpsc.ledger.chain import Row
 from tests.ledger.servers import Server
 
-HALF = GramRelease(epsilon=0.5, delta=1e-6)
+HALF = GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)
 _schemas = itertools.count()
 
 
@@ -73,7 +73,7 @@ def test_a_row_before_the_first_is_not_taken_for_the_budget(
     without_check(f"UPDATE dpsc_ledger SET length = 3, hash = '{third.hash}'")
     for book in (ledger, Ledger(url)):
         with pytest.raises(LedgerError, match=r"entry -1 has no place in the book.*Nothing is booked"):
-            book.book("sales", **book.terms(GramRelease(epsilon=50, delta=1e-6)))
+            book.book("sales", **book.terms(GramRelease(epsilon=50, delta=1e-6, scale=1.0)))
     assert any("entry -1" in problem for problem in ledger.verify())
     assert ledger.entries() == []
 
@@ -105,7 +105,7 @@ def test_a_clerk_with_the_rights_that_we_grant_cannot_raise_the_budget(server: S
         clerk.execute(f"UPDATE dpsc_ledger SET length = 2, hash = '{second.hash}'")
     book = Ledger(owner.replace("dpsc@", f"{schema}@"))
     with pytest.raises(LedgerError, match="enters 'sales' a second time"):
-        book.book("sales", **book.terms(GramRelease(epsilon=50, delta=1e-6)))
+        book.book("sales", **book.terms(GramRelease(epsilon=50, delta=1e-6, scale=1.0)))
 
 
 EDITS = {
@@ -129,12 +129,12 @@ def test_an_edited_row_is_refused_before_anything_is_booked(
     """
     ledger.add_dataset("sales", epsilon=1.0, delta=1e-6)
     entry = ledger.book("sales", **ledger.terms(HALF))
-    ledger.confirm(ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6))))
+    ledger.confirm(ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0))))
     tamper(EDITS[edit])
     book = Ledger(url) if fresh else ledger
     before = book.rows()
     for change in (
-        lambda: book.book("sales", **book.terms(GramRelease(epsilon=0.1, delta=1e-6))),
+        lambda: book.book("sales", **book.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0))),
         lambda: book.add_dataset("costs", epsilon=1, delta=1e-6),
         lambda: book.fail(entry, "late"),
     ):
@@ -164,7 +164,7 @@ def test_what_was_checked_is_not_hashed_again(ledger: Ledger, monkeypatch: pytes
 
     monkeypatch.setattr(Row, "computed_hash", recorded)
     for _ in range(4):
-        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6)))
+        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
     assert hashed == [1, 2, 2, 3, 3, 4, 4, 5]  # each row when it is written, and once more when it is found there
 
 
@@ -221,7 +221,7 @@ def test_the_output_of_a_booking_is_not_the_ledger(name: str, tmp_path: Path) ->
 def test_a_purpose_is_kept(ledger: Ledger) -> None:
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     ledger.book("sales", **ledger.terms(HALF), purpose="for the yearly report")
-    with ledger.spending("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6))):
+    with ledger.spending("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0))):
         pass
     assert [entry.purpose for entry in ledger.entries()] == ["for the yearly report", None]
     with pytest.raises(LedgerError, match="purpose"):

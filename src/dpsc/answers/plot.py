@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, PURPLE, SKY, VERMILION
-from dpsc.answers.words import percent
+from dpsc.answers.words import donors_help, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,8 @@ def overview(result: Answer) -> Figure:
     _draw_gaps(bottom, result)
     top.set_xlabel("")
     top.set_title(result.headline, loc="left", fontsize=10, parse_math=False)
-    notes = "\n".join(textwrap.fill(f"Note: {note}.", 110) for note in result.notes)
+    light = [] if result.verdict is None else [donors_help(result.verdict)]
+    notes = "\n".join(textwrap.fill(text, 110) for text in (*light, *(f"Note: {note}." for note in result.notes)))
     figure.supxlabel(notes, fontsize=8, color=GREY, x=0.02, ha="left", parse_math=False)
     return figure
 

@@ -15,7 +15,7 @@ import pandas as pd
 from dpsc import files
 from dpsc.answers import plot, web, words
 from dpsc.answers.result import Result
-from dpsc.answers.words import number, parameter_text, signed
+from dpsc.answers.words import number, signed
 from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
@@ -91,6 +91,7 @@ def to_json(result: Result, units: str | None = None) -> dict[str, Any]:
             {"time": period_name(time), **{str(name): _plain(value) for name, value in row.items()}}
             for time, row in zip(frame.index, frame.to_dict("records"), strict=True)
         ],
+        "verdict": None if result.verdict is None else asdict(result.verdict),
         "notes": list(result.notes),
         "placebo_in_time": _placebo(result),
         "parameters": {name: _plain(value) for name, value in result.parameters.items()},
@@ -125,6 +126,7 @@ def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, byte
             f"{period_name(result.treatment_time)}?"
         ),
         answer=words.answer(result, units),
+        words=words,
         images={name: web.inline_svg(image) for name, image in images.items()},
         columns=list(frame.columns),
         rows=[
@@ -135,15 +137,12 @@ def _page(result: Result, document: Mapping[str, Any], images: Mapping[str, byte
         interval=document["average_effect_interval"],
         level=words.percent(result.level),
         observed=bool(result.observed.notna().any()),
-        meaning=words.meaning,
         baselines=_baselines(result),
         placebo=document["placebo_in_time"],
         command=command,
         version=__version__,
         date=today.strftime("%Y-%m-%d"),
         year=today.year,
-        parameter_text=parameter_text,
-        signed=signed,
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers import plot
-from dpsc.answers.base import Answer, Uncertainty
-from dpsc.answers.words import number, parameter_text, percent
+from dpsc.answers.base import Answer, Uncertainty, Verdict
+from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
 from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
 
@@ -86,8 +86,8 @@ class Result(Answer):
         promise = f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}"
         parameters = ", ".join(f"{name} = {parameter_text(value)}" for name, value in self.parameters.items())
         used = [f"parameters: {parameters}"] if parameters else []
-        help_ = [] if self.verdict is None else [f"do the donors help? {self.verdict.headline}: {self.verdict.reason}"]
-        return [effect, *help_, *(f"note: {note}" for note in self.notes), promise, *used]
+        light = [] if self.verdict is None else [f"{donors_help(self.verdict)} {sentence(self.verdict.reason)}"]
+        return [effect, *light, *(f"note: {note}" for note in self.notes), promise, *used]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -133,9 +133,9 @@ class PrivateResult(Result):
         forecast in another form, which names no donor).
     counterfactual : Series
         By period from the intervention on.
-    fitted, baselines, notes
-        From a Gram release: forecasts one period ahead before the intervention, forecasts without donors, and
-        warnings. The two-step algorithms have no pre-period fit: it would touch the donors again.
+    fitted, baselines, verdict, notes
+        From a Gram release: forecasts one period ahead before the intervention, forecasts without donors, whether the
+        donors help, and warnings. The two-step algorithms have no pre-period fit: it would touch the donors again.
     guarantee : Guarantee
     parameters : mapping
         The public numbers used, enough to redo the arithmetic by hand.
@@ -168,6 +168,7 @@ class Findings(TypedDict, total=False):
     fitted: pd.Series[float]
     fitted_label: str
     baselines: pd.DataFrame
+    verdict: Verdict | None
     backdating: Backdating
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpsc.answers.base import Answer
+from dpsc.answers.base import Answer, Verdict
 from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
@@ -70,6 +70,22 @@ def _second(result: Answer, unit: str) -> str:
     if result.level < 0.9:
         return f"{effect}, {where}."
     return f"{effect}, {where}: {direction} that chance and privacy noise alone would rarely produce."
+
+
+def donors_help(verdict: Verdict) -> str:
+    """Answer whether the donors help, in one line.
+
+    Examples
+    --------
+    >>> donors_help(Verdict("yes", "the donors track this target", "because."))
+    'Do the donors help? Yes: the donors track this target.'
+    """
+    return f"Do the donors help? {verdict.grade.capitalize()}: {verdict.headline}."
+
+
+def sentence(text: str) -> str:
+    """Write a text with a capital letter at its beginning and a full stop at its end."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def span(result: Answer) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from dpsc import checks
+from dpsc.cli import public_series
 from dpsc.data import dates, tables
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
@@ -28,8 +29,8 @@ Algorithm = SyntheticControl | OutputPerturbation | ObjectivePerturbation | Gram
 
 _ONLY_FOR = {
     "epsilon": ("gram", "output", "objective"), "delta": ("gram", "output", "objective"),
-    "smoothness": ("gram",), "reference": ("gram",), "split": ("output", "objective"),
-    "lambda": ("output", "objective", "nonprivate"),
+    "smoothness": ("gram",), "reference": ("gram",), "scale": ("gram",), "like": ("gram",), "like_before": ("gram",),
+    "split": ("output", "objective"), "lambda": ("output", "objective", "nonprivate"),
 }  # fmt: skip
 
 
@@ -85,6 +86,9 @@ class Analysis(BaseModel):
     missing: Literal["error", "interpolate", "midpoint"] | None = None
     smoothness: Literal["high", "mild", "none"] | None = None
     reference: File | None = None
+    scale: Number | None = None
+    like: File | None = None
+    like_before: Text | None = None
     split: Number | None = None
     lambda_: Number | None = Field(default=None, alias="lambda")
     level: Number = 0.95
@@ -101,7 +105,8 @@ class Analysis(BaseModel):
     def _options_that_belong_together(self) -> Analysis:
         for name, methods in _ONLY_FOR.items():
             if getattr(self, "lambda_" if name == "lambda" else name) is not None and self.method not in methods:
-                raise ParameterError(f"--{name} belongs to --method {' or '.join(methods)}, not to {self.method}.")
+                belongs = f"{{it}} belongs to --method {' or '.join(methods)}, not to {self.method}."
+                raise ParameterError(belongs, it=Parameter(name))
         if self.method in ("output", "objective") and self.bounds is None:
             raise ParameterError(
                 f"--method {self.method} needs --bounds LO HI, public bounds of the outcome: its noise is calibrated "
@@ -146,11 +151,17 @@ class Analysis(BaseModel):
             return OutputPerturbation(**options)
         if self.method == "objective":
             return ObjectivePerturbation(**options)
-        return GramRelease(**options, smoothness=self.smoothness or "high", reference=self.reference_path())
+        return GramRelease(
+            **options,
+            smoothness=self.smoothness or "high",
+            reference=self.reference_path(),
+            scale=self.scale,
+            like=public_series.like(self.like, self.like_before, self.time_format),
+        )
 
     def reference_path(self) -> pd.Series[float] | None:
         """Read the public path to subtract, if there is one."""
-        return None if self.reference is None else tables.series(self.reference, None, None, self.time_format)
+        return public_series.reference(self.reference, self.time_format)
 
 
 def _refusal(problem: ValidationError) -> ParameterError:

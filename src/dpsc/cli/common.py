@@ -58,6 +58,28 @@ Smoothness = Annotated[
 Reference = Annotated[
     Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
 ]
+MOVES = "How much a donor moves"
+Scale = Annotated[
+    float | None,
+    typer.Option(
+        help="How much a donor's series moves, from public knowledge: the standard deviation of its values around "
+        "their own mean, over the whole time. A factor of two matters little. Without it, it is found privately, if "
+        "there are enough donors.",
+        rich_help_panel=MOVES,
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        help="Instead of --scale: a table with a public series that moves about like a donor, such as the target "
+        "before the intervention; one column of periods, one of numbers.",
+        rich_help_panel=MOVES,
+    ),
+]
+LikeBefore = Annotated[
+    str | None,
+    typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
+]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]

@@ -35,6 +35,16 @@ def fit(
     missing: common.Missing = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
+    scale: common.Scale = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of --scale, and of the treated unit before the intervention: a table with a public series "
+            "that moves about like a donor.",
+            rich_help_panel=common.MOVES,
+        ),
+    ] = None,
+    like_before: common.LikeBefore = None,
     split: Annotated[
         float | None, typer.Option(help="The share of the budget for the weights (output, objective).")
     ] = None,
@@ -62,12 +72,12 @@ def fit(
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
             "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
-            "smoothness": smoothness, "reference": reference, "split": split, "lambda": lambda_, "units": units,
-            "level": level,
+            "smoothness": smoothness, "reference": reference, "scale": scale, "like": like, "like_before": like_before,
+            "split": split, "lambda": lambda_, "units": units, "level": level,
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)
-        read = (analysis.data, analysis.reference, spec)
+        read = (analysis.data, analysis.reference, analysis.like, spec)
         common.keep_apart(write_spec, *read)
         if write_spec is not None:
             fitting.write_spec(analysis, write_spec, force)

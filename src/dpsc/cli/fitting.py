@@ -20,7 +20,7 @@ from dpsc.data import formats
 from dpsc.data.formats import in_file
 from dpsc.data.panel import Panel
 from dpsc.errors import Parameter, ParameterError
-from dpsc.gram.algorithm import GramRelease
+from dpsc.gram.algorithm import CustodianSum, GramRelease
 from dpsc.gram.contents import require_public_labels
 from dpsc.gram.release import Release
 from dpsc.weights.classic import SyntheticControl
@@ -59,10 +59,11 @@ def run(
     saved = _unused_name(algorithm) if out is None and private else None
     with _output(out, saved, force) as output:
         panel = _read(analysis, algorithm, i_know)
+        summed = algorithm.custodian_sum(panel) if isinstance(algorithm, GramRelease) else None  # private, still
         about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
         place = saved if out is None else out / "result.json"
-        with account.booking(algorithm, output=place, description=about):  # before noise is drawn
-            result, release = _fit(algorithm, panel, analysis.level, account.payer)
+        with account.booking(algorithm, output=place, description=about):  # before there is an answer
+            result, release = _fit(algorithm, panel, summed, analysis.level, account.payer)
             if out is not None and output is not None:
                 _write(result, release, output, out, command=command, units=units)
             elif saved is not None and output is not None:
@@ -109,14 +110,16 @@ def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
     return panel
 
 
-def _fit(algorithm: Algorithm, panel: Panel, level: float, payer: str | None) -> tuple[Result, Release | None]:
+def _fit(
+    algorithm: Algorithm, panel: Panel, summed: CustodianSum | None, level: float, payer: str | None
+) -> tuple[Result, Release | None]:
     """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
     if isinstance(algorithm, SyntheticControl):
         with common.working("fitting"):
             return algorithm.fit(panel), None
     if isinstance(algorithm, GramRelease):
         with common.working("releasing"):
-            release = algorithm.release(panel, dataset=payer)
+            release = algorithm.release(summed, dataset=payer)
             return release.estimate(panel.target, panel.treatment_time, level=level), release
     draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
     with screens.progress("drawing noise", draws) as advance:

@@ -15,10 +15,12 @@ from dpsc.cli.limits import require_reasonable
 
 def release(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Parquet or Feather, or a folder of them.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy budget; 1 is usual.")],
-    delta: Annotated[float, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
     unit: common.Unit,
+    epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual. Needed.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6. Needed.")
+    ] = None,
     time: common.Time = None,
     outcome: common.Outcome = None,
     wide: common.Wide = False,
@@ -26,6 +28,16 @@ def release(
     periods: common.Periods = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
+    scale: common.Scale = None,
+    like: common.Like = None,
+    like_before: common.LikeBefore = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            help="What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
+            "It may also suggest --epsilon and --delta.",
+        ),
+    ] = None,
     bounds: common.Bounds = None,
     missing: common.Missing = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
@@ -36,8 +48,8 @@ def release(
         int | None, typer.Option(min=1, help="Workers of a local Dask cluster; all cores by default.")
     ] = None,
     grid_bits: Annotated[
-        int, typer.Option(help="Resolution of the integers in bits; use fewer above 60 million donors.")
-    ] = 18,
+        int | None, typer.Option(help="Resolution of the integers in bits, 18; use fewer above 60 million donors.")
+    ] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     partition: PartitionOption = None,
@@ -52,22 +64,25 @@ def release(
 ) -> None:
     """Turn private donors into one small private release."""
     with common.errors("release"):
-        from dpsc.cli import releasing
-        from dpsc.data import tables
+        from dpsc.cli import choices, releasing
         from dpsc.gram.sources import scan
 
         require_reasonable(epsilon, i_know)
         printable("provenance", provenance)
         common.require_no_password("--provenance", provenance)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        common.keep_apart(out, donors, reference, *account.files)
-        algorithm = releasing.algorithm_of(epsilon, delta, smoothness, reference, time_format, grid_bits)  # type: ignore[arg-type]
-        index = None if periods is None else tables.typed_periods(periods, algorithm.reference, time_format)
+        common.keep_apart(out, donors, reference, like, settings, *account.files)
+        chosen = choices.of_options(
+            settings=settings, epsilon=epsilon, delta=delta, smoothness=smoothness, reference=reference, scale=scale,  # type: ignore[arg-type]
+            like=like, like_before=like_before, periods=periods, time_format=time_format, grid_bits=grid_bits,
+        )  # fmt: skip
+        require_reasonable(chosen.algorithm.epsilon, i_know)  # which settings may have suggested
         source = scan(
-            donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format, periods=index,
-            bounds=bounds, missing=missing, exclude=exclude or (), engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
+            donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format,
+            periods=chosen.periods, bounds=bounds, missing=missing, exclude=exclude or (),  # type: ignore[arg-type]
+            engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip
         releasing.run(
-            source, algorithm, account, out, reference=reference, n_is_public=not exclude, provenance=provenance,
-            custodian_notes=custodian_notes, i_know=i_know, force=force, as_json=json,
+            source, chosen, account, out, reference=reference or settings, n_is_public=not exclude,
+            provenance=provenance, custodian_notes=custodian_notes, i_know=i_know, force=force, as_json=json,
         )  # fmt: skip

@@ -8,34 +8,17 @@ import typer
 
 from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
+from dpsc.cli.choices import Choices
 from dpsc.cli.limits import require_small_delta
-from dpsc.data import tables
 from dpsc.data.formats import in_file
-from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.dask import DaskDonors
-from dpsc.gram.kernel import Smoothness
 from dpsc.gram.release import Release
 from dpsc.gram.sources import FileDonors
 
 
-def algorithm_of(
-    epsilon: float,
-    delta: float,
-    smoothness: Smoothness | None,
-    reference: Path | None,
-    time_format: str | None,
-    grid_bits: int,
-) -> GramRelease:
-    """Return the algorithm that the options describe."""
-    path = None if reference is None else tables.series(reference, None, None, time_format)
-    return GramRelease(
-        epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, grid_bits=grid_bits
-    )
-
-
 def run(
     donors: FileDonors | DaskDonors,
-    algorithm: GramRelease,
+    chosen: Choices,
     account: Account,
     out: Path,
     *,
@@ -47,7 +30,12 @@ def run(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a release, write it to ``out`` and show it; what may be refused is refused before anything is booked."""
+    """Make a release, write it to ``out`` and show it; what may be refused is refused before anything is booked.
+
+    The sum over the donors may carry a scale that was found with noise. It is private until it is booked: if the
+    booking is refused, nobody sees it.
+    """
+    algorithm = chosen.algorithm
     with common.output_file(out, force) as output:
         with common.working("opening the donors"):
             with in_file(reference or ""):
@@ -57,8 +45,8 @@ def run(
             summed = algorithm.custodian_sum(donors, on_rows=advance)
         require_small_delta(algorithm.delta, summed.n, i_know)
         about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
-        with account.booking(algorithm, output=out, description=about):  # before noise is drawn
-            made = algorithm.release(summed, provenance=provenance, dataset=account.payer)
+        with account.booking(algorithm, output=out, description=about):  # before the release exists
+            made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)

@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpsc.answers.base import Verdict
 from dpsc.answers.report import guarantee_json
 from dpsc.answers.result import Result
-from dpsc.answers.words import answer, number, percent, signed
+from dpsc.answers.words import answer, donors_help, number, percent, sentence, signed
 from dpsc.cli import common
 from dpsc.data.dates import period_name
+from dpsc.gram.mapping import whitened_size
 from dpsc.gram.release import Release
 
 
@@ -34,16 +36,32 @@ def show_result(result: Result, units: str | None = None) -> None:
         table.add_row(period_name(time), *cells)
     screen.print(table)
     screen.print()
+    facts = Table.grid(padding=(0, 2))
     if math.isfinite(result.att):
-        screen.print(Text(f"average effect  {signed(result.att)}{_interval(result)}"))
+        facts.add_row("average effect", Text(f"{signed(result.att)}{_interval(result)}"))
     if result.private:
-        screen.print(Text(f"guarantee       {result.guarantee}"))
+        facts.add_row("guarantee", Text(str(result.guarantee)))
     else:
-        screen.print(Text(f"guarantee       none, NOT PRIVATE: {result.reason}", style="bold red"))
+        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {result.reason}"), style="bold red")
     for note in result.notes:
-        screen.print(Text(f"beware          {note}", style="yellow"))
+        facts.add_row("beware", Text(note), style="yellow")
+    screen.print(facts)
     screen.print()
     screen.print(Text(" ".join(answer(result, units))))
+    if result.verdict is not None:
+        screen.print()
+        screen.print(_light(result.verdict))
+
+
+_LIGHTS = {"yes": ("●", "bold green"), "unclear": ("◐", "bold yellow"), "no": ("○", "bold red")}
+
+
+def _light(verdict: Verdict) -> Table:
+    """Return whether the donors help: a light whose form says as much as its colour, and the words beside it."""
+    light = Table.grid(padding=(0, 1))
+    light.add_row(Text(*_LIGHTS[verdict.grade]), Text(donors_help(verdict), "bold"))
+    light.add_row("", Text(sentence(verdict.reason)))
+    return light
 
 
 def _interval(result: Result) -> str:
@@ -70,7 +88,8 @@ _FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, w
 def describe(release: Release) -> dict[str, Any]:
     """Return what is public about a release."""
     smoothness = f"phi = {release.kernel.phi:g}, nu = {release.kernel.nu:g}"
-    share = release.noise_scale * math.sqrt(2 * release.T) / release.n
+    size = release.row_map.size
+    share = release.noise_scale * math.sqrt(2 * size) / release.n
     return {
         "outcome": release.outcome,
         "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
@@ -78,11 +97,44 @@ def describe(release: Release) -> dict[str, Any]:
         + _FROM.get(release.periods_from, ""),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
         "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
-        f"{release.n / release.T:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
+        f"{release.n / size:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
+        "directions": _directions(release),
+        "scale": _scale(release),
         "kernel": smoothness,
         "reference path": "none" if release.reference is None else "subtracted",
         "provenance": release.provenance or "–",
     }
+
+
+def _directions(release: Release) -> str:
+    """Say which ways to move were kept."""
+    kept, T = release.row_map.directions, release.T
+    if kept is None:
+        return "all, and the level: made by dpsc 0.1.0"
+    which = f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1}"
+    return f"{which} in which a series of {T} periods can move"
+
+
+def _scale(release: Release) -> str:
+    """Say how much a typical donor moves, and how this is known."""
+    deviation, share = _deviation(release), f"{100 * release.scale.share:.2g}% of the budget"
+    if deviation is None:
+        return "none: made by dpsc 0.1.0"
+    known = {
+        "given": "given, as public knowledge",
+        "counted": f"found privately with {share}",
+        "like and counted": f"from a public series, corrected privately with {share}",
+    }[release.scale.source]
+    amount = number(deviation) if release.scale.source == "given" else f"about {number(float(f'{deviation:.2g}'))}"
+    less = "" if release.reference is None else ", less the reference path,"
+    return f"a typical donor{less} deviates by {amount} from its own mean over time; {known}"
+
+
+def _deviation(release: Release) -> float | None:
+    """Return the scale as it is given: how far a typical donor is from its own mean, in the outcome's units."""
+    if release.scale.source == "none":
+        return None
+    return release.scale.value / whitened_size(1.0, release.T, release.kernel)
 
 
 def release_json(release: Release) -> dict[str, Any]:
@@ -95,6 +147,8 @@ def release_json(release: Release) -> dict[str, Any]:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
+        "directions": release.row_map.directions,
+        "scale": {"deviation": _deviation(release), "source": release.scale.source, "share": release.scale.share},
         "kernel": asdict(release.kernel),
         "reference": None if release.reference is None else [float(v) for v in release.reference],
         "provenance": release.provenance,

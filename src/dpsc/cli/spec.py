@@ -15,6 +15,7 @@ from dpsc.errors import DpscError, TableError
 
 FORMAT = "dpsc-analysis"
 VERSION = 1
+PATHS = ("data", "reference", "like")
 
 
 def load(path: Path) -> Analysis:
@@ -30,7 +31,7 @@ def load(path: Path) -> Analysis:
     except DpscError as problem:
         raise TableError(f"{path}: {problem}") from None
     here = path.resolve().parent
-    paths = {"data": analysis.data, "reference": analysis.reference}
+    paths = {name: getattr(analysis, name) for name in PATHS}
     found: dict[str, object] = {name: here / file for name, file in paths.items() if file is not None}
     if analysis.periods is not None and (here / analysis.periods).is_file():
         found["periods"] = str(here / analysis.periods)
@@ -47,7 +48,7 @@ def save(analysis: Analysis, path: Path, *, relative_to: Path | None = None) -> 
     """Write a spec file, in the format that its name says; paths in it are relative to where it will be."""
     here = (relative_to or path).resolve().parent
     document = to_document(analysis)
-    for name in ("data", "reference"):
+    for name in PATHS:
         if name in document:
             document[name] = _relative(Path(document[name]), here)
     if path.suffix.lower() == ".json":

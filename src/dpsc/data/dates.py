@@ -119,9 +119,9 @@ def require_format(time_format: str) -> None:
         ) from None  # fmt: skip
 
 
-def typed_period(text: str, index: pd.Index[Any], time_format: str | None) -> Any:
-    """Find the period that the user typed as treatment time; refuse, and do not round, one that is not there."""
-    it = Parameter("treatment_time", repr(text), repr(text))
+def typed_period(text: str, index: pd.Index[Any], time_format: str | None, name: str = "treatment_time") -> Any:
+    """Find the first treated period that the user typed; refuse, and do not round, one that is not there."""
+    it = Parameter(name, repr(text), repr(text))
     label: Any = text
     if isinstance(index, pd.DatetimeIndex):
         label = _typed_date(text, time_format)

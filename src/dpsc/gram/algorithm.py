@@ -84,7 +84,8 @@ class GramRelease:
     like : Series or array, optional
         A public series that moves about like a donor, such as the target before the intervention, instead of
         ``scale``. It gives a first guess, which a small share of the budget makes better. With neither, the
-        whole scale is found privately, if there are enough donors. A panel's target is used by default.
+        whole scale is found privately, if there are enough donors. A panel's target is used by default. The
+        reference is subtracted from it if it is a Series over the donors' periods.
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
     grid_bits : int
@@ -271,7 +272,7 @@ class GramRelease:
             raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
         counts, counted = self._count(where, kernel, reference)
-        scale = self._scale(donors, counts, counted, T)
+        scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
         row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value), self.grid_bits)
@@ -299,17 +300,30 @@ class GramRelease:
             raise PanelError("no donor is left.")
         return counts, min(counted, enough)
 
-    def _scale(self, donors: Any, counts: Integers, counted: int, T: int) -> Scale:
+    def _scale(
+        self, donors: Any, counts: Integers, counted: int, times: pd.Index[Any], reference: Array | None
+    ) -> Scale:
         """Return how much a donor moves: as given, or from counts with noise and a guess if there is one."""
+        T = len(times)
         if self.scale is not None:
             return Scale(whitened_size(self.scale, T, Kernel.named(self.smoothness)), "given", 0.0)
-        like = donors.target[: donors.T0] if self.like is None and isinstance(donors, Panel) else self.like
+        like = self._like(donors, times, reference)
         guess = None if like is None else self._guess(like, T)
         share = share_for(counted, self.mu, guess is not None)
+        self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
         noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(self.seed))
         value = estimated(noisy, counted, mu, guess)
         return Scale(value, "counted" if guess is None else "like and counted", share)
+
+    def _like(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> Any | None:
+        """Return the public series that donors may move like, less the reference where its periods are known."""
+        if self.like is None and isinstance(donors, Panel):
+            before = donors.target[: donors.T0]
+            return before if reference is None else before - reference[: donors.T0]
+        if reference is None or not isinstance(self.like, pd.Series) or not self.like.index.isin(times).all():
+            return self.like
+        return self.like - pd.Series(reference, index=times).reindex(self.like.index)
 
     def _guess(self, like: Any, T: int) -> float | None:
         """Return how much a public series would move over T periods; None if it does not move at all."""
@@ -321,7 +335,8 @@ class GramRelease:
         if values.ndim != 1 or len(path) < 2:
             raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
         size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
-        return size if 1 / LARGEST_SCALE <= size <= LARGEST_SCALE else None
+        least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
+        return size if least <= size <= LARGEST_SCALE else None
 
     def _scales(self, share: float) -> tuple[float, float]:
         """Return the scales of the noise on the diagonal and above it, if a share of the budget went elsewhere."""
@@ -350,11 +365,11 @@ class GramRelease:
         """What the noise on counts depends on; the noise on the matrix must depend on the same."""
         return self.epsilon, self.delta, self.seed
 
-    def _check_sizes(self, n: int, T: int) -> None:
-        """Refuse public sizes that cannot be added up."""
+    def _check_sizes(self, n: int, T: int, share: float = 1 - LARGEST_SHARE) -> None:
+        """Refuse public sizes that cannot be added up, with noise that a share of the budget pays for."""
         if T > LARGEST_T:
             raise PanelError(f"{T} periods are too many for a Gram release (at most {LARGEST_T}); aggregate them.")
-        widest = discrete.WIDEST * math.sqrt(2) / self.mu / math.sqrt(1 - LARGEST_SHARE)
+        widest = discrete.WIDEST * math.sqrt(2) / self.mu / math.sqrt(share)
         largest = n + widest  # of the sum and its noise, for vectors of length one
         fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
         if self.grid_bits not in fitting:

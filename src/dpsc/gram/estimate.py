@@ -158,7 +158,8 @@ def _plain_moments(
 
 def _verdict(log_bayes_factor: float) -> Verdict:
     """Say whether the donors explain the target's past better than its own past does."""
-    times = f"{math.exp(min(abs(log_bayes_factor), 16.0)):,.0f}" + (" or more" if abs(log_bayes_factor) > 16 else "")
+    factor = math.exp(min(abs(log_bayes_factor), 16.0))
+    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
     if log_bayes_factor > CLEAR:
         return Verdict(
             "yes",

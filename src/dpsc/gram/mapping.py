@@ -136,10 +136,11 @@ def directions_for(n: int, T: int, noise_scale: float, kernel: Kernel) -> int:
 def constant_for(scale: float) -> float:
     """Return the constant R for donors that typically move by ``scale``.
 
-    A larger one shows the mean better and second moments worse. It is rounded to six digits, so that sites that agree
-    on the scale have the same one, whatever machine they use.
+    A larger one shows the mean better and second moments worse. It is rounded to 20 binary digits, so that sites that
+    agree on the scale have the same one, whatever machine they use.
     """
-    return float(f"{_CONSTANT * scale:.6g}")
+    digits, power = math.frexp(_CONSTANT * scale)
+    return math.ldexp(round(digits * 2**20), power - 20)
 
 
 def whitened_size(deviation: float, T: int, kernel: Kernel) -> float:

@@ -164,7 +164,7 @@ class Split:
         k = len(moments)
         E = noise_scale * math.sqrt(2 * k)
         shapes, triangle = _bulk_shapes(row_map.kernel, row_map.T, row_map.directions)
-        bulk = max(float(np.median(np.diag(moments))), 0.0) * np.eye(k)
+        bulk: Array = max(float(np.median(np.diag(moments))), 0.0) * np.eye(k)
         for _ in range(_ROUNDS):
             lam, V = above(moments - bulk, E)
             theta = (lam + np.sqrt(lam**2 - E**2)) / 2

@@ -14,7 +14,7 @@ from dpsc.gram.models import Candidate
 from dpsc.types import Array
 
 _HALVINGS = 60
-_INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
+_INFLATION = 1.5  # of variances: what the choice of c and b by evidence leaves out
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,48 @@
+"""Public series beside the donors: a path to subtract, and one that shows how much such series move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from dpsc.data import dates, tables
+from dpsc.data.formats import in_file
+from dpsc.data.periods import in_order
+from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
+
+
+def reference(path: Path | None, time_format: str | None) -> pd.Series[float] | None:
+    """Read the path to subtract from every donor."""
+    return None if path is None else _series(path, time_format)
+
+
+def like(path: Path | None, before: str | None, time_format: str | None) -> pd.Series[float] | None:
+    """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
+    if path is None:
+        if before is not None:
+            raise ParameterError(
+                "{before} says where {like} ends; give {like} too.",
+                before=Parameter("like_before"), like=Parameter("like"),
+            )  # fmt: skip
+        return None
+    series = _series(path, time_format)
+    with in_file(path):
+        try:
+            series = series.iloc[in_order(series.index)]
+        except UnorderedError as problem:
+            raise TableError(
+                f"the period {problem.label!r} does not sort in time order as text; say how dates are written: {{it}}.",
+                it=dates.AS_WRITTEN,
+            ) from None
+        if before is None:
+            return series
+        first = dates.typed_period(before, series.index, time_format, "like_before")
+        return series.iloc[: series.index.get_loc(first)]
+
+
+def _series(path: Path, time_format: str | None) -> pd.Series[float]:
+    with in_file(path):
+        if path.is_file() and len(tables.open_table(path, []).schema.names) != 2:
+            raise TableError("there should be two columns, one of periods and one of numbers.")
+    return tables.series(path, None, None, time_format)
