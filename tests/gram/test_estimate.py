@@ -109,8 +109,8 @@ def test_the_unit_of_the_outcome_does_not_matter() -> None:
     donors, target = walks(1000)
     one = released(donors).estimate(target, T0)
     thousand = released(1024 * donors, scale=2048.0).estimate(1024 * target, T0)
-    np.testing.assert_allclose(1024 * one.counterfactual, thousand.counterfactual, rtol=1e-3)
-    np.testing.assert_allclose(1024 * one.interval()["lower"], thousand.interval()["lower"], rtol=1e-3)
+    np.testing.assert_allclose(1024 * one.counterfactual, thousand.counterfactual, rtol=1e-6)
+    np.testing.assert_allclose(1024 * one.interval()["lower"], thousand.interval()["lower"], rtol=1e-6)
 
 
 def test_levels_of_donors_and_target_do_not_matter() -> None:
