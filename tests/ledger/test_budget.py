@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsc import GramRelease, Guarantee, ObjectivePerturbation, OutputPerturbation
-from dpsc.gram.contents import GRID_BITS
-from dpsc.gram.contents import LARGEST_T
+from dpsc.gram.contents import GRID_BITS, LARGEST_T
 from dpsc.ledger.budget import GRAM_BITS, GRAM_COORDINATES, Budget, Charge, Cost, groups, total_losses
 from dpsc.privacy.accounting import Loss, gaussian_delta, gaussian_mu, zcdp_delta, zcdp_rho
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack

@@ -28,11 +28,13 @@ ScaleFrom = Literal["given", "counted", "like and counted", "none"]
 LEAST, MOST = -40, 40  # powers of two between which donors are counted; those beyond count at the ends
 MOST_COUNTS = MOST - LEAST + 1
 COUNTED_AT_MOST = 50_000  # donors; more would not make the estimate better
-_DONORS_PER_NOISE = 8.0  # as many as the noise's standard deviation makes a count clear, given a guess ...
+_DONORS_PER_NOISE = 9.0  # as many as the noise's standard deviation makes a count clear, given a guess ...
 _DONORS_PER_NOISE_ALONE = 11.0  # ... and without one
+_SMALLEST_SHARE = 0.005  # with many donors: the counts should outweigh a guess that is far off
 _LARGEST_SHARE_GUESSED = 0.1
 LARGEST_SHARE = 0.15
 _GUESS = 0.6, 1.0  # donors move 2^0.6 times as much as a target that may be an average of some, give or take 2^1
+_GUESS_WRONG = 0.02  # the probability that a guess says nothing
 _SPREAD = 0.9  # of donors' movements, as a standard deviation in powers of two
 _MISFIT = 0.05  # of a count, as a share of all donors: how wrong the spread may be
 
@@ -98,7 +100,7 @@ def share_for(n: int, mu: float, guessed: bool) -> float:
     The counts have sensitivity sqrt(2), so the noise on each has standard deviation ``sqrt(2 / (share mu^2))``.
     """
     wanted = _DONORS_PER_NOISE if guessed else _DONORS_PER_NOISE_ALONE
-    share = 2 * (wanted / (min(n, COUNTED_AT_MOST) * mu)) ** 2
+    share = max(_SMALLEST_SHARE, 2 * (wanted / (min(n, COUNTED_AT_MOST) * mu)) ** 2)
     if guessed:
         return min(share, _LARGEST_SHARE_GUESSED)
     if share > LARGEST_SHARE:
@@ -136,7 +138,9 @@ def estimated(counts: Array, n: int, mu: float, guess: float | None) -> float:
     logs = (expected @ counts * n - n**2 * (expected**2).sum(axis=1) / 2) / variance
     if guess is not None:
         about, spread = _GUESS
-        logs = logs - ((medians - math.log2(guess) - about) / spread) ** 2 / 2
+        near = np.exp(-(((medians - math.log2(guess) - about) / spread) ** 2) / 2)
+        prior = (1 - _GUESS_WRONG) * near / max(float(near.sum()), 1e-300) + _GUESS_WRONG / len(medians)
+        logs = logs + np.log(prior)
     weights = np.exp(logs - logs.max())
     return float(2.0 ** (weights @ medians / weights.sum()))
 
