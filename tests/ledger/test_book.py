@@ -128,7 +128,7 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
     ledger.add_dataset("clinics", epsilon=1.0, delta=1e-6)
     releases = []
     for site, rows, epsilon in (("north", ROWS[:30], 1.0), ("south", ROWS[30:], 0.5)):
-        algorithm = GramRelease(epsilon=epsilon, delta=1e-6, scale=1.0)
+        algorithm = GramRelease(epsilon=epsilon, delta=1e-6, scale=1.0, directions=3)
         with ledger.spending("clinics", **gram(epsilon), partition=site):
             releases.append(algorithm.release(rows))
     merged = Release.merge(releases, disjoint=True)
@@ -144,7 +144,8 @@ def test_sites_are_partitions_and_their_merge_is_free(ledger: Ledger, tmp_path: 
 def test_a_merge_of_sites_that_are_not_in_the_book_costs_its_weakest_guarantee_once(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "book.sqlite", create=True)
     ledger.add_dataset("clinics", epsilon=1.0, delta=1e-6)
-    sites = [GramRelease(epsilon=e, delta=1e-6, scale=1.0).release(r) for e, r in ((1.0, ROWS[:30]), (0.5, ROWS[30:]))]
+    agreed: Any = {"delta": 1e-6, "scale": 1.0, "directions": 3}
+    sites = [GramRelease(epsilon=e, **agreed).release(r) for e, r in ((1.0, ROWS[:30]), (0.5, ROWS[30:]))]
     ledger.book("clinics", Release.merge(sites, disjoint=True).guarantee, algorithm=MERGE)
     assert ledger.balance("clinics").spent == pytest.approx(1.0)
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from dpsc.gram.population import Population
+from dpsc.gram.roots import root_of
 from dpsc.types import Array
 
 _SIZES = 10.0 ** np.arange(-3, 6.1, 0.5)  # c^2: from an average of a thousand units to other units of measurement
@@ -37,7 +38,7 @@ class Gaussian:
     def observed(self, y: Array) -> Observed:
         """Return the law of the later periods, given the first ones."""
         T0 = len(y)
-        root = np.linalg.cholesky(self.covariance[:T0, :T0])
+        root = root_of(self.covariance[:T0, :T0])
         errors = solve_triangular(root, y - self.mean[:T0], lower=True, check_finite=False)
         ones = solve_triangular(root, np.ones(T0), lower=True, check_finite=False) * self.free_level
         return Observed(self, T0, root, errors, ones)

@@ -20,6 +20,7 @@ from scipy.optimize import nnls
 from dpsc.gram.attenuation import Attenuation
 from dpsc.gram.kernel import Kernel, correlation
 from dpsc.gram.mapping import RowMap
+from dpsc.gram.roots import root_of
 from dpsc.types import Array
 
 _ROUNDS = 2
@@ -229,7 +230,7 @@ def _mean(
     images = [half @ image.T for half in half_images]
 
     def root(amounts: tuple[float, ...]) -> Array:
-        return np.linalg.cholesky(_mixed(amounts, images) + variance * np.eye(len(seen)))
+        return root_of(_mixed(amounts, images) + variance * np.eye(len(seen)))
 
     grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES))
     logs = []

@@ -79,7 +79,7 @@ class Release(ReleasedMatrix):
         --------
         >>> from dpsc import GramRelease
         >>> rows = np.random.default_rng(0).normal(size=(200, 6))
-        >>> make = GramRelease(epsilon=1.0, delta=1e-6)
+        >>> make = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, directions=5)
         >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])], disjoint=True).n
         200
         """
