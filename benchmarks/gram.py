@@ -131,7 +131,7 @@ def main(half: str, runs: int, workers: int) -> None:
     real["n"] = real["n"].fillna(0).astype(int)
     real.round(6).to_csv(OUT / f"gram-{half}.csv", index=False)
     if half == "report":
-        made = measure(factor_settings(runs), ["rank", "kind", "mean", "levels", "n", "shock"], workers)
+        made = measure(factor_settings(runs), ["rank", "kind", "loadings", "levels", "n", "shock"], workers)
         made.round(6).to_csv(OUT / "gram-factors.csv", index=False)
         import gram_tables
 

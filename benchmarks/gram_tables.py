@@ -134,8 +134,8 @@ def verdicts(real: pd.DataFrame) -> list[str]:
 def factors(made: pd.DataFrame) -> list[str]:
     rows = head("loadings", "levels", "n", "calm: dpsc / ridge", "0.1.0 / ridge", "dpsc / donor-free", "shock: dpsc / ridge",
                 "0.1.0 / ridge", "dpsc / donor-free", "points covered", "average covered")  # fmt: skip
-    for (mean, levels, n), those in made.groupby(["mean", "levels", "n"]):
-        cells: list[object] = ["mean 1" if mean else "mean 0", "own" if levels else "none", f"{n:,}"]
+    for (loadings, levels, n), those in made.groupby(["loadings", "levels", "n"]):
+        cells: list[object] = ["around 1" if loadings else "around 0", "own" if levels else "none", f"{n:,}"]
         for shock in (0.0, 3.0):
             here = those[those["shock"] == shock]
             cells += [geometric_mean(here["dpsc"] / here["ridge"]), geometric_mean(here["0.1.0"] / here["ridge"]),

@@ -28,7 +28,8 @@ _MEAN_DIRECTIONS = 1000  # the mean is sought in at most so many
 _LEAST_WEIGHT = 1e-3
 _BULK_PERSISTENCE = (0.0, 0.5, 0.95)
 _MEAN_LIKE_DONORS = (0.0, 0.01, 0.1, 1.0)
-_MEAN_SHAPES = (0.0, 0.1, 1.0)
+_MEAN_TRENDS = (0.0, 0.1, 1.0)
+_MEAN_WALKS = (0.3, 1.0)  # never without one: a shock must not be impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +233,7 @@ def _mean(
     def root(amounts: tuple[float, ...]) -> Array:
         return root_of(_mixed(amounts, images) + variance * np.eye(len(seen)))
 
-    grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_SHAPES, _MEAN_SHAPES))
+    grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_TRENDS, _MEAN_WALKS))
     logs = []
     for amounts in grid:
         L = root(amounts)
