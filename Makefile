@@ -32,6 +32,7 @@ format: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/panels.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py

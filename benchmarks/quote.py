@@ -106,6 +106,11 @@ def on_paper() -> str:
 QUOTES = {
     "how good": lambda: gram_part("main_table"),
     "verdicts": lambda: gram_part("verdicts"),
+    "intervals": lambda: gram_part("intervals"),
+    "misses": lambda: gram_part("misses"),
+    "by panel": lambda: gram_part("by_panel"),
+    "by epsilon": lambda: gram_part("by_epsilon"),
+    "goals": lambda: gram_part("goals"),
     "factors": factors,
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
