@@ -312,8 +312,9 @@ class GramRelease:
         share = share_for(counted, self.mu, guess is not None)
         self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
-        noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(self.seed))
-        value = estimated(noisy, counted, mu, guess)
+        apart = None if self.seed is None else self.seed + 2**64  # other noise than the matrix has
+        noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(apart))
+        value = estimated(noisy, int(counts.sum()), mu, guess)
         return Scale(value, "counted" if guess is None else "like and counted", share)
 
     def _like(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> Any | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,7 @@ class Release(ReleasedMatrix):
             times=first.times,
             outcome=first.outcome,
             row_map=first.row_map,
-            scale=replace(first.scale, share=max(r.scale.share for r in releases)),
+            scale=min((r.scale for r in releases), key=lambda scale: scale.share),  # what all have paid at least
             diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
             off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
             guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +32,7 @@ R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
+_WIDEST_TRACE = 16  # noise beyond so many scales has a probability below 1e-50
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -138,6 +140,11 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     largest = n * 4.0**bits + discrete.WIDEST * scales[0]
     _require(
         float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
+    )
+    # Every vector has length 2^bits, less what truncation takes off; noise on the trace has scale s sqrt(size).
+    room = 2 * math.sqrt(size) * n * 2.0**bits + _WIDEST_TRACE * scales[0] * math.sqrt(size)
+    _require(
+        abs(float(np.trace(matrix)) - n * 4.0**bits) <= room, "the trace of the matrix does not fit n and the noise"
     )
     kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
     _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")

@@ -130,8 +130,8 @@ def noisy_counts(counts: Integers, mu: float, bits: int, source: Source) -> Arra
 def estimated(counts: Array, n: int, mu: float, guess: float | None) -> float:
     """Return the scale from noisy counts of n donors, and a public guess if there is one. Pure post-processing.
 
-    Movements are taken for log-normal with a known spread; the scale is their median, averaged over what counts and
-    guess say about it.
+    Movements are taken for log-normal with a known spread; the scale is their median, as likely too small as too large
+    by what counts and guess say about it.
     """
     medians, expected = _expected_counts()
     variance = 2 / mu**2 + (_MISFIT * n) ** 2
@@ -142,7 +142,8 @@ def estimated(counts: Array, n: int, mu: float, guess: float | None) -> float:
         prior = (1 - _GUESS_WRONG) * near / max(float(near.sum()), 1e-300) + _GUESS_WRONG / len(medians)
         logs = logs + np.log(prior)
     weights = np.exp(logs - logs.max())
-    return float(2.0 ** (weights @ medians / weights.sum()))
+    weights /= weights.sum()
+    return float(2.0 ** np.interp(0.5, np.cumsum(weights) - weights / 2, medians))
 
 
 @lru_cache(maxsize=1)

@@ -242,10 +242,10 @@ def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
 
     It is what a release would take for its scale with ``like=`` and no donor counted, to three digits.
     """
-    values = to_floats(path, "like")
-    values = values[np.isfinite(values)]
+    given = to_floats(path, "like")
+    values = given[np.isfinite(given)]
     kernel = Kernel.named(smoothness)
-    if values.ndim != 1 or len(values) < 2:
+    if given.ndim != 1 or len(values) < 2:
         raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
     guess = movement(values, kernel) * math.sqrt((T - 1) / (len(values) - 1))
     if not max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(values).max())) < guess <= LARGEST_SCALE:  # more than rounding
