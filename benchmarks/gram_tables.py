@@ -15,8 +15,8 @@ from dpsc.answers.palette import BLACK, BLUE, GREY, ORANGE
 
 OUT = Path(__file__).parent / "results"
 RIVALS = {
-    "dpsc": "dpsc",
-    "0.1.0": "0.1.0",
+    "dpsc": "**dpsc**",
+    "0.1.0": "version 0.1.0",
     "difference in differences": "difference in differences, not private",
     "ridge": "ridge, not private",
 }
@@ -44,13 +44,12 @@ def head(*cells: str) -> list[str]:
 
 
 def main_table(real: pd.DataFrame) -> list[str]:
-    """Errors at epsilon 1, calm and in a shock, for all donors and for samples."""
-    rows = head("donors", "", *RIVALS.values())
+    """Errors at epsilon 1, calm and in a shock side by side, for all donors and for samples."""
+    rows = head("", *(f"{label} donors: {when}" for label in ("all", "300", "100") for when in ("calm", "shock")))
     at_one = real[real["epsilon"] == 1]
-    for n, label in ((0, "all"), (300, "300"), (100, "100")):
-        for shock, when in ((0.0, "calm"), (3.0, "shock")):
-            part = at_one[(at_one["n"] == n) & (at_one["shock"] == shock)]
-            rows.append(line(label, when, *(over_free(part, name) for name in RIVALS)))
+    parts = [at_one[(at_one["n"] == n) & (at_one["shock"] == shock)] for n in (0, 300, 100) for shock in (0.0, 3.0)]
+    for name, label in RIVALS.items():
+        rows.append(line(label, *(over_free(part, name) for part in parts)))
     return rows
 
 

@@ -24,6 +24,9 @@ from dpsc.weights.objective import ObjectivePerturbation
 from dpsc.weights.output import OutputPerturbation
 
 
+MOST_GRAM_RUNS = 50  # of a sweep: its estimate takes longer
+
+
 def simulate(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> Array:
     """Return the RMSE of every run."""
     simulator = {"out": output, "obj": objective, "gram": gram_release}[point.method]
