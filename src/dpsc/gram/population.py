@@ -94,9 +94,10 @@ class Population:
         seen, moments = matrix[0, 1:] / counted, matrix[1:, 1:]  # in units of R
 
         variance = (noise_scale / counted) ** 2 / 2
-        split = Split.of(moments, noise_scale, row_map)
         smoothest = row_map.smoothest(_MEAN_DIRECTIONS)
-        rough, _ = _mean(seen, None, variance, split.over_time(back) / counted, row_map, smoothest)
+        like_donors = Split.of(moments, noise_scale, row_map).over_time(back) / counted
+        rough = _mean(seen, None, variance, like_donors, row_map, smoothest)[0]
+        del like_donors  # with 2,000 periods every such matrix takes 32 MB
         centre = row_map.whitening @ rough
         split = Split.of(moments - counted * np.outer(centre, centre), noise_scale, row_map)
         weakened = Attenuation.of(centre, split.in_directions / counted)

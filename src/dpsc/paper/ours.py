@@ -23,7 +23,6 @@ from dpsc.weights.classic import ridge_weights
 from dpsc.weights.objective import ObjectivePerturbation
 from dpsc.weights.output import OutputPerturbation
 
-
 MOST_GRAM_RUNS = 50  # of a sweep: its estimate takes longer
 
 
