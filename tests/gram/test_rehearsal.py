@@ -39,16 +39,16 @@ def test_the_scale_has_the_law_of_that_of_a_release() -> None:
     units = paths(40)
     panel = Panel.from_arrays(units[1:], units[0], treatment_time=T0)
     real = [
-        GramRelease(epsilon=1.0, delta=1e-6, seed=seed).custodian_sum(panel).row_map.constant for seed in range(400)
+        GramRelease(epsilon=1.0, delta=1e-6, seed=seed).custodian_sum(panel).row_map.constant for seed in range(250)
     ]
     rng, rehearsal = np.random.default_rng(0), Rehearsal(1.0, 1e-6)
-    rehearsed = [rehearsal.release(units[1:], 40, units[0, :T0], rng)[2].constant for _ in range(4000)]
+    rehearsed = [rehearsal.release(units[1:], 40, units[0, :T0], rng)[2].constant for _ in range(2500)]
     assert stats.ks_2samp(rehearsed, real).pvalue > 1e-3
 
     about = np.mean(np.log(rehearsed))
     narrower = np.exp(about + 0.7 * (np.log(rehearsed) - about))
     assert stats.ks_2samp(narrower, real).pvalue < 1e-3
-    assert stats.ks_2samp(1.15 * np.array(rehearsed), real).pvalue < 1e-3
+    assert stats.ks_2samp(1.2 * np.array(rehearsed), real).pvalue < 1e-3
 
 
 def test_without_noise_the_matrix_is_that_of_a_release() -> None:

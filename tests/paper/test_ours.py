@@ -48,8 +48,8 @@ def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
 def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: AlgorithmName, delta: float) -> None:
     point = Point("ours", method, N, T0, float(T0), 3.0, 3.0, delta)
     gram = method == "gram"  # takes ten times as long; its noise has a test of its own, so less power is enough
-    simulated = ours.simulate(data, point, quick_or_long(250 if gram else 6000, 20_000), np.random.default_rng(0))
-    real = algorithm_itself(data, point, quick_or_long(150 if gram else 1000, 10_000))
+    simulated = ours.simulate(data, point, quick_or_long(150 if gram else 6000, 20_000), np.random.default_rng(0))
+    real = algorithm_itself(data, point, quick_or_long(100 if gram else 1000, 10_000))
     assert stats.ks_2samp(simulated, real).pvalue > 1e-3
 
     wrong = quick_or_long(0.6, 0.9) if gram else 0.9

@@ -37,9 +37,15 @@ class ProjectionNoise:
 
     def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
         """Return the ends of what linear combinations of the periods may differ by: the same on both sides."""
-        half = np.array([self.noise.half_width_of(self.unit * row, level) for row in combinations])
-        half *= self._known(part)
+        half = self._known(part) * np.array([self._half_width(self.unit * row, level) for row in combinations])
         return -half, half
+
+    def _half_width(self, combination: Array, level: float) -> float:
+        """Return the half-width for a combination; that of a single period is known without a search."""
+        (used,) = np.nonzero(combination)
+        if len(used) == 1:
+            return self.noise.half_width(level) * abs(float(combination[used[0]]))
+        return self.noise.half_width_of(combination, level)
 
     def _known(self, part: IntervalPart) -> int:
         if part == "model":
