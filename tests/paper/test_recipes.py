@@ -18,7 +18,7 @@ from dpsc.types import Array
 from dpsc.weights import printed
 from tests.soak import quick_or_long
 
-RUNS = quick_or_long(1200, 4000)
+RUNS = quick_or_long(1500, 4000)
 SIZES = [(10, 10), (30, 8), (6, 20)]
 
 

@@ -67,7 +67,7 @@ def test_the_answer_sensitivity_is_attained_in_both_norms() -> None:
 
 
 # A single donor cannot reach it: 4.5 T0 of 8 T0.
-@pytest.mark.parametrize("n", quick_or_long([2, 3, 5], [2, 3, 4, 5, 9]))
+@pytest.mark.parametrize("n", quick_or_long([2, 4], [2, 3, 4, 5, 9]))
 def test_the_gradient_over_the_ball_moves_as_far_as_the_bound_and_no_further(n: int) -> None:
     """Climb over entries in [-1, 1] and weights in the ball, from many starts, corners among them."""
     T0 = 3
