@@ -20,15 +20,24 @@ from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.contents import (
     GRID_BITS,
     LARGEST_NUMBER,
-    LARGEST_SCALE,
     LARGEST_T,
     MOST_COORDINATES,
     require_public_labels,
 )
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.mapping import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, movement, whitened_size
+from dpsc.gram.mapping import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, whitened_size
 from dpsc.gram.release import Release
-from dpsc.gram.scale import COUNTED_AT_MOST, LARGEST_SHARE, Counts, Scale, estimated, noisy_counts, share_for
+from dpsc.gram.scale import (
+    COUNTED_AT_MOST,
+    LARGEST_SHARE,
+    Counts,
+    Scale,
+    estimated,
+    guess_from,
+    noisy_counts,
+    require_scale,
+    share_for,
+)
 from dpsc.gram.settings import Settings, load
 from dpsc.gram.sources import ArrayDonors, DonorSource, source_of
 from dpsc.gram.summing import OnRows, Products
@@ -122,13 +131,11 @@ class GramRelease:
             )
         Kernel.named(self.smoothness)
         if self.scale is not None:
-            checks.finite_number("scale", self.scale, above=0)
-            if not 1 / LARGEST_SCALE <= self.scale <= LARGEST_SCALE:
-                raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
+            require_scale(self.scale)
         if self.scale is not None and self.like is not None:
             raise ParameterError("give {scale} or {like}, not both.", scale=Parameter("scale"), like=Parameter("like"))
         if self.like is not None:
-            self._guess(self.like, 2)
+            guess_from(self.like, 2, Kernel.named(self.smoothness))
         if self.directions is not None:
             checks.whole_number("directions", self.directions, at_least=1)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
@@ -308,7 +315,7 @@ class GramRelease:
         if self.scale is not None:
             return Scale(whitened_size(self.scale, T, Kernel.named(self.smoothness)), "given", 0.0)
         like = self._like(donors, times, reference)
-        guess = None if like is None else self._guess(like, T)
+        guess = None if like is None else guess_from(like, T, Kernel.named(self.smoothness))
         share = share_for(counted, self.mu, guess is not None)
         self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
@@ -325,19 +332,6 @@ class GramRelease:
         if reference is None or not isinstance(self.like, pd.Series) or not self.like.index.isin(times).all():
             return self.like
         return self.like - pd.Series(reference, index=times).reindex(self.like.index)
-
-    def _guess(self, like: Any, T: int) -> float | None:
-        """Return how much a public series would move over T periods; None if it does not move at all."""
-        try:
-            values = to_floats(like, "like")
-        except PanelError as problem:
-            raise ParameterError(problem.message) from None
-        path = values[np.isfinite(values)]
-        if values.ndim != 1 or len(path) < 2:
-            raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
-        size = movement(path, Kernel.named(self.smoothness)) * math.sqrt((T - 1) / (len(path) - 1))
-        least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
-        return size if least <= size <= LARGEST_SCALE else None
 
     def _scales(self, share: float) -> tuple[float, float]:
         """Return the scales of the noise on the diagonal and above it, if a share of the budget went elsewhere."""

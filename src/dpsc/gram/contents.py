@@ -29,7 +29,6 @@ from dpsc.types import Array, Integers
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 LARGEST_T = 2000
 LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
-LARGEST_SCALE = 1e60  # and its inverse the smallest
 MOST_COORDINATES = LARGEST_T * (LARGEST_T + 1) // 2 + MOST_COUNTS  # numbers that a release adds noise to
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from dpsc.gram.contents import GRID_BITS, budget_mu
 from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.mapping import RowMap, constant_for, directions_for, movement
+from dpsc.gram.mapping import RowMap, constant_for, directions_for
 from dpsc.gram.models import target_models
 from dpsc.gram.moments import symmetric_noise
 from dpsc.gram.population import Population
-from dpsc.gram.scale import COUNTED_AT_MOST, LEAST, MOST, MOST_COUNTS, estimated, share_for
+from dpsc.gram.scale import COUNTED_AT_MOST, LEAST, MOST, MOST_COUNTS, estimated, guess_from, share_for
 from dpsc.gram.uncertainty import MixtureUncertainty
 from dpsc.types import Array
 
@@ -68,7 +68,7 @@ class Rehearsal:
     def _scale(self, donors: Array, n: int, y: Array, noise: Array) -> tuple[float, float]:
         """Return how much a donor moves, from the target and noisy counts of donors, and what share the counts cost."""
         kernel = Kernel.named(self.smoothness)
-        guess = movement(y, kernel) * math.sqrt((donors.shape[1] - 1) / (len(y) - 1)) or None
+        guess = guess_from(y, donors.shape[1], kernel)
         if self.sites > 1:
             return estimated(np.zeros(MOST_COUNTS), 0, 1.0, guess), 0.0
         columns = np.array(donors.T)

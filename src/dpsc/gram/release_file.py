@@ -18,11 +18,11 @@ import numpy as np
 from dpsc import files
 from dpsc.checks import visible
 from dpsc.errors import DpscError, ReleaseError
-from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_SCALE, ReleasedMatrix
+from dpsc.gram.contents import LARGEST_NUMBER, ReleasedMatrix
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.labels import periods_from_json, periods_to_json
 from dpsc.gram.mapping import RowMap
-from dpsc.gram.scale import LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
+from dpsc.gram.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
 from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import ndtr
 
+from dpsc import checks
+from dpsc.data.frames import to_floats
 from dpsc.data.writing import BLOCK_CELLS
-from dpsc.errors import Parameter, ParameterError
+from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.kernel import Kernel
+from dpsc.gram.mapping import movement
 from dpsc.gram.rows import Movements
 from dpsc.gram.summing import BlockSum
 from dpsc.privacy import discrete, exact
@@ -27,6 +30,7 @@ ScaleFrom = Literal["given", "counted", "like and counted", "none"]
 
 LEAST, MOST = -40, 40  # powers of two between which donors are counted; those beyond count at the ends
 MOST_COUNTS = MOST - LEAST + 1
+LARGEST_SCALE = 1e60  # and its inverse the smallest
 COUNTED_AT_MOST = 50_000  # donors; more would not make the estimate better
 _DONORS_PER_NOISE = 9.0  # as many as the noise's standard deviation makes a count clear, given a guess ...
 _DONORS_PER_NOISE_ALONE = 11.0  # ... and without one
@@ -92,6 +96,27 @@ class Counts:
             return np.bincount(np.clip(powers, LEAST, MOST) - LEAST, minlength=MOST_COUNTS), len(squares)
 
         return part
+
+
+def guess_from(like: Any, T: int, kernel: Kernel) -> float | None:
+    """Return how much a public series would move over T periods; None if it does not move at all."""
+    try:
+        values = to_floats(like, "like")
+    except PanelError as problem:
+        raise ParameterError(problem.message) from None
+    path = values[np.isfinite(values)]
+    if values.ndim != 1 or len(path) < 2:
+        raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
+    size = movement(path, kernel) * math.sqrt((T - 1) / (len(path) - 1))
+    least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
+    return size if least < size <= LARGEST_SCALE else None
+
+
+def require_scale(scale: float) -> None:
+    """Refuse a scale that is not a positive number of sensible size."""
+    checks.finite_number("scale", scale, above=0)
+    if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
 
 
 def share_for(n: int, mu: float, guessed: bool) -> float:

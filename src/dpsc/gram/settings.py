@@ -16,13 +16,12 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.data.frames import to_floats
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
-from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_SCALE, LARGEST_T, budget_mu, require_public_labels
+from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.labels import periods_from_json, periods_to_json
-from dpsc.gram.mapping import directions_for, movement, whitened_size
-from dpsc.gram.scale import MOST_COUNTS, estimated
+from dpsc.gram.mapping import directions_for, whitened_size
+from dpsc.gram.scale import MOST_COUNTS, estimated, guess_from, require_scale
 from dpsc.types import Array
 from dpsc.version import __version__
 
@@ -71,9 +70,7 @@ class Settings:
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        checks.finite_number("scale", self.scale, above=0)
-        if not 1 / LARGEST_SCALE <= self.scale <= LARGEST_SCALE:
-            raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
+        require_scale(self.scale)
         Kernel.named(self.smoothness)
         T = LARGEST_T if self.periods is None else len(self.periods)
         if not 2 <= T <= LARGEST_T:
@@ -242,13 +239,9 @@ def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
 
     It is what a release would take for its scale with ``like=`` and no donor counted, to three digits.
     """
-    given = to_floats(path, "like")
-    values = given[np.isfinite(given)]
     kernel = Kernel.named(smoothness)
-    if given.ndim != 1 or len(values) < 2:
-        raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
-    guess = movement(values, kernel) * math.sqrt((T - 1) / (len(values) - 1))
-    if not max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(values).max())) < guess <= LARGEST_SCALE:  # more than rounding
+    guess = guess_from(path, T, kernel)
+    if guess is None:
         raise ParameterError(
             "the series does not move, so it says nothing about donors; give {scale}.", scale=Parameter("scale")
         )
