@@ -1,4 +1,4 @@
-"""Files: written completely or not at all, whether two of them are one, and cells of a CSV file."""
+"""Files: written completely or not at all, read up to a size, whether two of them are one, and cells of a CSV file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from dpsc.errors import ReleaseError
 
 
 def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
@@ -24,6 +26,21 @@ def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def read_text(path: Path, what: str, largest: int) -> str:
+    """Read a text file of at most so many bytes, or say that it is not what it should be."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(largest + 1)
+        text = content.decode("utf-8-sig")
+    except OSError as problem:
+        raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
+    except UnicodeDecodeError:
+        raise ReleaseError(f"{path} is not a {what}: it is not text.") from None
+    if len(content) > largest:
+        raise ReleaseError(f"{path} is not a {what}: it is too large.")
+    return text
 
 
 def harmless(value: Any) -> Any:

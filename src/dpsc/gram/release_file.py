@@ -46,16 +46,7 @@ def save(release: ReleasedMatrix, path: Path) -> None:
 
 def load(path: Path, kind: type[R]) -> R:
     """Read and check a file, and return a release of the given class."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-        text = content.decode("utf-8-sig")
-    except OSError as problem:
-        raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except UnicodeDecodeError:
-        raise ReleaseError(f"{path} is not a dpsc release: it is not text.") from None
-    if len(content) > _LARGEST_FILE:
-        raise ReleaseError(f"{path} is not a dpsc release: it is too large.")
+    text = files.read_text(path, "dpsc release", _LARGEST_FILE)
     try:
         return loads(text, kind)
     except ReleaseError as problem:

@@ -126,16 +126,7 @@ class Settings:
 
 def load(path: str | Path) -> Settings:
     """Read and check a file."""
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
-        text = content.decode("utf-8-sig")
-    except OSError as problem:
-        raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except UnicodeDecodeError:
-        raise ReleaseError(f"{path} is not a dpsc settings file: it is not text.") from None
-    if len(content) > _LARGEST_FILE:
-        raise ReleaseError(f"{path} is not a dpsc settings file: it is too large.")
+    text = files.read_text(Path(path), "dpsc settings file", _LARGEST_FILE)
     try:
         return loads(text)
     except ReleaseError as problem:
