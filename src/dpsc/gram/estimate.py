@@ -13,9 +13,10 @@ from dpsc import checks
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
-from dpsc.data import periods
+from dpsc.data import calendars, matching
+from dpsc.data.dates import period_name
 from dpsc.data.frames import to_floats
-from dpsc.errors import ParameterError, ReleaseError
+from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.gram import moments
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.models import Candidate, donor_free_evidence, plain_model, target_models
@@ -42,9 +43,9 @@ def estimate(
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
-    series, T0 = _target(release, target, treatment_time)
+    series, T0, notes = _target(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
-    return Forecast(release, series, T0, moments, method, checks.share("level", level)).result()
+    return Forecast(release, series, T0, moments, method, checks.share("level", level), notes).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,8 @@ class Forecast:
     method : str
         How they were estimated, in words.
     level : float
+    notes : tuple of str
+        What a reader should know about the target's periods.
     """
 
     release: ReleasedMatrix
@@ -70,6 +73,7 @@ class Forecast:
     moments: Array | None
     method: str
     level: float
+    notes: tuple[str, ...] = ()
 
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
@@ -100,7 +104,7 @@ class Forecast:
             level=self.level,
             baselines=_baselines(series, T0),
             verdict=verdict,
-            notes=() if self.moments is None else (WITHOUT_NOISE,),
+            notes=self.notes if self.moments is None else (WITHOUT_NOISE, *self.notes),
             backdating=self,
         )  # fmt: skip
 
@@ -129,12 +133,12 @@ class Forecast:
         if treatment_time is None:
             earlier = max(2, T0 - max(1, min(len(self.series) - T0, T0 // 3)))
         else:
-            earlier = periods.first_treated(untreated.index, treatment_time)
+            earlier = matching.first_treated(untreated.index, treatment_time)
         if not 2 <= earlier < T0:
             raise ParameterError(
                 "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
             )
-        method = f"{self.method}, PLACEBO at {untreated.index[earlier]}"
+        method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
         return replace(self, series=untreated, T0=earlier, method=method).result()
 
 
@@ -180,19 +184,19 @@ def _verdict(log_bayes_factor: float) -> Verdict:
     )
 
 
-def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int]:
-    """Match the target to the release's periods and find the first treated one."""
-    T0 = periods.first_treated(release.times, treatment_time)
+def _target(
+    release: ReleasedMatrix, target: Any, treatment_time: Any
+) -> tuple[pd.Series[float], int, tuple[str, ...]]:
+    """Match the target to the release's periods and find the first treated one; say what was left out."""
+    T0 = matching.first_treated(release.times, treatment_time)
+    notes = tuple(calendars.holes(release.times))
     if isinstance(target, pd.Series):
-        given = pd.Series(to_floats(target, "target"), index=periods.as_index(target.index))
-        _require_same_kind(given.index, release.times)
-        unknown = given.index.difference(release.times, sort=False)
-        if not given.index.is_unique or len(unknown):
-            where = f"the period {unknown[0]} is not in the release" if len(unknown) else "a period occurs twice"
-            raise ReleaseError(
-                f"target does not fit the release: {where}; it runs from {release.times[0]} to {release.times[-1]}."
-            )
-        series = given.reindex(release.times)
+        try:
+            given = pd.Series(to_floats(target, "target"), index=target.index)
+            series, match = matching.aligned(given, release.times)
+        except PanelError as problem:
+            raise ReleaseError(problem.message, **problem.parameters) from None
+        notes += match.notes
         if isinstance(target.index.name, str):
             series.index = series.index.rename(target.index.name)
     else:
@@ -202,23 +206,13 @@ def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[
         series = pd.Series(values, index=release.times)
     if T0 < 2:
         raise ReleaseError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
-    pre = series.iloc[:T0]
-    if not np.isfinite(pre).all():
-        bad = pre.index[~np.isfinite(pre.to_numpy())][0]
-        raise ReleaseError(f"target has no finite value in period {bad}, before the intervention.")
+    try:
+        matching.require_complete(series.iloc[:T0])
+    except PanelError as problem:
+        raise ReleaseError(problem.message) from None
     if np.isinf(series.to_numpy(dtype=np.float64)).any():
         raise ReleaseError("target is infinite in a period after the intervention.")
-    return series.rename(release.outcome), T0
-
-
-def _require_same_kind(given: pd.Index[Any], times: pd.Index[Any]) -> None:
-    kinds = [pd.api.types.infer_dtype(index, skipna=True) for index in (given, times)]
-    numbers = {"integer", "floating", "mixed-integer-float"}
-    if kinds[0] != kinds[1] and not set(kinds) <= numbers:
-        raise ReleaseError(
-            f"the target's periods are of kind {kinds[0]} ({given[0]}), the release's of kind {kinds[1]} ({times[0]}); "
-            "convert them to the same kind."
-        )
+    return series.rename(release.outcome), T0, notes
 
 
 def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:
