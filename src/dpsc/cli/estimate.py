@@ -37,5 +37,7 @@ def estimate(
         loaded = Release.load(release)
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):
-            result = loaded.estimate(series, matching.typed_period(treatment_time, loaded.times, time_format), level=level)
+            result = loaded.estimate(
+                series, matching.typed_period(treatment_time, loaded.times, time_format), level=level
+            )
         delivery.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

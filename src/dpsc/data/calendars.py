@@ -53,9 +53,12 @@ def calendar(labels: Any, name: str = "time", time_format: str | None = None) ->
 
 
 def recognised(
-    labels: Any, name: str = "time", time_format: str | None = None
+    labels: Any, name: str = "time", time_format: str | None = None, column: str | None = None
 ) -> tuple[pd.Index[Any], list[Written | None]]:
-    """Return the calendar of labels, and how each was read: as the day, month, ... that is written, None for others."""
+    """Return the calendar of labels, and how each was read: as the day, month, ... that is written, None for others.
+
+    ``column`` is where they are in a table, for messages; without it they are in a frame or a list.
+    """
     index = as_index(labels, name)
     unread: list[Written | None] = [None] * len(index)
     if isinstance(index, pd.CategoricalIndex) or not len(index) or not _may_be_dates(index):
@@ -65,7 +68,7 @@ def recognised(
         numbers = _numbers(index, values)
         if numbers is not None:
             return numbers.rename(name), unread
-    known = all_read(values, time_format, name)
+    known = all_read(values, time_format, column)
     return (index, unread) if known is None else (_of(known, index).rename(name), list(known))
 
 
@@ -101,17 +104,17 @@ def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_forma
                 "periods are whole numbers, dates or labels, all of one kind. Is it the right column?",
                 time=TIME,
             )
-    return calendar(list(labels), column, time_format)
+    return recognised(list(labels), column, time_format, column)[0]
 
 
-def all_read(labels: Sequence[Any], time_format: str | None, name: str = "time") -> list[Written] | None:
+def all_read(labels: Sequence[Any], time_format: str | None, column: str | None = None) -> list[Written] | None:
     """Read all labels of one set, or return None if they are not dates; if most are, all must be.
 
     Which of two numbers is the day is decided once for all of them: by one that is larger than 12.
     """
     if time_format is not None:
         require_format(time_format)
-    day_first = _day_first(labels, name) if time_format is None else None
+    day_first = _day_first(labels, column) if time_format is None else None
     known = [read(label, time_format, day_first) for label in labels]
     there = [written for written in known if written is not None]
     if len(there) == len(known):
@@ -120,8 +123,14 @@ def all_read(labels: Sequence[Any], time_format: str | None, name: str = "time")
         return None
     wrong = str(labels[known.index(None)])[:40]
     complaint = "is not a date, though most periods are" if time_format is None else "does not match {given}"
+    if column is None:
+        raise PanelError(
+            f"the period {wrong!r} {complaint}. Write dates as 2024-01-31, or convert them first, for example with "
+            "pd.to_datetime(..., format=...).",
+            given=Parameter("time_format", repr(time_format), repr(time_format)),
+        )
     raise TableError(
-        f"{wrong!r} in column {name!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
+        f"{wrong!r} in column {column!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
         "written, for example {as_written}.",
         time=TIME, given=Parameter("time_format", repr(time_format), repr(time_format)), as_written=AS_WRITTEN,
     )  # fmt: skip
@@ -260,7 +269,7 @@ def _every(days: list[date]) -> Every:
 
 
 def _are_working_days(index: pd.Index[Any]) -> bool:
-    return frequency(index) == "day" and step(index) == 1 and bool((index.dayofweek < 5).all())  # type: ignore[attr-defined]
+    return frequency(index) == "day" and step(index) == 1 and bool((np.asarray(index.day_of_week) < 5).all())  # type: ignore[attr-defined]
 
 
 def _are_school_years(labels: Sequence[Any]) -> bool:
@@ -273,7 +282,7 @@ def _has_decimals(label: str) -> bool:
     return is_decimal(label.strip()) and _WHOLE.fullmatch(label.strip()) is None
 
 
-def _day_first(labels: Sequence[Any], name: str) -> bool | None:
+def _day_first(labels: Sequence[Any], column: str | None) -> bool | None:
     """Tell whether the day or the month comes first in dates such as 31/01/2022; None if there are none."""
     pairs = [pair for pair in map(year_last, labels) if pair is not None]
     if not pairs:
@@ -282,13 +291,18 @@ def _day_first(labels: Sequence[Any], name: str) -> bool | None:
     if first != second:
         return first
     if first:
-        raise TableError(
-            f"column {name!r} ({{time}}) mixes dates with the day first (31/01/2022) and with the month first "
-            "(01/31/2022); write all of them in one way.",
-            time=TIME,
+        problem = "mix dates with the day first (31/01/2022) and with the month first (01/31/2022)"
+        remedy = "Write all of them in one way."
+    else:
+        problem = (
+            "can be read in two ways: 03/04/2022, for example, is 3 April if the day comes first, and 4 March if the "
+            "month does"
         )
+        remedy = "Say how they are written: {days} or {months}."
+    if column is None:
+        remedy = remedy if first else "Convert them first, with pd.to_datetime(..., format='%d/%m/%Y') or '%m/%d/%Y'."
+        raise PanelError(f"the dates {problem}. {remedy}")
     raise TableError(
-        f"the dates in column {name!r} ({{time}}) can be read in two ways: a date such as 03/04/2022 is 3 April if the "
-        "day comes first, and 4 March if the month does. Say how they are written: {days} or {months}.",
+        f"the dates in column {column!r} ({{time}}) {problem}. {remedy}",
         time=TIME, days=AS_WRITTEN, months=Parameter("time_format", "'%m/%d/%Y'"),
     )  # fmt: skip

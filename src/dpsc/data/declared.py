@@ -59,7 +59,7 @@ def _range(text: str, time_format: str | None) -> pd.Index[Any]:
     cannot = PanelError(f"{{it}} {text!r} cannot be read: {HOW}.", it=Parameter("periods"))
     if len(ends) != 2 or not all(ends):
         raise cannot
-    index, known = calendars.recognised(ends, "periods", time_format)
+    index, known = calendars.recognised(ends, "time", time_format, "periods")
     if known[0] is None or known[1] is None:
         if not pd.api.types.is_integer_dtype(index):
             raise cannot

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from dpsc.data import calendars
-from dpsc.data.columns import is_number
 from dpsc.data.dates import AS_WRITTEN, Every, Written, period_name, read, year_last
 from dpsc.data.periods import Positions, plain
 from dpsc.errors import PanelError, Parameter, TableError
@@ -89,16 +88,27 @@ def _key(every: Every, day: date) -> tuple[Any, ...]:
 
 def _in_numbers(index: pd.Index[Any], *, dated: bool) -> Place:
     """Find numbers, however they are written, and among years any date."""
-    known = {float(period): position for position, period in enumerate(index)}
+    known = {_number(period): position for position, period in enumerate(index)}
 
     def place(label: Any, written: Written | None) -> int:
-        if not isinstance(label, bool | np.bool_) and is_number(str(label)):
-            position = known.get(float(str(label)), -1)
-            if position >= 0:
-                return position
-        return known.get(float(written.first.year), -1) if dated and written is not None else -1
+        number = _number(label)
+        if number in known and number is not None:
+            return known[number]
+        return known.get(written.first.year, -1) if dated and written is not None else -1
 
     return place
+
+
+def _number(label: Any) -> int | float | None:
+    """Return a number exactly, however it is written; None for anything else."""
+    if isinstance(label, bool | np.bool_):
+        return None
+    for kind_of_number in (int, float):
+        try:
+            return kind_of_number(str(label))
+        except ValueError:
+            continue
+    return None
 
 
 def _in_periods(index: pd.PeriodIndex) -> Place:
@@ -226,9 +236,7 @@ def matched(
     return Match(positions, before, after, between, absent, tuple(notes))
 
 
-def aligned(
-    series: pd.Series[float], index: pd.Index[Any], **options: Any
-) -> tuple[pd.Series[float], Match]:
+def aligned(series: pd.Series[float], index: pd.Index[Any], **options: Any) -> tuple[pd.Series[float], Match]:
     """Return a series over the periods of a release, NaN where it has none, and how it was matched.
 
     Options are those of :func:`matched`.
@@ -314,7 +322,8 @@ def _side(label: Any, written: Written | None, index: pd.Index[Any]) -> str:
         earlier, later = day < index[0].start_time.toordinal(), day > index[-1].end_time.toordinal()
     if earlier or later:
         return "before" if earlier else "after"
-    return "between" if calendars.step(index) == 1 else ""
+    whole = not isinstance(label, float) or label.is_integer()
+    return "between" if whole and calendars.step(index) == 1 else ""
 
 
 def _both_weekly(own: pd.Index[Any], index: pd.Index[Any]) -> bool:

@@ -184,9 +184,7 @@ def _verdict(log_bayes_factor: float) -> Verdict:
     )
 
 
-def _target(
-    release: ReleasedMatrix, target: Any, treatment_time: Any
-) -> tuple[pd.Series[float], int, tuple[str, ...]]:
+def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Match the target to the release's periods and find the first treated one; say what was left out."""
     T0 = matching.first_treated(release.times, treatment_time)
     notes = tuple(calendars.holes(release.times))

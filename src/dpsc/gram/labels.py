@@ -95,10 +95,10 @@ def _calendar(periods: dict[str, Any]) -> pd.Index[Any]:
     _require(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
     _require(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
     first = calendars.periods_of(every, [_first_day(periods["first"], every)])
-    times: pd.Index[Any] = first[0] + step * pd.Index(np.arange(length))
+    times = [first[0] + step * k for k in range(length)]
     last = times[-1] if every == "year" else times[-1].year
     _require(last <= 9999, "the periods end in no sensible year")
-    return times
+    return pd.Index(times) if every == "year" else pd.PeriodIndex(times)
 
 
 def _first_day(value: Any, every: calendars.Every) -> datetime.date:
