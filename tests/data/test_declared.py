@@ -12,7 +12,7 @@ import pytest
 
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, scan
 from dpsc.data.declared import declared
-from dpsc.data.matching import places
+from dpsc.data.placing import places
 from dpsc.gram.sources import Engine
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, seed=1)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import PanelError
-from dpsc.data.matching import first_treated
+from dpsc.data.intervention import first_treated
 from dpsc.data.periods import as_index, in_order
 
 IN_ORDER: dict[str, list[Any]] = {

@@ -29,7 +29,7 @@ def estimate(
     """Answer what the target would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
         from dpsc.cli import delivery
-        from dpsc.data import matching, tables
+        from dpsc.data import intervention, tables
         from dpsc.data.formats import in_file
         from dpsc.gram.release import Release
 
@@ -38,6 +38,6 @@ def estimate(
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):
             result = loaded.estimate(
-                series, matching.typed_period(treatment_time, loaded.times, time_format), level=level
+                series, intervention.typed_period(treatment_time, loaded.times, time_format), level=level
             )
         delivery.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

@@ -1,12 +1,13 @@
 """What a set of periods is: a calendar of years, quarters, months, weeks or days, other numbers, or labels.
 
-Quarters, months, ISO weeks and days are a ``PeriodIndex`` (``Q-DEC``, ``M``, ``W-SUN``, ``D``); years are whole numbers;
-weekly or other regular dates are days; hours stay a ``DatetimeIndex``. Whatever people write, the same months are the
-same calendar. Only the labels of periods are looked at, never donors' values.
+Quarters, months, ISO weeks and days are a ``PeriodIndex`` (``Q-DEC``, ``M``, ``W-SUN``, ``D``); years are whole
+numbers; weekly or other regular dates are days; hours stay a ``DatetimeIndex``. Whatever people write, the same months
+are the same calendar. Only the labels of periods are looked at, never donors' values.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from calendar import monthrange
@@ -27,7 +28,6 @@ _WHOLE = re.compile(r"-?\d+(\.0*)?")
 _FREQUENCIES: dict[Every, str] = {"quarter": "Q-DEC", "month": "M", "week": "W-SUN", "day": "D"}
 _FROM_SHORT: list[Every] = ["moment", "day", "week", "month", "quarter", "year"]
 _MANY_HOLES = 3  # holes that are named; others are counted
-Regular = Literal["year", "quarter", "month", "week", "day", "number"]
 
 
 def calendar(labels: Any, name: str = "time", time_format: str | None = None) -> pd.Index[Any]:
@@ -136,7 +136,7 @@ def all_read(labels: Sequence[Any], time_format: str | None, column: str | None 
     )  # fmt: skip
 
 
-def frequency(index: pd.Index[Any]) -> Regular | None:
+def frequency(index: pd.Index[Any]) -> Every | Literal["number"] | None:
     """Return the kind of a calendar, None for labels and hours; numbers are years if all of them can be.
 
     Examples
@@ -145,8 +145,7 @@ def frequency(index: pd.Index[Any]) -> Regular | None:
     ('week', 'year', 'number')
     """
     if isinstance(index, pd.PeriodIndex):
-        kinds: dict[str, Regular] = {freq: every for every, freq in _FREQUENCIES.items()}  # type: ignore[misc]
-        return kinds.get(index.freqstr)
+        return next((every for every, freq in _FREQUENCIES.items() if freq == index.freqstr), None)
     if pd.api.types.is_integer_dtype(index):
         return "year" if len(index) and index.min() >= 1500 and index.max() < 2200 else "number"
     return None
@@ -182,7 +181,7 @@ def holes(index: pd.Index[Any]) -> list[str]:
         return []
     days = ordinals(index)
     found = []
-    for position in np.flatnonzero(np.diff(days) > regular):
+    for position in np.flatnonzero(np.diff(days) > regular).tolist():
         before, after = index[position], index[position + 1]
         first, last = (period_name(edge) for edge in (before + regular, after - regular))
         one = f"{first} is" if first == last else f"{first} to {last} are"
@@ -264,7 +263,7 @@ def _every(days: list[date]) -> Every:
     # The first or last day of work is at most three days from the end of its month.
     if len(months) < len(set(days)) or not (same or latest <= 3 or max(left) <= 3):
         return "day"
-    apart = math.gcd(*(later - earlier for earlier, later in zip(months, months[1:], strict=False)))
+    apart = math.gcd(*(later - earlier for earlier, later in itertools.pairwise(months)))
     return "year" if apart % 12 == 0 else "quarter" if apart % 3 == 0 else "month"
 
 
@@ -287,7 +286,7 @@ def _day_first(labels: Sequence[Any], column: str | None) -> bool | None:
     pairs = [pair for pair in map(year_last, labels) if pair is not None]
     if not pairs:
         return None
-    first, second = (max(numbers) > 12 for numbers in zip(*pairs, strict=True))
+    first, second = any(one > 12 for one, _ in pairs), any(other > 12 for _, other in pairs)
     if first != second:
         return first
     if first:

@@ -87,7 +87,7 @@ def _dated(label: Any) -> Written | None:
     if type(label) is date:
         return Written("day", label)
     stamp = pd.Timestamp(label)
-    return None if stamp is pd.NaT else _moment(stamp.to_pydatetime(warn=False))
+    return None if pd.isna(stamp) else _moment(stamp.to_pydatetime(warn=False))
 
 
 def _moment(moment: datetime) -> Written:
@@ -98,15 +98,8 @@ def _moment(moment: datetime) -> Written:
     return Written("moment", moment)
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "jan january|feb february|mar march|apr april|may|jun june|jul july|aug august|sep sept september|oct october"
-        "|nov november|dec december".split("|"),
-        start=1,
-    )
-    for name in names.split()
-}
+_NAMES = "january february march april may june july august september october november december"
+_MONTHS = {name[:long]: k for k, name in enumerate(_NAMES.split(), start=1) for long in (3, len(name))} | {"sept": 9}
 _BETWEEN = r"[ \-/_.,]*"
 
 
@@ -128,7 +121,7 @@ def _week(year: str, week: str) -> Written:
 
 
 def _time(text: str) -> Written:
-    return _moment(datetime.fromisoformat(text.upper()))
+    return _moment(pd.Timestamp(text).to_pydatetime(warn=False))
 
 
 def _from_to(first: str, last: str) -> Written:
@@ -139,29 +132,27 @@ def _from_to(first: str, last: str) -> Written:
     return Written("week", start) if start.weekday() == 0 else Written("day", end)
 
 
-_WAYS: list[tuple[re.Pattern[str], Callable[..., Written]]] = [
-    (re.compile(pattern), meaning)
-    for pattern, meaning in [
-        (r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})", _day),
-        (r"(?P<text>\d{4}-\d{1,2}-\d{1,2}[ t]\d{1,2}:\d{2}\S*)", _time),
-        (r"(?P<year>\d{4})[-/](?P<month>\d{1,2})", _month),
-        (r"(?P<year>(?:1[89]|2[01])\d{2})(?P<month>\d{2})", _month),
-        (r"(?P<year>(?:1[89]|2[01])\d{2})(?P<month>\d{2})(?P<day>\d{2})", _day),
-        (r"(?P<year>\d{4})[- ]?m(?P<month>\d{1,2})", _month),
-        (r"(?P<month>\d{1,2})[-/](?P<year>\d{4})", _month),
-        (rf"(?P<month>[a-z]{{3,}}){_BETWEEN}(?P<year>\d{{4}})", _month),
-        (rf"(?P<year>\d{{4}}){_BETWEEN}(?P<month>[a-z]{{3,}})", _month),
-        (r"(?P<year>\d{4})[- /]?q(?P<quarter>[1-4])", _quarter),
-        (r"q(?P<quarter>[1-4])[- /]?(?P<year>\d{4})", _quarter),
-        (r"(?P<quarter>[1-4])q[- /]?(?P<year>\d{4})", _quarter),
-        (r"(?P<year>\d{4})[- ]?w(?P<week>\d{1,2})", _week),
-        (r"w(?P<week>\d{1,2})[- /](?P<year>\d{4})", _week),
-        (rf"(?P<day>\d{{1,2}}){_BETWEEN}(?P<month>[a-z]{{3,}}){_BETWEEN}(?P<year>\d{{4}})", _day),
-        (rf"(?P<month>[a-z]{{3,}})[. ]+(?P<day>\d{{1,2}})[ ,]+(?P<year>\d{{4}})", _day),
-        (rf"(?P<year>\d{{4}})[- ](?P<month>[a-z]{{3,}})[- ](?P<day>\d{{1,2}})", _day),
-        (r"(?P<first>\d{4}-\d\d-\d\d)/(?P<last>\d{4}-\d\d-\d\d)", _from_to),
-    ]
+_PATTERNS: list[tuple[str, Callable[..., Written]]] = [
+    (r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})", _day),
+    (r"(?P<text>\d{4}-\d{1,2}-\d{1,2}[ t]\d{1,2}:\d{2}\S*)", _time),
+    (r"(?P<year>\d{4})[-/](?P<month>\d{1,2})", _month),
+    (r"(?P<year>(?:1[89]|2[01])\d{2})(?P<month>\d{2})", _month),
+    (r"(?P<year>(?:1[89]|2[01])\d{2})(?P<month>\d{2})(?P<day>\d{2})", _day),
+    (r"(?P<year>\d{4})[- ]?m(?P<month>\d{1,2})", _month),
+    (r"(?P<month>\d{1,2})[-/](?P<year>\d{4})", _month),
+    (rf"(?P<month>[a-z]{{3,}}){_BETWEEN}(?P<year>\d{{4}})", _month),
+    (rf"(?P<year>\d{{4}}){_BETWEEN}(?P<month>[a-z]{{3,}})", _month),
+    (r"(?P<year>\d{4})[- /]?q(?P<quarter>[1-4])", _quarter),
+    (r"q(?P<quarter>[1-4])[- /]?(?P<year>\d{4})", _quarter),
+    (r"(?P<quarter>[1-4])q[- /]?(?P<year>\d{4})", _quarter),
+    (r"(?P<year>\d{4})[- ]?w(?P<week>\d{1,2})", _week),
+    (r"w(?P<week>\d{1,2})[- /](?P<year>\d{4})", _week),
+    (rf"(?P<day>\d{{1,2}}){_BETWEEN}(?P<month>[a-z]{{3,}}){_BETWEEN}(?P<year>\d{{4}})", _day),
+    (r"(?P<month>[a-z]{3,})[. ]+(?P<day>\d{1,2})[ ,]+(?P<year>\d{4})", _day),
+    (r"(?P<year>\d{4})[- ](?P<month>[a-z]{3,})[- ](?P<day>\d{1,2})", _day),
+    (r"(?P<first>\d{4}-\d\d-\d\d)/(?P<last>\d{4}-\d\d-\d\d)", _from_to),
 ]
+_WAYS = [(re.compile(pattern), meaning) for pattern, meaning in _PATTERNS]
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 
 

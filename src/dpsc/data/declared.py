@@ -21,8 +21,8 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     Parameters
     ----------
     periods : str or list
-        ``"2022-01..2024-12"`` (both ends included; years or other whole numbers, quarters, months, ISO weeks, days), or a
-        list of periods.
+        ``"2022-01..2024-12"`` (both ends included; years or other whole numbers, quarters, months, ISO weeks, days),
+        or a list of periods.
     time_format : str, optional
         How dates are written, for example ``%d/%m/%Y``.
 

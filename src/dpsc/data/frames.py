@@ -18,7 +18,7 @@ from dpsc.data import periods as periods_of
 from dpsc.data.columns import require_period_names
 from dpsc.data.dates import period_name
 from dpsc.data.declared import declared
-from dpsc.data.matching import places
+from dpsc.data.placing import places
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 

@@ -20,7 +20,8 @@ from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, array_matrix, require_public_periods
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
-from dpsc.data.matching import aligned, first_treated
+from dpsc.data.intervention import first_treated
+from dpsc.data.matching import aligned
 from dpsc.data.missing import Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError

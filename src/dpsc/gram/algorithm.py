@@ -15,8 +15,9 @@ from dpsc.answers.result import SEEDED
 from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
-from dpsc.data.matching import aligned, places
+from dpsc.data.matching import aligned
 from dpsc.data.panel import Panel
+from dpsc.data.placing import places
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.contents import (
     GRID_BITS,

@@ -13,7 +13,7 @@ from dpsc import checks
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
-from dpsc.data import calendars, matching
+from dpsc.data import calendars, intervention, matching
 from dpsc.data.dates import period_name
 from dpsc.data.frames import to_floats
 from dpsc.errors import PanelError, ParameterError, ReleaseError
@@ -133,7 +133,7 @@ class Forecast:
         if treatment_time is None:
             earlier = max(2, T0 - max(1, min(len(self.series) - T0, T0 // 3)))
         else:
-            earlier = matching.first_treated(untreated.index, treatment_time)
+            earlier = intervention.first_treated(untreated.index, treatment_time)
         if not 2 <= earlier < T0:
             raise ParameterError(
                 "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
@@ -186,7 +186,7 @@ def _verdict(log_bayes_factor: float) -> Verdict:
 
 def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Match the target to the release's periods and find the first treated one; say what was left out."""
-    T0 = matching.first_treated(release.times, treatment_time)
+    T0 = intervention.first_treated(release.times, treatment_time)
     notes = tuple(calendars.holes(release.times))
     if isinstance(target, pd.Series):
         try:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpsc.checks import is_printable
 from dpsc.data import calendars
-from dpsc.data.dates import period_name, read
+from dpsc.data.dates import Every, period_name, read
 from dpsc.errors import DpscError, ReleaseError
 from dpsc.gram.contents import LARGEST_T
 
@@ -101,7 +101,7 @@ def _calendar(periods: dict[str, Any]) -> pd.Index[Any]:
     return pd.Index(times) if every == "year" else pd.PeriodIndex(times)
 
 
-def _first_day(value: Any, every: calendars.Every) -> datetime.date:
+def _first_day(value: Any, every: Every) -> datetime.date:
     """Return the first day of a period as we write it."""
     if every == "year":
         _require(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
