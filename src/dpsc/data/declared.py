@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -24,7 +25,8 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
         ``"2022-01..2024-12"`` (both ends included; years or other whole numbers, quarters, months, ISO weeks, days),
         or a list of periods.
     time_format : str, optional
-        How dates are written, for example ``%d/%m/%Y``.
+        How dates are written in the table, for example ``%d/%m/%Y``; periods that are not written so are understood as
+        people usually write them.
 
     Examples
     --------
@@ -32,7 +34,10 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     ['2021-11', '2021-12', '2022-01']
     """
     try:
-        return _declared(periods, time_format)
+        if time_format is not None:
+            with suppress(PanelError):
+                return _declared(periods, time_format)
+        return _declared(periods, None)
     except (ValueError, TypeError, ArithmeticError):
         raise PanelError(f"{{it}} cannot be read: {HOW}.", it=Parameter("periods")) from None
 
