@@ -245,3 +245,31 @@ def test_units_that_look_alike_are_told_to_the_custodian_who_asks(files: Path) -
     assert "PRIVATE, for the custodian only: 2 units have labels" in err
     assert "PRIVATE" not in out
     assert one.upper() not in out + err
+
+
+def test_custodian_and_analyst_write_months_in_their_own_ways(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The custodian's table lacks a month, which is said; the analyst's goes beyond the release, which is noted."""
+    monkeypatch.chdir(files)
+    target = pd.read_csv("target.csv")
+    months = pd.to_datetime(target["month"]) + pd.offsets.MonthEnd(0)
+    target["month"] = months.dt.strftime("%d/%m/%Y")
+    beyond = pd.DataFrame({"month": ["31/07/2021"], "cost": [5.0]})
+    pd.concat([target, beyond]).to_csv("european.csv", index=False)
+    donors = pd.read_csv("donors.csv")
+    donors["month"] = pd.to_datetime(donors["month"]).dt.strftime("%b %Y")
+    donors[donors["month"] != "May 2020"].to_csv("names.csv", index=False)
+    hole = "2020-05 is missing between 2020-04 and 2020-06"
+    code, out, err = quick("release", "names.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json")
+    assert code == 0, err
+    assert "2020-01 to 2021-06" in out
+    assert hole in " ".join(out.replace("│", " ").split())
+    assert json.loads(quick("inspect", "r.json", "--json")[1])["holes"] == [hole]
+    for typed in ("March 2021", "31/03/2021", "2021-03-15", "202103"):
+        code, out, err = quick("estimate", "r.json", "european.csv", "--treatment-time", typed, "--json")
+        assert code == 0, err
+        assert json.loads(out)["treatment_time"] == "2021-03"
+        assert json.loads(out)["notes"] == [
+            f"in the release, {hole}",
+            "the target's 2020-05, which the release does not have, is left out",
+            "the target's 2021-07, after the release ends, is left out",
+        ]

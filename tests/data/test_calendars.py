@@ -308,8 +308,8 @@ def test_weeks_and_dates_a_week_apart_are_the_same_weeks() -> None:
         for one, other in ((iso, dates), (dates, iso)):
             match = matched(one, other)
             assert match.positions.tolist() == list(range(10))
-            assert match.notes == ()
-        assert same(iso, dates)
+            assert len(match.notes) == (day == 6)  # a Sunday may also begin a week: that is said, and sites differ
+        assert same(iso, dates) == (day < 6)
         other_days = calendar(pd.date_range("2022-01-03", periods=10, freq="7D"))
         match = matched(other_days, dates)
         assert match.positions.tolist() == list(range(10))

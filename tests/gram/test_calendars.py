@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 from dpsc import Donors, GramRelease, Panel, Release, ReleaseError, scan
+from dpsc.answers import words
+from dpsc.answers.report import result_files
 from dpsc.gram import settings
 from dpsc.gram.release_file import dumps
 from dpsc.gram.release_file import loads as read_text
@@ -178,7 +180,7 @@ def test_a_hole_is_stored_said_and_known_to_the_analyst() -> None:
     assert made.times.equals(holed)
     assert json.loads(dumps(made))["periods"]["values"][-2:] == ["2022-12", "2023-02"]
     result = made.estimate(TARGET, "2022-10")
-    assert result.notes == ("2023-01 is missing between 2022-12 and 2023-02",)
+    assert result.notes == ("in the release, 2023-01 is missing between 2022-12 and 2023-02",)
 
 
 def test_a_target_is_cut_or_completed_with_a_note() -> None:
@@ -233,3 +235,26 @@ def test_a_panel_takes_a_target_in_another_form() -> None:
     assert panel.T0 == 10
     np.testing.assert_array_equal(panel.target, TARGET)
     assert repr(panel) == "Panel(59 donors × 14 periods, 10 before and 4 after treatment at 2022-09, unbounded)"
+
+
+@pytest.mark.parametrize(
+    ("freq", "form", "first", "last"),
+    [
+        ("M", "month starts", "2022-09", "2022-12"),
+        ("Q-DEC", "starts", "2024-Q2", "2025-Q1"),
+        ("W-SUN", "PeriodIndex", "2022-W04", "2022-W07"),
+        ("Y-DEC", "ends", "2031", "2034"),
+    ],
+)
+def test_labels_are_shown_as_people_write_them(freq: str, form: str, first: str, last: str) -> None:
+    result = released(form, freq).estimate(pd.Series(TARGET, index=written(form, freq)), written(form, freq)[10])
+    files = result_files(result)
+    texts = {name: files[name].decode() for name in ("result.json", "counterfactual.csv", "report.html")}
+    texts["summary"] = result.summary()
+    for text in texts.values():
+        assert first in text
+        assert last in text
+        assert "00:00" not in text
+    assert texts["counterfactual.csv"].splitlines()[1].startswith(f"{first},")
+    assert json.loads(texts["result.json"])["treatment_time"] == first
+    assert first in words.span(result)

@@ -84,7 +84,7 @@ def matched(
     run = f"the {whole} runs from {period_name(index[0])} to {period_name(index[-1])}"
     place = finder(index)
     positions = np.array([place(label, w) for label, w in zip(own, known, strict=True)], dtype=np.intp)
-    notes: list[str] = []
+    notes = _on_sundays(own, index)
     if not (positions >= 0).any() and _both_weekly(own, index):
         positions, notes = _by_week(own, index, what, whole)
     _require_once(own, positions, index, what)
@@ -98,10 +98,14 @@ def matched(
     foreign = next((own[i] for i in outside if sides[i] == ""), None)
     if foreign is not None:
         raise PanelError(f"{what} does not fit the {whole}: the period {period_name(foreign)} is not in it; {run}.")
-    for names, where in ((before, f"before the {whole} begins"), (after, f"after the {whole} ends"),
-                         (between, f"which the {whole} does not have")):  # fmt: skip
+    left_out = {
+        f"before the {whole} begins": before,
+        f"which the {whole} does not have": between,
+        f"after the {whole} ends": after,
+    }
+    for why, names in left_out.items():
         if names:
-            notes.append(f"the {what}'s {_listed(names)}, {where}, {'is' if len(names) == 1 else 'are'} left out")
+            notes.append(f"the {what}'s {_listed(names)}, {why}, {'is' if len(names) == 1 else 'are'} left out")
     absent = np.setdiff1d(np.arange(len(index)), positions)
     return Match(positions, before, after, between, absent, tuple(notes))
 
@@ -210,6 +214,14 @@ def _by_week(own: pd.Index[Any], index: pd.Index[Any], what: str, whole: str) ->
         f"the {what}'s weeks are dated on {days[0]} and those of the {whole} on {days[1]}: they were matched by ISO "
         "week, from Monday to Sunday"
     ]
+
+
+def _on_sundays(own: pd.Index[Any], index: pd.Index[Any]) -> list[str]:
+    """Say how dates on Sundays became ISO weeks, which end on them: some calendars begin their weeks on Sunday."""
+    days = {calendars.frequency(periods): periods for periods in (own, index)}
+    if set(days) != {"week", "day"} or any(day.start_time.weekday() != 6 for day in days["day"]):
+        return []
+    return ["weeks that are dated on Sundays were taken for the ISO weeks that end on these days"]
 
 
 def _listed(names: list[str]) -> str:

@@ -121,7 +121,7 @@ class Panel:
             Never modified.
         unit, time, outcome : column names
         treatment_time
-            The first treated period, of the same kind as the times.
+            The first treated period; a day in a month means that month.
         treated_unit : label, optional
             The unit of the frame that was treated. Give this or ``target``.
         target : Series or array, optional

@@ -187,7 +187,7 @@ def _verdict(log_bayes_factor: float) -> Verdict:
 def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Match the target to the release's periods and find the first treated one; say what was left out."""
     T0 = intervention.first_treated(release.times, treatment_time)
-    notes = tuple(calendars.holes(release.times))
+    notes = tuple(f"in the release, {hole}" for hole in calendars.holes(release.times))
     if isinstance(target, pd.Series):
         try:
             given = pd.Series(to_floats(target, "target"), index=target.index)
