@@ -14,7 +14,8 @@ import pytest
 import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
-from dpsc.answers.base import IntervalKind, IntervalPart, Verdict
+from dpsc.answers.base import Verdict
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Unknown
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -139,7 +140,7 @@ def test_the_verdict_follows_the_target() -> None:
     followed = gram_result()
     assert followed.verdict.grade == "yes"
     swinging = pd.Series(3 * np.cos(2.5 * np.arange(20)), index=followed.target.index)
-    release = followed.backdating.release
+    release = followed.repeats.release
     assert release.estimate(swinging, followed.treatment_time).verdict.grade == "no"
 
 

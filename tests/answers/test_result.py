@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
-from dpsc.answers.base import IntervalKind
+from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.result import Result
 from dpsc.answers.words import number
 from tests.making import make_panel
@@ -51,12 +51,11 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert ("lower" in result.to_frame()) is (intervals != "none")
     assert set(result.baselines) == ({"last value", "line"} if intervals == "effect" else set())
     assert result.fitted.empty is (intervals == "projection noise")
-    assert bool(result.fitted_label) is not result.fitted.empty
     assert isinstance(result.notes, tuple)
     assert (result.verdict is not None) is (intervals == "effect")
     assert dict(pickle.loads(pickle.dumps(result)).parameters) == dict(result.parameters)
-    assert result.backdating.available is (intervals == "effect")
-    if not result.backdating.available:
+    assert result.repeats.available is (intervals == "effect")
+    if not result.repeats.available:
         with pytest.raises(ParameterError, match="touch the donors again"):
             result.placebo_in_time()
 
@@ -71,7 +70,7 @@ def test_no_guarantee_can_be_put_on_a_result_without_one(panel: Panel) -> None:
 def test_a_placebo_is_free_only_where_there_are_periods_for_it() -> None:
     for T0 in (2, 3):
         result = result_of("gram", make_panel(T0=T0, h=2))
-        assert result.backdating.available is (T0 == 3)
+        assert result.repeats.available is (T0 == 3)
         if T0 == 2:
             with pytest.raises(ParameterError, match="at least 2 periods"):
                 result.placebo_in_time()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpsc import DpscError, GramRelease, OutputPerturbation, Panel, ParameterError, PrivateResult, Release, ReleaseError
-from dpsc.answers.base import IntervalPart
+from dpsc.answers.uncertainty import IntervalPart
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.models import Gaussian
 from dpsc.gram.moments import symmetric_noise

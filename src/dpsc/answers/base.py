@@ -5,37 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers.effects import Effect, effects_of
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Uncertainty, Unknown
+from dpsc.data.dates import period_name
 from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
-
-IntervalKind = Literal["effect", "projection noise", "none"]
-"""What an interval covers: the effect, or only the noise of the last step; "none" if there is no interval."""
-
-IntervalPart = Literal["both", "privacy", "model"]
-
-
-class Uncertainty(Protocol):
-    """What is known about the error of a counterfactual: from privacy noise, and from the model if there is one."""
-
-    @property
-    def kind(self) -> IntervalKind:
-        """What its intervals cover."""
-        ...
-
-    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
-        """Return the lower and the upper end of what the truth may differ by from the counterfactual.
-
-        ``combinations`` has one row per interval and one column per period: the intervals are for linear combinations
-        of the periods.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -54,17 +35,6 @@ class Verdict:
     grade: Literal["yes", "unclear", "no"]
     headline: str
     reason: str
-
-
-class Unknown:
-    """Nothing is known about the error: the ends are NaN."""
-
-    kind: IntervalKind = "none"
-
-    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
-        """Return NaN, for all intervals."""
-        nothing = np.full(len(combinations), np.nan)
-        return nothing, nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -92,8 +62,8 @@ class Answer:
         The level of the intervals in summaries and figures.
     fitted : Series
         By period before the intervention; empty if there is no fit.
-    fitted_label : str
-        What ``fitted`` is, for a legend.
+    title : str
+        The question in a few words, for figures and reports; empty for the usual one.
     baselines : DataFrame
         Forecasts without donors, one column each; without columns if there are none.
     verdict : Verdict or None
@@ -113,7 +83,7 @@ class Answer:
     uncertainty: Uncertainty = field(default_factory=Unknown)
     level: float = 0.95
     fitted: pd.Series[float] = field(default_factory=lambda: pd.Series(dtype=np.float64, name="fitted"))
-    fitted_label: str = ""
+    title: str = ""
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
     verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
@@ -180,18 +150,97 @@ class Answer:
 
         From the two-step algorithms it shows projection noise only and is not an interval for the effect.
         """
-        seen = self.observed.notna().to_numpy()
-        average = seen[np.newaxis] / max(1, seen.sum())
-        lower, upper = self.uncertainty.ends(average, self._level(level), _part(part))
+        lower, upper = self.uncertainty.ends(self._average(), self._level(level), _part(part))
         return self.att - float(upper[0]), self.att - float(lower[0])
 
+    @property
+    def average(self) -> Effect:
+        """The average effect over the observed periods, with its interval, in percent, and its p-value."""
+        return self._effects(self._average(), self.level)[0]
+
+    @property
+    def total(self) -> Effect:
+        """The sum of the effects over the observed periods, as :attr:`average`."""
+        return self._effects(self._seen().sum() * self._average(), self.level)[0]
+
+    def average_over(self, times: pd.Index[Any]) -> Effect:
+        """Return the average effect over some of the periods, those of them that were observed."""
+        chosen = self._seen() * self.observed.index.isin(times)
+        return self._effects(chosen[np.newaxis] / max(1.0, chosen.sum()), self.level)[0]
+
+    @property
+    def p_value(self) -> float:
+        """The chance of an average effect at least this far from zero if there were none; NaN if it is not known."""
+        return self.average.p_value
+
+    def effects(self, level: float | None = None) -> pd.DataFrame:
+        """Return effects as people state them: the average, the total, and each period.
+
+        Columns: ``effect``, ``lower`` and ``upper`` (its interval), ``percent`` of the counterfactual with
+        ``percent_lower`` and ``percent_upper``, and ``p_value``, the chance of an effect at least this far from zero
+        if there were none. Percentages are missing where the counterfactual may be zero or less: :attr:`no_percent`
+        says so.
+        """
+        level, average = self._level(level), self._average()
+        rows = np.vstack([average, self._seen().sum() * average, np.diag(self._seen())])
+        names = ["average", "total", *map(period_name, self.observed.index)]
+        return pd.DataFrame(self._effects(rows, level), index=pd.Index(names, name="effect of"))
+
+    @property
+    def no_percent(self) -> str:
+        """Why the average effect is not stated in percent; empty if it is."""
+        if self.interval_kind != "effect" or not np.isnan(self.average.percent) or np.isnan(self.att):
+            return ""
+        return "no percentages: the counterfactual may be zero or less, and a share of it would mean nothing"
+
+    def cumulative(self, level: float | None = None) -> pd.DataFrame:
+        """Return the sum of the effects up to each period, with its interval: ``effect``, ``lower``, ``upper``."""
+        rows = np.tril(np.ones((len(self.observed), 1)) * self._seen())
+        found = self._effects(rows, self._level(level))
+        return pd.DataFrame(found, index=self.observed.index)[["effect", "lower", "upper"]]
+
+    def detectable(self, level: float = 0.05, power: float = 0.8) -> float:
+        """Return the smallest average effect that would be seen, before looking at the outcome.
+
+        An effect of this size would have a p-value below ``level`` with chance ``power``, whichever its sign. NaN
+        without an interval for the effect.
+        """
+        level, power = checks.share("level", level), checks.share("power", power)
+        average = np.full((1, len(self.counterfactual)), 1 / len(self.counterfactual))
+        at = {p: float(self.uncertainty.quantile(average, p)[0]) for p in (level / 2, 1 - level / 2, power, 1 - power)}
+        return max(at[1 - level / 2] - at[1 - power], at[power] - at[level / 2])
+
+    def interval_before(self, level: float | None = None) -> pd.DataFrame:
+        """Return, for each period before the intervention, an interval around the fit; NaN if nothing is known."""
+        lower, upper = self.uncertainty.ends_before(self._level(level))
+        return pd.DataFrame({"lower": self.fitted + lower, "upper": self.fitted + upper}, index=self.fitted.index)
+
     def to_frame(self) -> pd.DataFrame:
-        """One row per period from the intervention on: observed, counterfactual with its interval, gap, baselines."""
-        columns = {"observed": self.observed, "counterfactual": self.counterfactual}
+        """One row per period from the intervention on: observed, counterfactual, gap, running total, baselines.
+
+        The counterfactual, the gap and the total have their intervals beside them, under names such as ``gap_lower``.
+        """
+        columns = {"observed": self.observed, "counterfactual": self.counterfactual, "gap": self.gaps}
         if self.interval_kind != "none":
-            band = self.interval()
-            columns |= {"lower": band["lower"], "upper": band["upper"]}
-        return pd.DataFrame(columns | {"gap": self.gaps} | {str(name): path for name, path in self.baselines.items()})
+            band, total = self.interval(), self.cumulative()
+            low, high = band["lower"], band["upper"]
+            columns = {
+                "observed": self.observed,
+                "counterfactual": self.counterfactual, "counterfactual_lower": low, "counterfactual_upper": high,
+                "gap": self.gaps, "gap_lower": self.observed - high, "gap_upper": self.observed - low,
+                "total": total["effect"], "total_lower": total["lower"], "total_upper": total["upper"],
+            }  # fmt: skip
+        return pd.DataFrame(columns | {str(name): path for name, path in self.baselines.items()})
+
+    def _seen(self) -> Array:
+        return np.asarray(self.observed.notna(), dtype=np.float64)
+
+    def _average(self) -> Array:
+        return np.asarray(self._seen()[np.newaxis] / max(1.0, self._seen().sum()))
+
+    def _effects(self, combinations: Array, level: float) -> list[Effect]:
+        observed, path = self.observed.to_numpy(dtype=np.float64), self.counterfactual.to_numpy(dtype=np.float64)
+        return effects_of(observed, path, combinations, self.uncertainty, level)
 
     def _level(self, level: float | None) -> float:
         return self.level if level is None else checks.share("level", level)

@@ -93,7 +93,9 @@ def _draw_path(axes: Axes, result: Answer) -> None:
     post = times[result.T0 :]
     axes.plot(times, result.target, color=BLACK, lw=1.8, label="observed")
     if result.fitted.notna().any():
-        axes.plot(times[: result.T0], result.fitted, color=VERMILION, lw=1.2, ls=":", label=result.fitted_label)
+        axes.plot(
+            times[: result.T0], result.fitted, color=VERMILION, lw=1.2, ls=":", label="fit, each period from all others"
+        )
     axes.plot(post, result.counterfactual, color=VERMILION, lw=1.8, ls="--", marker="o", ms=3, label="counterfactual")
     for band, shade, label in _bands(result):
         _fill(axes, post, band["lower"], band["upper"], VERMILION, shade, label)

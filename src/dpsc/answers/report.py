@@ -159,7 +159,7 @@ def _baselines(result: Result) -> dict[str, float]:
 
 def _placebo(result: Result) -> dict[str, Any] | None:
     """Return a placebo in time, if it is free and there are enough periods."""
-    if not result.backdating.available:
+    if not result.repeats.available:
         return None
     placebo = result.placebo_in_time()
     interval = _att_interval(placebo)

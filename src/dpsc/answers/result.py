@@ -7,16 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
 from dpsc.answers import plot
-from dpsc.answers.base import Answer, Uncertainty, Verdict
+from dpsc.answers.base import Answer, Verdict
+from dpsc.answers.trials import (
+    NoRepeats,
+    Placebos,
+    Repeats,
+    Sensitivity,
+    other_choices,
+    placebos_in_space,
+    placebos_in_time,
+)
+from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
 from dpsc.data.dates import period_name
-from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -25,44 +35,33 @@ if TYPE_CHECKING:
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 
 
-class Backdating(Protocol):
-    """Pretends that the intervention came earlier."""
-
-    @property
-    def available(self) -> bool:
-        """Whether a placebo is possible without naming a date."""
-        ...
-
-    def placebo(self, treatment_time: Any | None = None) -> Result:
-        """Forecast the untreated periods after an earlier date."""
-        ...
-
-
-class NoBackdating:
-    """Refuses a placebo, because it would touch the donors again."""
-
-    available = False
-
-    def placebo(self, treatment_time: Any | None = None) -> Result:
-        """Refuse."""
-        raise ParameterError(
-            "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
-            "algorithm to a panel with an earlier treatment time, and pay for it if it is private."
-        )
-
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(Answer):
-    """An answer with a summary, a figure and a placebo in time."""
+    """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
-    backdating: Backdating = field(default_factory=NoBackdating)
+    repeats: Repeats = field(default_factory=NoRepeats)
 
     def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
         """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
 
         Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
         """
-        return self.backdating.placebo(treatment_time)
+        return cast("Result", self.repeats.placebo(treatment_time))
+
+    def placebos(self) -> Placebos:
+        """Pretend the intervention came earlier, at every possible date, and count how often that looks as large."""
+        return placebos_in_time(self, self.repeats)
+
+    def placebos_in_space(self, units: int = 200, seed: int = 0) -> Placebos:
+        """Ask the same about made-up units without any effect, drawn from the release alone.
+
+        The seed is that of the drawing; it touches neither donors nor the release's noise.
+        """
+        return placebos_in_space(self, self.repeats, checks.whole_number("units", units, at_least=1), seed)
+
+    def sensitivity(self) -> Sensitivity:
+        """Repeat it with other choices: an earlier date, periods left out, a later start."""
+        return other_choices(self, self.repeats)
 
     def plot(self) -> Figure:
         """Return a figure of the observed and the counterfactual path, with the gaps below.
@@ -169,10 +168,10 @@ class Findings(TypedDict, total=False):
     notes: Required[tuple[str, ...]]
     level: float
     fitted: pd.Series[float]
-    fitted_label: str
+    title: str
     baselines: pd.DataFrame
     verdict: Verdict | None
-    backdating: Backdating
+    repeats: Repeats
 
 
 def released(guarantee: Guarantee | None, reason: str, **findings: Unpack[Findings]) -> PrivateResult | UnprovenResult:

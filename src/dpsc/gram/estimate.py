@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,17 @@ from dpsc import checks
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
-from dpsc.data import calendars, intervention, matching
 from dpsc.data.dates import period_name
-from dpsc.data.frames import to_floats
-from dpsc.errors import PanelError, ParameterError, ReleaseError
-from dpsc.gram import moments
+from dpsc.data.intervention import first_treated
+from dpsc.errors import ParameterError
+from dpsc.gram import moments, targets
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.models import Candidate, donor_free_evidence, plain_model, target_models
 from dpsc.gram.uncertainty import MixtureUncertainty
-from dpsc.types import Array
+from dpsc.gram.verdict import verdict
+from dpsc.types import Array, Integers
 
 WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
-CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
 
 
 def estimate(
@@ -33,6 +32,7 @@ def estimate(
     treatment_time: Any,
     *,
     level: float = 0.95,
+    title: str = "",
     lambda_: float | None = None,
     rank: int | None = None,
     threshold: float | None = None,
@@ -43,14 +43,16 @@ def estimate(
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
-    series, T0, notes = _target(release, target, treatment_time)
+    target, treatment_time = targets.in_order(release, target, treatment_time)
+    series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
-    return Forecast(release, series, T0, moments, method, checks.share("level", level), notes).result()
+    notes = notes if moments is None else (*notes, WITHOUT_NOISE)
+    return Forecast(release, series, T0, moments, method, checks.share("level", level), title, notes).result()
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """A forecast of the periods from T0 on, from the periods before; it can be repeated for an earlier date.
+    """A forecast of the periods from T0 on, from the periods before; it can be repeated with other choices.
 
     Parameters
     ----------
@@ -63,8 +65,12 @@ class Forecast:
     method : str
         How they were estimated, in words.
     level : float
+    title : str
+        The question, for figures and reports.
     notes : tuple of str
-        What a reader should know about the target's periods.
+        Warnings to the reader.
+    first, left_out : int
+        Use only the periods from ``first`` on, without the last ``left_out`` before the intervention.
     """
 
     release: ReleasedMatrix
@@ -73,17 +79,26 @@ class Forecast:
     moments: Array | None
     method: str
     level: float
+    title: str = ""
     notes: tuple[str, ...] = ()
+    first: int = 0
+    left_out: int = 0
+
+    @cached_property
+    def kept(self) -> Integers:
+        """The positions of the periods in use."""
+        return np.asarray(np.r_[self.first : self.T0 - self.left_out, self.T0 : len(self.series)])
 
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
-        release, series, T0, T = self.release, self.series, self.T0, len(self.series)
-        reference = np.zeros(T) if release.reference is None else release.reference[:T]
+        release, series = self.release, self.series.iloc[self.kept]
+        T0, T = self.T0 - self.left_out - self.first, len(series)
+        reference = np.zeros(T) if release.reference is None else release.reference[self.kept]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
         with one_thread(), np.errstate(all="ignore"):
-            candidates, verdict, found = self._population_model(y, T) if self.moments is None else self._plain(y, T)
+            candidates, light, found = self._population_model(y) if self.moments is None else self._plain(y)
             uncertainty = MixtureUncertainty(candidates)
-            ahead = sum(c.weight * c.observed.one_period_ahead for c in candidates)
+            forecast, fit = uncertainty.forecast, uncertainty.fit
             weights = sum(c.weight * c.observed.weights for c in candidates)
         post = series.index[T0:]
         return released(
@@ -91,9 +106,8 @@ class Forecast:
             release.no_guarantee,
             target=series,
             T0=T0,
-            counterfactual=pd.Series(uncertainty.forecast + reference[T0:], index=post, name="counterfactual"),
-            fitted=pd.Series(ahead + reference[:T0], index=series.index[:T0], name="fitted"),
-            fitted_label="one period ahead",
+            counterfactual=pd.Series(forecast + reference[T0:], index=post, name="counterfactual"),
+            fitted=pd.Series(fit + reference[:T0], index=series.index[:T0], name="fitted"),
             weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
             algorithm=f"Gram release, {self.method}",
             parameters={
@@ -102,44 +116,81 @@ class Forecast:
             },
             uncertainty=uncertainty,
             level=self.level,
+            title=self.title,
             baselines=_baselines(series, T0),
-            verdict=verdict,
-            notes=self.notes if self.moments is None else (WITHOUT_NOISE, *self.notes),
-            backdating=self,
+            verdict=light,
+            notes=self.notes,
+            repeats=self,
         )  # fmt: skip
 
-    def _population_model(self, y: Array, T: int) -> tuple[list[Candidate], Verdict, dict[str, float]]:
+    def _population_model(self, y: Array) -> tuple[list[Candidate], Verdict, dict[str, float]]:
         """Return the models of a target that is one of the donors' population, and whether donors help."""
-        population = self.release.population
-        candidates, evidence = target_models(population, y, T)
-        bayes_factor = evidence - donor_free_evidence(y, population.over(T).size())
+        population = self.release.population.over(self.kept)
+        candidates, evidence = target_models(population, y)
+        bayes_factor = evidence - donor_free_evidence(y, population.size())
         found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
-        return candidates, _verdict(bayes_factor), found
+        return candidates, verdict(bayes_factor), found
 
-    def _plain(self, y: Array, T: int) -> tuple[list[Candidate], None, dict[str, float]]:
+    def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""
         assert self.moments is not None
-        D, free_level = self.moments[:T, :T], self.release.row_map.directions is not None
-        return [plain_model(D, y, free_level)], None, {}
+        free_level = self.release.row_map.directions is not None
+        return [plain_model(self.moments[np.ix_(self.kept, self.kept)], y, free_level)], None, {}
 
     @property
     def available(self) -> bool:
         """Whether there are enough periods for a placebo: 2 before its date and 1 after."""
-        return self.T0 >= 3
+        return self.T0 - self.first >= 3
 
-    def placebo(self, treatment_time: Any | None = None) -> PrivateResult | UnprovenResult:
-        """Pretend that the intervention came earlier, and forecast the rest of the untreated periods."""
-        untreated, T0 = self.series.iloc[: self.T0], self.T0
+    @property
+    def placebo_dates(self) -> list[Any]:
+        """Every earlier period with at least 2 before it."""
+        return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
+
+    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> PrivateResult | UnprovenResult:
+        """Pretend that the intervention came earlier, and forecast the untreated periods after, at most ``longest``."""
+        untreated, T0 = self.series.iloc[: self.T0 - self.left_out], self.T0 - self.left_out
         if treatment_time is None:
-            earlier = max(2, T0 - max(1, min(len(self.series) - T0, T0 // 3)))
+            earlier = max(2, T0 - max(1, min(len(self.series) - self.T0, T0 // 3)))
         else:
-            earlier = intervention.first_treated(untreated.index, treatment_time)
-        if not 2 <= earlier < T0:
+            earlier = first_treated(untreated.index, treatment_time)
+        if not self.first + 2 <= earlier < T0:
             raise ParameterError(
                 "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
             )
         method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
-        return replace(self, series=untreated, T0=earlier, method=method).result()
+        end = T0 if longest is None else min(T0, earlier + longest)
+        return replace(
+            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title=""
+        ).result()
+
+    def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> PrivateResult | UnprovenResult:
+        """Repeat it with the intervention dated earlier, the last periods before it left out, or from a later start."""
+        T0 = self.T0 - earlier
+        if T0 - left_out - first < 2:
+            raise ParameterError("at least 2 periods before the intervention must be left.")
+        return replace(self, T0=T0, left_out=left_out, first=first).result()
+
+    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
+        """Draw units like the target, one a column, from what the release says about donors; touches no donor."""
+        rng = np.random.default_rng(seed)
+        result = self.result()
+        assert isinstance(result.uncertainty, MixtureUncertainty)
+        candidates = result.uncertainty.candidates
+        drawn = rng.choice(len(candidates), size=count, p=[c.weight for c in candidates])
+        T = len(self.series)
+        reference = np.zeros(T) if self.release.reference is None else self.release.reference[:T]
+        paths = np.empty((count, T))
+        for k in np.unique(drawn):
+            path, level = candidates[k].observed.path, candidates[k].observed.level
+            root = np.linalg.cholesky(path.covariance + 1e-12 * np.trace(path.covariance) * np.eye(T))
+            normals = rng.normal(size=(int((drawn == k).sum()), T))
+            paths[drawn == k] = path.mean + level + reference + normals @ root.T
+        return pd.DataFrame(paths.T, index=self.series.index)
+
+    def of(self, unit: pd.Series[float]) -> PrivateResult | UnprovenResult:
+        """Ask the same about another unit over the same periods."""
+        return replace(self, series=unit).result()
 
 
 def _plain_moments(
@@ -158,59 +209,6 @@ def _plain_moments(
         checks.finite_number("threshold", threshold, at_least=0)
         return moments.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
     return None, "population model"
-
-
-def _verdict(log_bayes_factor: float) -> Verdict:
-    """Say whether the donors explain the target's past better than its own past does."""
-    factor = math.exp(min(abs(log_bayes_factor), 16.0))
-    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
-    if log_bayes_factor > CLEAR:
-        return Verdict(
-            "yes",
-            "the donors track this target",
-            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
-        )
-    if log_bayes_factor < -CLEAR:
-        return Verdict(
-            "no",
-            "the donors do not track this target",
-            f"without donors, the target's path before the intervention is {times} times as likely as with them. The "
-            "donors still guard against something new that hits everybody.",
-        )
-    return Verdict(
-        "unclear",
-        "the time before the intervention cannot tell",
-        "the target's path before the intervention is about as likely with the donors as without them.",
-    )
-
-
-def _target(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
-    """Match the target to the release's periods and find the first treated one; say what was left out."""
-    T0 = intervention.first_treated(release.times, treatment_time)
-    notes = tuple(f"in the release, {hole}" for hole in calendars.holes(release.times))
-    if isinstance(target, pd.Series):
-        try:
-            given = pd.Series(to_floats(target, "target"), index=target.index)
-            series, match = matching.aligned(given, release.times)
-        except PanelError as problem:
-            raise ReleaseError(problem.message, **problem.parameters) from None
-        notes += match.notes
-        if isinstance(target.index.name, str):
-            series.index = series.index.rename(target.index.name)
-    else:
-        values = to_floats(target, "target")
-        if values.shape != (release.T,):
-            raise ReleaseError(f"target has shape {values.shape}; the release has {release.T} periods.")
-        series = pd.Series(values, index=release.times)
-    if T0 < 2:
-        raise ReleaseError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
-    try:
-        matching.require_complete(series.iloc[:T0])
-    except PanelError as problem:
-        raise ReleaseError(problem.message) from None
-    if np.isinf(series.to_numpy(dtype=np.float64)).any():
-        raise ReleaseError("target is infinite in a period after the intervention.")
-    return series.rename(release.outcome), T0, notes
 
 
 def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:

@@ -117,19 +117,18 @@ class Observed:
         return np.asarray(part[later, later] - cross - cross.T + B @ part[first, first] @ B.T)
 
     @cached_property
-    def one_period_ahead(self) -> Array:
-        """The forecast of each of the first periods from those before it; NaN where there is nothing to go by."""
+    def left_out(self) -> tuple[Array, Array]:
+        """Each of the first periods as the others foretell it, and the standard deviation of what they miss it by.
+
+        With P the inverse covariance (less the level's direction), ``y_t - E[y_t | others] = (P (y - mean))_t / P_tt``
+        and its variance is ``1 / P_tt``.
+        """
+        inverse = solve_triangular(self.root, np.eye(self.T0), lower=True, check_finite=False)
+        level = inverse.T @ self.ones / math.sqrt(self.precision) if self.path.free_level else np.zeros(self.T0)
+        precisions = np.einsum("ij,ij->j", inverse, inverse) - level**2
+        missed = inverse.T @ (self.errors - self.level * self.ones) / precisions
         y = self.path.mean[: self.T0] + self.root @ self.errors
-        before = np.cumsum(self.ones**2) - self.ones**2
-        level = np.divide(
-            np.cumsum(self.ones * self.errors) - self.ones * self.errors,
-            before,
-            out=np.zeros(self.T0),
-            where=before > 0,
-        )
-        ahead = y - np.diag(self.root) * (self.errors - level * self.ones)
-        ahead[0] = np.nan
-        return np.asarray(ahead)
+        return y - missed, 1 / np.sqrt(precisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,18 +139,21 @@ class Candidate:
     weight: float
     degrees: float
     noise: Array  # the part of its covariance that is due to the noise of the release
+    size: float = 1.0  # c^2
+    own_share: float = 1.0  # b
 
 
-def target_models(population: Population, y: Array, T: int) -> tuple[list[Candidate], float]:
-    """Return models of a target over T periods that is a unit of the population, or an average of several.
+def target_models(population: Population, y: Array) -> tuple[list[Candidate], float]:
+    """Return models of a target that is a unit of the population, or an average of several.
 
     ``y ~ free level + N(mean, mean_error + c^2 (common + direction_error + b bulk))``: c is the target's size among
     units, b its idiosyncratic share, small for an average of many. They are weighted by the evidence of the first
     periods; its sum is returned too.
     """
-    part = population.over(T)
+    part, T, factor = population, len(population.mean), 1.0
     if part.has_level:
-        part = part.times(float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2)))
+        factor = float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2))
+        part = part.times(factor)
 
     def model(c2: float, b: float, periods: int) -> Observed:
         s = np.s_[:periods, :periods]
@@ -175,6 +177,8 @@ def target_models(population: Population, y: Array, T: int) -> tuple[list[Candid
             weight=weight / sum(kept.values()),
             degrees=1 + len(y) / 2 + 1 / min(1.0, _SIZES[i]),
             noise=part.mean_error + _SIZES[i] * part.direction_error,
+            size=factor * float(_SIZES[i]),
+            own_share=float(_OWN_SHARES[j]),
         )
         for (i, j), weight in kept.items()
     ]

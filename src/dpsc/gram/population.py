@@ -21,7 +21,7 @@ from dpsc.gram.attenuation import Attenuation
 from dpsc.gram.kernel import Kernel, correlation
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.roots import root_of
-from dpsc.types import Array
+from dpsc.types import Array, Integers
 
 _ROUNDS = 2
 _MEAN_DIRECTIONS = 1000  # the mean is sought in at most so many
@@ -65,11 +65,13 @@ class Population:
     counted: float
     has_level: bool
 
-    def over(self, T: int) -> Population:
-        """Return the population over the first T periods only."""
-        s = np.s_[:T, :T]
+    def over(self, periods: Integers) -> Population:
+        """Return the population over some of the periods, by position."""
+        if len(periods) == len(self.mean):
+            return self
+        s = np.ix_(periods, periods)
         return replace(
-            self, mean=self.mean[:T], mean_error=self.mean_error[s], common=self.common[s],
+            self, mean=self.mean[periods], mean_error=self.mean_error[s], common=self.common[s],
             direction_error=self.direction_error[s], bulk=self.bulk[s],
         )  # fmt: skip
 

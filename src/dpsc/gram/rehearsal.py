@@ -47,7 +47,7 @@ class Rehearsal:
     def counterfactual(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> Array:
         """Return the forecast of a target, from its first periods y and a release of n donors like these."""
         matrix, noise, row_map = self.release(donors, n, y, rng)
-        candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y, row_map.T)
+        candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y)
         return MixtureUncertainty(candidates).forecast
 
     def release(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> tuple[Array, float, RowMap]:

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
 from dpsc.data.matching import same
 from dpsc.errors import Parameter, ReleaseError
-from dpsc.gram import estimate, release_file
+from dpsc.gram import estimate, release_file, study
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
@@ -132,6 +133,7 @@ class Release(ReleasedMatrix):
         treatment_time: Any,
         *,
         level: float = 0.95,
+        title: str = "",
         lambda_: float | None = None,
         rank: int | None = None,
         threshold: float | None = None,
@@ -140,13 +142,16 @@ class Release(ReleasedMatrix):
 
         Parameters
         ----------
-        target : Series or array
-            The treated unit over the release's periods (a Series is matched by period). It must be complete
-            before the intervention; a period that is missing after it has no gap.
+        target : Series, array or frame
+            The treated unit: a Series by period, numbers in the order of the release's periods, or a frame with a
+            column of periods and one of numbers (or one row with a column per period). It must be complete before the
+            intervention; a period that is missing after it has no gap. Periods beyond the release are left out.
         treatment_time
             The first treated period; any period with at least 2 before it.
         level : float
             The level of the intervals in the summary and the plots.
+        title : str
+            The question, for figures and reports: "Wages of the trained men, had they not been trained".
         lambda_, rank, threshold : optional
             Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
             of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
@@ -158,8 +163,42 @@ class Release(ReleasedMatrix):
             With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
         """
         return estimate.estimate(
-            self, target, treatment_time, level=level, lambda_=lambda_, rank=rank, threshold=threshold
+            self, target, treatment_time, level=level, title=title, lambda_=lambda_, rank=rank, threshold=threshold
         )
+
+    def study(
+        self,
+        targets: Mapping[Any, Any] | pd.DataFrame,
+        treatment_times: Any,
+        *,
+        weights: Mapping[Any, float] | pd.Series[float] | None = None,
+        level: float = 0.95,
+        title: str = "",
+    ) -> Study:
+        """Return the answers for several treated units, each with its own date, and their pooled effects; all free.
+
+        Parameters
+        ----------
+        targets : mapping of names to series, or frame with one column per target
+        treatment_times : mapping, Series, list, or one date for all
+            The first treated period of each target; a target without one (None, NaT, or not named) was never treated:
+            it is shown beside the others and used for no number.
+        weights : mapping or Series, optional
+            Of the units in pooled effects; equal if left out.
+        level, title
+            As in :meth:`estimate`.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(403, 12)), axis=1)
+        >>> release = GramRelease(epsilon=1.0, delta=1e-6, scale=3.0).release(rows[3:])
+        >>> regions = {"north": rows[0], "south": rows[1], "west": rows[2]}
+        >>> found = release.study(regions, {"north": 8, "south": 9})
+        >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
+        (['north', 'south'], ['west'], [2, 2, 2, 1])
+        """
+        return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
 
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any

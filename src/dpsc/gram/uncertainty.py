@@ -9,12 +9,15 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from dpsc.answers.base import IntervalKind, IntervalPart
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart
 from dpsc.gram.models import Candidate
 from dpsc.types import Array
 
 _HALVINGS = 60
-_INFLATION = 1.5  # of variances: what the choice of c and b by evidence leaves out
+# Three constants, chosen on the panels to design on (docs/estimator.md):
+INFLATION = 1.2  # of variances: what the choice of c and b by evidence leaves out
+NOISE_COUNTS = 2.0  # the noise's part of a variance: the model of the donors' mean is too sure of itself
+LASTING = 0.5  # the share of a variance whose error is the same in all periods: something new that stays
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,35 +37,91 @@ class MixtureUncertainty:
         """The mixture's mean."""
         return np.asarray(sum(c.weight * c.observed.forecast for c in self.candidates))
 
+    @cached_property
+    def fit(self) -> Array:
+        """The mixture's mean of each period before the intervention, from all others before it."""
+        return np.asarray(sum(c.weight * c.observed.left_out[0] for c in self.candidates))
+
     def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
         """Return how far below and above the forecast the truth may be, for each row of ``combinations``.
 
         The truth is a linear combination of the later periods; the ends are the quantiles (1 - level) / 2 and
         (1 + level) / 2 of the mixture, found by halving.
         """
-        weights = np.array([c.weight for c in self.candidates])
-        degrees = np.array([c.degrees for c in self.candidates])[:, np.newaxis]
+        return self.law(combinations, part).between(level)
+
+    def below(self, combinations: Array, values: Array) -> Array:
+        """Return the chance that the truth is below the forecast plus a value, for each row of ``combinations``."""
+        return self.law(combinations).below(values)
+
+    def quantile(self, combinations: Array, p: float) -> Array:
+        """Return the value below which the truth less the forecast is with chance p."""
+        return self.law(combinations).quantile(p)
+
+    def ends_before(self, level: float) -> tuple[Array, Array]:
+        """Return how far below and above the fit each period before the intervention may be."""
+        centres = np.array([c.observed.left_out[0] - self.fit for c in self.candidates])
+        spreads = np.array([np.sqrt(INFLATION) * c.observed.left_out[1] for c in self.candidates])
+        return self._mixture(centres, spreads).between(level)
+
+    def law(self, combinations: Array, part: IntervalPart = "both") -> StudentMixture:
+        """Return the law of the truth less the forecast, for each row of ``combinations``."""
         centres = np.array([combinations @ (c.observed.forecast - self.forecast) for c in self.candidates])
-        covariances = [_INFLATION * self._covariance(c, part) for c in self.candidates]
         if part == "privacy":
             centres = np.zeros_like(centres)
-        spreads = np.sqrt([np.einsum("ch,hj,cj->c", combinations, V, combinations).clip(1e-300) for V in covariances])
-        lower, upper = (_quantile(p, centres, spreads, weights, degrees) for p in ((1 - level) / 2, (1 + level) / 2))
-        return lower, upper
+        variances = [variance_of(combinations, covariance_of(c, part)) for c in self.candidates]
+        return self._mixture(centres, np.sqrt(variances))
 
-    @staticmethod
-    def _covariance(candidate: Candidate, part: IntervalPart) -> Array:
-        if part == "both":
-            return candidate.observed.forecast_covariance
-        noise = candidate.observed.error_from(candidate.noise)
-        return noise if part == "privacy" else candidate.observed.forecast_covariance - noise
+    def _mixture(self, centres: Array, spreads: Array) -> StudentMixture:
+        weights = np.array([c.weight for c in self.candidates])
+        return StudentMixture(centres, spreads, weights, np.array([c.degrees for c in self.candidates]))
 
 
-def _quantile(p: float, centres: Array, spreads: Array, weights: Array, degrees: Array) -> Array:
-    each = centres + stdtrit(degrees, p) * spreads
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        below = weights @ stdtr(degrees, (middle - centres) / spreads) < p
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray((low + high) / 2)
+def covariance_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
+    """Return the covariance of a candidate's error, or a part of it, with what it leaves out added."""
+    noise = candidate.observed.error_from(candidate.noise)
+    if part == "privacy":
+        return NOISE_COUNTS * noise * INFLATION
+    model = candidate.observed.forecast_covariance - noise
+    return INFLATION * (model if part == "model" else model + NOISE_COUNTS * noise)
+
+
+def variance_of(combinations: Array, covariance: Array) -> Array:
+    """Return the variance of combinations of the periods, a part of each period's error being the same in all."""
+    own = np.einsum("ch,hj,cj->c", combinations, covariance, combinations)
+    same = (combinations @ np.sqrt(np.diag(covariance).clip(0))) ** 2
+    return np.asarray(((1 - LASTING) * own + LASTING * same).clip(1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class StudentMixture:
+    """Mixtures of Student's t: one column per number, one row per member.
+
+    Parameters
+    ----------
+    centres, spreads : members × numbers
+    weights, degrees : arrays of length members
+    """
+
+    centres: Array
+    spreads: Array
+    weights: Array
+    degrees: Array
+
+    def between(self, level: float) -> tuple[Array, Array]:
+        """Return the ends of the central interval."""
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def below(self, values: Array) -> Array:
+        """Return the chance of less than a value."""
+        return np.asarray(self.weights @ stdtr(self.degrees[:, np.newaxis], (values - self.centres) / self.spreads))
+
+    def quantile(self, p: float) -> Array:
+        """Return the value below which the chance is p, by halving."""
+        each = self.centres + stdtrit(self.degrees[:, np.newaxis], p) * self.spreads
+        low, high = each.min(axis=0), each.max(axis=0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = self.below(middle) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray((low + high) / 2)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.base import IntervalKind, IntervalPart
 from dpsc.answers.result import SEEDED, Findings, PrivateResult, UnprovenResult, released
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Unknown
 from dpsc.data.panel import Panel
 from dpsc.errors import ParameterError
 from dpsc.privacy.additive import NoiseLaw
@@ -28,12 +28,12 @@ BEYOND_BOUNDS = (
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectionNoise:
+class ProjectionNoise(Unknown):
     """The error that the noise of the projection step causes, in the outcome's units; the model's error is unknown."""
 
     noise: NoiseLaw
     unit: Array
-    kind: ClassVar[IntervalKind] = "projection noise"
+    kind: IntervalKind = field(default="projection noise", init=False)
 
     def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
         """Return the ends of what linear combinations of the periods may differ by: the same on both sides."""

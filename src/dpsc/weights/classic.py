@@ -97,7 +97,6 @@ class SyntheticControl:
             T0=panel.T0,
             counterfactual=pd.Series(path[panel.post], index=panel.times[panel.post], name="counterfactual"),
             fitted=pd.Series(path[panel.pre], index=panel.times[panel.pre], name="fitted"),
-            fitted_label="fit",
             weights=pd.Series(weights, index=panel.donor_labels, name="weight"),
             algorithm=f"synthetic control ({self.method})",
             method=self.method,

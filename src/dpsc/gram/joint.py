@@ -1,0 +1,173 @@
+"""The errors of several targets together: what they share does not average out.
+
+All targets are compared with the same estimated population. With A_i the map of a path to the error of target i's
+forecast (later periods less what the earlier ones foretell), path_i = shared mean's error + what the targets have in
+common + its own, so that
+
+    Cov(error_i, error_j) = A_i (mean_error + kappa c_i c_j (common + direction_error + sqrt(b_i b_j) bulk)) A_j'.
+
+The mean's error is the same for all targets. kappa is how alike the targets are beyond what donors explain (a group
+of regions that differs from the donors in the same way): it is found from how their average moved around what the
+donors foretell before the first intervention, averaged over its values by evidence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart
+from dpsc.gram.models import Candidate, Gaussian, log_sum
+from dpsc.gram.population import Population
+from dpsc.gram.uncertainty import (
+    INFLATION,
+    LASTING,
+    NOISE_COUNTS,
+    MixtureUncertainty,
+    StudentMixture,
+    covariance_of,
+)
+from dpsc.types import Array
+
+_ALIKE = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class JointUncertainty:
+    """The error of the forecasts of several targets, one after the other.
+
+    Parameters
+    ----------
+    members : sequence of MixtureUncertainty
+        Of each target, all over the same T periods, each with its own T0.
+    population : Population
+        That they were compared with.
+    alike : float
+        kappa.
+    """
+
+    members: Sequence[MixtureUncertainty]
+    population: Population
+    alike: float
+    kind: ClassVar[IntervalKind] = "effect"
+
+    def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
+        """Return how far below and above the forecasts the truth may be, for combinations of all targets' periods."""
+        if part != "both":
+            raise NotImplementedError("pooled intervals are not split into parts.")
+        return self._law(combinations).between(level)
+
+    def below(self, combinations: Array, values: Array) -> Array:
+        """Return the chance that the truth is below the forecasts plus a value."""
+        return self._law(combinations).below(values)
+
+    def quantile(self, combinations: Array, p: float) -> Array:
+        """Return the value below which the truth less the forecasts is with chance p."""
+        return self._law(combinations).quantile(p)
+
+    def ends_before(self, level: float) -> tuple[Array, Array]:
+        """Return nothing: before the interventions there are only the targets' own intervals."""
+        return np.array([np.nan]), np.array([np.nan])
+
+    def _law(self, combinations: Array) -> StudentMixture:
+        if len(self.members) == 1:
+            return self.members[0].law(combinations)
+        spreads = np.sqrt(self._variances(combinations))[np.newaxis]
+        return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
+
+    def _variances(self, combinations: Array) -> Array:
+        own = np.einsum("ch,hj,cj->c", combinations, self.covariance, combinations)
+        spreads = combinations * np.sqrt(np.diag(self.covariance))
+        by_target = np.array([spreads[:, s].sum(axis=1) for s in self._slices]).T
+        same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)
+        return np.asarray(((1 - LASTING) * own + LASTING * same).clip(1e-300))
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        ends = np.cumsum([len(member.forecast) for member in self.members])
+        return [
+            slice(int(end) - len(member.forecast), int(end)) for end, member in zip(ends, self.members, strict=True)
+        ]
+
+    @cached_property
+    def _degrees(self) -> float:
+        return float(np.mean([_average(member, lambda c: c.degrees) for member in self.members]))
+
+    @cached_property
+    def _correlations(self) -> Array:
+        """Of the targets' average errors."""
+        size = len(self.covariance)
+        averages = np.zeros((len(self.members), size))
+        for row, s in zip(averages, self._slices, strict=True):
+            row[s] = 1 / (s.stop - s.start)
+        covariance = averages @ self.covariance @ averages.T
+        spread = np.sqrt(np.diag(covariance))
+        return np.asarray(covariance / np.outer(spread, spread))
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Of all errors: what targets share, and on the blocks of the diagonal what each has for itself."""
+        part = self.population
+        mean = [_error_map(m, lambda c: 1.0) for m in self.members]
+        size = [_error_map(m, lambda c: math.sqrt(c.size)) for m in self.members]
+        own = [_error_map(m, lambda c: math.sqrt(c.size * c.own_share)) for m in self.members]
+        common = part.common + NOISE_COUNTS * part.direction_error
+        total = NOISE_COUNTS * _together(mean, part.mean_error)
+        total += self.alike * (_together(size, common) + _together(own, part.bulk))
+        total *= INFLATION
+        for s, member in zip(self._slices, self.members, strict=True):
+            total[s, s] = _own_covariance(member)
+        return total
+
+
+def _error_map(member: MixtureUncertainty, factor: Callable[[Candidate], float]) -> Array:
+    """Return A, times a factor, averaged over the candidates: h × T."""
+    weights = sum(c.weight * factor(c) * c.observed.weights for c in member.candidates)
+    return np.hstack([-np.asarray(weights), _average(member, factor) * np.eye(len(member.forecast))])
+
+
+def _average(member: MixtureUncertainty, value: Callable[[Candidate], float]) -> float:
+    return sum(c.weight * value(c) for c in member.candidates)
+
+
+def _together(maps: list[Array], covariance: Array) -> Array:
+    stacked = np.vstack(maps)
+    return np.asarray(stacked @ covariance @ stacked.T)
+
+
+def _own_covariance(member: MixtureUncertainty) -> Array:
+    """Return the covariance of the mixture: that of the candidates, and how they differ."""
+    apart = np.array([c.observed.forecast - member.forecast for c in member.candidates])
+    weights = np.array([c.weight for c in member.candidates])
+    within = sum(c.weight * covariance_of(c) for c in member.candidates)
+    return np.asarray(within + (apart.T * weights) @ apart)
+
+
+def how_alike(population: Population, members: Sequence[MixtureUncertainty], pre: Array, weights: Array) -> float:
+    """Return kappa, from the targets before the first intervention.
+
+    Parameters
+    ----------
+    population : Population
+        Over the periods before the first intervention.
+    members : sequence of MixtureUncertainty
+    pre : targets × periods
+    weights : array
+        Of the targets in their average; they add up to 1.
+    """
+    size = float(weights @ [_average(member, lambda c: c.size) for member in members])
+    own = float(weights @ [_average(member, lambda c: c.size * c.own_share) for member in members])
+    apart = float(weights @ weights)
+    unit = size * (population.common + population.direction_error) + own * population.bulk
+
+    def log_evidence(alike: float) -> float:
+        covariance = population.mean_error + (alike + (1 - alike) * apart) * unit
+        return Gaussian(population.mean, covariance, not population.has_level).observed(weights @ pre).log_evidence
+
+    logs = np.array([log_evidence(alike) for alike in _ALIKE])
+    return float(np.exp(logs - log_sum(logs)) @ _ALIKE)
