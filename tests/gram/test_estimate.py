@@ -155,16 +155,18 @@ def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
     donors, target = walks(50)
     release = GramRelease(epsilon=1.0, delta=1e-6, scale=2.0).release(pd.DataFrame(donors, columns=times))
     text = pd.Series(target, index=[str(t.date()) for t in times])
-    with pytest.raises(ReleaseError, match="convert them to the same kind"):
-        release.estimate(text, times[T0])
-    release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
+    with pytest.raises(ReleaseError, match=r"its periods are numbers \(0\), those of the release days"):
+        release.estimate(text.reset_index(drop=True), times[T0])
+    expected = release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
+    pd.testing.assert_series_equal(release.estimate(text, str(times[T0])).gaps, expected.gaps)
 
 
 @pytest.mark.parametrize(
     ("target", "time", "problem"),
     [
         (np.ones(5), T0, "shape"),
-        (pd.Series(np.ones(40)), T0, "not in the release"),
+        (pd.Series(np.ones(5), index=range(100, 105)), T0, "not in it"),
+        (pd.Series(np.ones(3), index=[0, 1, 1.5]), T0, "not in it"),
         (pd.Series(np.ones(T0 - 1)), T0, "no finite value"),
         (np.full(T0 + H, np.nan), T0, "no finite value"),
         (np.append(np.ones(T0 + H - 1), np.inf), T0, "infinite"),
