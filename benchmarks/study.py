@@ -88,8 +88,8 @@ def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half
         found |= {
             f"average{kind}": float(effects["lower"].iloc[0] <= 0 <= effects["upper"].iloc[0]),
             f"over units{kind}": float(effects["lower"].iloc[1] <= 0 <= effects["upper"].iloc[1]),
-            f"event time{kind}": float(((event["lower"] <= 0) & (0 <= event["upper"])).mean()),
-            f"calendar{kind}": float(((calendar["lower"] <= 0) & (0 <= calendar["upper"])).mean()),
+            f"event time{kind}": float(((event["lower"] <= 0) & (event["upper"] >= 0)).mean()),
+            f"calendar{kind}": float(((calendar["lower"] <= 0) & (calendar["upper"] >= 0)).mean()),
             f"width{kind}": float(effects["upper"].iloc[0] - effects["lower"].iloc[0]),
         }
     return found | {"p below 0.05": float(study.p_value < 0.05), "alike": float(study.uncertainty.alike)}  # type: ignore[attr-defined]
