@@ -15,7 +15,7 @@ import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
 from dpsc.answers.base import Verdict
-from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Unknown
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -37,7 +37,7 @@ def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
 def test_an_effect_is_distinguished_from_no_effect() -> None:
     strong, none = (" ".join(words.answer(gram_result(effect))) for effect in (5.0, 0.0))
     assert "an increase that chance and privacy noise alone would rarely produce" in strong
-    assert "from 2021Q4 to 2022Q4" in strong
+    assert "from 2021-Q4 to 2022-Q4" in strong
     assert "the data are also compatible with no effect at all" in none
     assert "a decrease" in " ".join(words.answer(gram_result(-5.0)))
 

@@ -12,8 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
-from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.result import Result
+from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.words import number
 from tests.making import make_panel
 
@@ -48,7 +48,7 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert result.interval().columns.tolist() == ["lower", "upper"]
     for bounds in (result.interval(), result.att_interval()):
         assert bool(np.isfinite(np.asarray(bounds)).all()) is (intervals != "none")
-    assert ("lower" in result.to_frame()) is (intervals != "none")
+    assert ("gap_lower" in result.to_frame()) is (intervals != "none")
     assert set(result.baselines) == ({"last value", "line"} if intervals == "effect" else set())
     assert result.fitted.empty is (intervals == "projection noise")
     assert isinstance(result.notes, tuple)

@@ -13,6 +13,7 @@ import pandas as pd
 from dpsc.answers.base import Answer
 from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, PURPLE, SKY, VERMILION
 from dpsc.answers.words import donors_help, percent
+from dpsc.data.dates import period_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -186,7 +187,7 @@ def _label_periods(axes: Axes, index: pd.Index[Any]) -> None:
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     elif not pd.api.types.is_numeric_dtype(index):
-        longest = max(len(str(label)) for label in index)
+        longest = max(len(period_name(label)) for label in index)
         shown = max(2, min(10, 80 // (longest + 2)))
         step = -(-len(index) // shown)
-        axes.set_xticks(range(0, len(index), step), [str(label) for label in index[::step]], parse_math=False)
+        axes.set_xticks(range(0, len(index), step), [period_name(label) for label in index[::step]], parse_math=False)
