@@ -16,6 +16,7 @@ from dpsc.cli import public_series
 from dpsc.data import intervention, tables
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
+from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import label_of
 from dpsc.data.panel import Panel
@@ -78,6 +79,11 @@ class Analysis(BaseModel):
     time: Text | None = None
     outcome: Text | None = None
     time_format: Text | None = None
+    sep: Text | None = None
+    decimal: Text | None = None
+    thousands: Text | None = None
+    encoding: Text | None = None
+    sheet: Text | None = None
     measured_in: Text | None = Field(default=None, alias="units")
     epsilon: Number | None = None
     delta: Number | None = None
@@ -116,7 +122,13 @@ class Analysis(BaseModel):
             raise ParameterError(f"--method {self.method} needs --epsilon, the privacy budget; start with --epsilon 1.")
         if self.method == "gram" and self.delta is None:
             raise ParameterError("--method gram needs --delta, well below one over the number of donors: --delta 1e-6.")
+        _ = self.dialect  # refuses marks that cannot be
         return self
+
+    @property
+    def dialect(self) -> Dialect:
+        """What is said about how the table is written."""
+        return Dialect(self.sep, self.decimal, self.thousands, self.encoding, self.sheet)
 
     @property
     def layout(self) -> Layout:
@@ -128,7 +140,7 @@ class Analysis(BaseModel):
         index = None
         if self.periods is not None:
             index = tables.typed_periods(self.periods, self.reference_path(), self.time_format)
-        files = Files(self.data, self.layout, periods=index, held=True)
+        files = Files(self.data, self.layout, periods=index, held=True, dialect=self.dialect)
         with in_file(self.data):
             matrix = files.matrix()
             return Panel.of(
@@ -156,12 +168,12 @@ class Analysis(BaseModel):
             smoothness=self.smoothness or "high",
             reference=self.reference_path(),
             scale=self.scale,
-            like=public_series.like(self.like, self.like_before, self.time_format),
+            like=public_series.like(self.like, self.like_before, self.time_format, self.dialect),
         )
 
     def reference_path(self) -> pd.Series[float] | None:
         """Read the public path to subtract, if there is one."""
-        return public_series.reference(self.reference, self.time_format)
+        return public_series.reference(self.reference, self.time_format, self.dialect)
 
 
 def _refusal(problem: ValidationError) -> ParameterError:

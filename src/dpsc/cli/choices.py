@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpsc.cli import public_series
 from dpsc.data import tables
+from dpsc.data.dialects import Dialect
 from dpsc.data.matching import aligned, same
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
@@ -50,10 +51,11 @@ def of_options(
     periods: str | None,
     time_format: str | None,
     grid_bits: int | None,
+    dialect: Dialect = Dialect(),
 ) -> Choices:
     """Return what the options say; None stands for an option that was not given."""
-    path = public_series.reference(reference, time_format)
-    similar = public_series.like(like, like_before, time_format)
+    path = public_series.reference(reference, time_format, dialect)
+    similar = public_series.like(like, like_before, time_format, dialect)
     index = None if periods is None else tables.typed_periods(periods, path, time_format)
     if settings is None:
         if epsilon is None or delta is None:

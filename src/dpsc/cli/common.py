@@ -35,6 +35,19 @@ Wide = Annotated[
 TimeFormat = Annotated[
     str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
 ]
+_FILE = "How the file is written (recognised from its header, or said)"
+Sep = Annotated[
+    str | None, typer.Option(help="Between columns: comma, semicolon, tab or pipe.", rich_help_panel=_FILE)
+]
+Decimal = Annotated[str | None, typer.Option(help="Before decimals: point or comma.", rich_help_panel=_FILE)]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="Between thousands: comma, point, space, apostrophe or none.", rich_help_panel=_FILE),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="utf-8, utf-16, windows-1252, latin-1, ...", rich_help_panel=_FILE)
+]
+Sheet = Annotated[str | None, typer.Option(help="The sheet of a workbook (.xlsx).", rich_help_panel=_FILE)]
 Bounds = Annotated[
     tuple[float, float] | None,
     typer.Option(metavar="LO HI", help="Public bounds of the outcome; donors beyond them are clipped silently."),

@@ -21,6 +21,11 @@ def estimate(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
+    sep: common.Sep = None,
+    decimal: common.Decimal = None,
+    thousands: common.Thousands = None,
+    encoding: common.Encoding = None,
+    sheet: common.Sheet = None,
     units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
     level: common.Level = 0.95,
     force: common.Force = False,
@@ -30,12 +35,14 @@ def estimate(
     with common.errors("estimate"):
         from dpsc.cli import delivery
         from dpsc.data import intervention, tables
+        from dpsc.data.dialects import Dialect
         from dpsc.data.formats import in_file
         from dpsc.gram.release import Release
 
         common.keep_apart(out, release, target)
         loaded = Release.load(release)
-        series = tables.series(target, time, outcome, time_format)
+        dialect = Dialect(sep, decimal, thousands, encoding, sheet)
+        series = tables.series(target, time, outcome, time_format, dialect)
         with in_file(target):
             result = loaded.estimate(
                 series, intervention.typed_period(treatment_time, loaded.times, time_format), level=level

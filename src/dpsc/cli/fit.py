@@ -14,7 +14,7 @@ from dpsc.cli.limits import require_reasonable
 
 def fit(
     ctx: typer.Context,
-    panel: Annotated[Path | None, typer.Argument(help="The panel: CSV, TSV, Parquet or Feather, .gz allowed.")] = None,
+    panel: Annotated[Path | None, typer.Argument(help="The panel: CSV, TSV, Excel, Parquet or Feather.")] = None,
     treated_unit: Annotated[str | None, typer.Option(help="The unit that was treated.")] = None,
     treatment_time: Annotated[str | None, typer.Option(help="The first treated period.")] = None,
     method: Annotated[str | None, typer.Option(help="gram (default), output, objective or nonprivate.")] = None,
@@ -31,6 +31,11 @@ def fit(
     wide: common.Wide = False,
     time_format: common.TimeFormat = None,
     periods: common.Periods = None,
+    sep: common.Sep = None,
+    decimal: common.Decimal = None,
+    thousands: common.Thousands = None,
+    encoding: common.Encoding = None,
+    sheet: common.Sheet = None,
     bounds: common.Bounds = None,
     missing: common.Missing = None,
     smoothness: common.Smoothness = None,
@@ -73,6 +78,7 @@ def fit(
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
             "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
             "smoothness": smoothness, "reference": reference, "scale": scale, "like": like, "like_before": like_before,
+            "sep": sep, "decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet,
             "split": split, "lambda": lambda_, "units": units, "level": level,
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)

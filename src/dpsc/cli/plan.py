@@ -27,6 +27,11 @@ def plan(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
+    sep: common.Sep = None,
+    decimal: common.Decimal = None,
+    thousands: common.Thousands = None,
+    encoding: common.Encoding = None,
+    sheet: common.Sheet = None,
     error: Annotated[float | None, typer.Option(help="Also say which epsilon brings the error down to this.")] = None,
     smoothness: common.Smoothness = None,
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
@@ -59,12 +64,14 @@ def plan(
         from dpsc.answers import plot
         from dpsc.cli import planning, screens
         from dpsc.data import tables
+        from dpsc.data.dialects import Dialect
         from dpsc.gram.planning import default_runs
         from dpsc.gram.planning import plan as expected
 
         for path in (out, settings):
             common.keep_apart(path, target, reference)
-        series = None if target is None else tables.series(target, time, outcome, time_format)
+        dialect = Dialect(sep, decimal, thousands, encoding, sheet)
+        series = None if target is None else tables.series(target, time, outcome, time_format, dialect)
         history = None if series is None else series.iloc[:before]
         budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
         writing = nullcontext() if settings is None else common.output_file(settings, force, "--settings")
@@ -73,6 +80,7 @@ def plan(
                 planning.settings_of(
                     n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]
                     periods=periods, reference=reference, outcome=outcome, time_format=time_format,
+                    dialect=dialect,
                 ).save(file.place)  # fmt: skip
             result = expected(
                 n, before, after, budgets, delta, averages=averages, sites=sites, smoothness=kind,  # type: ignore[arg-type]

@@ -11,8 +11,9 @@ import pandas as pd
 from rich.table import Table
 
 from dpsc.answers.words import number
-from dpsc.cli import common
+from dpsc.cli import common, public_series
 from dpsc.data import tables
+from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.gram import settings
@@ -37,11 +38,12 @@ def settings_of(
     reference: Path | None,
     outcome: str | None,
     time_format: str | None,
+    dialect: Dialect = Dialect(),
 ) -> settings.Settings:
     """Return what the sites agree on, from the options of one plan."""
     if len(n) != 1 or len(epsilon) != 1:
         raise DpscError("--settings are for one --n, the donors of all sites, and one --epsilon; give one of each.")
-    path = None if reference is None else tables.series(reference, None, None, time_format)
+    path = public_series.reference(reference, time_format, dialect)
     index = None if periods is None else tables.typed_periods(periods, path, time_format)
     values = None
     if index is not None and len(index) != T:

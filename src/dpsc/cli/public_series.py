@@ -7,17 +7,20 @@ from pathlib import Path
 import pandas as pd
 
 from dpsc.data import dates, intervention, tables
+from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.periods import in_order
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 
 
-def reference(path: Path | None, time_format: str | None) -> pd.Series[float] | None:
-    """Read the path to subtract from every donor."""
-    return None if path is None else _series(path, time_format)
+def reference(path: Path | None, time_format: str | None, dialect: Dialect = Dialect()) -> pd.Series[float] | None:
+    """Read the path to subtract from every donor; ``dialect`` is what was said about the donors' table."""
+    return None if path is None else _series(path, time_format, dialect)
 
 
-def like(path: Path | None, before: str | None, time_format: str | None) -> pd.Series[float] | None:
+def like(
+    path: Path | None, before: str | None, time_format: str | None, dialect: Dialect = Dialect()
+) -> pd.Series[float] | None:
     """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
     if path is None:
         if before is not None:
@@ -26,7 +29,7 @@ def like(path: Path | None, before: str | None, time_format: str | None) -> pd.S
                 before=Parameter("like_before"), like=Parameter("like"),
             )  # fmt: skip
         return None
-    series = _series(path, time_format)
+    series = _series(path, time_format, dialect)
     with in_file(path):
         try:
             series = series.iloc[in_order(series.index)]
@@ -41,8 +44,8 @@ def like(path: Path | None, before: str | None, time_format: str | None) -> pd.S
         return series.iloc[: series.index.get_loc(first)]
 
 
-def _series(path: Path, time_format: str | None) -> pd.Series[float]:
+def _series(path: Path, time_format: str | None, dialect: Dialect) -> pd.Series[float]:
     with in_file(path):
-        if path.is_file() and len(tables.open_table(path, []).schema.names) != 2:
+        if path.is_file() and len(tables.open_table(path, [], dialect.for_series()).schema.names) != 2:
             raise TableError("there should be two columns, one of periods and one of numbers.")
-    return tables.series(path, None, None, time_format)
+    return tables.series(path, None, None, time_format, dialect.for_series())

@@ -14,7 +14,7 @@ from dpsc.cli.limits import require_reasonable
 
 
 def release(
-    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Parquet or Feather, or a folder of them.")],
+    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
     unit: common.Unit,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual. Needed.")] = None,
@@ -26,6 +26,11 @@ def release(
     wide: common.Wide = False,
     time_format: common.TimeFormat = None,
     periods: common.Periods = None,
+    sep: common.Sep = None,
+    decimal: common.Decimal = None,
+    thousands: common.Thousands = None,
+    encoding: common.Encoding = None,
+    sheet: common.Sheet = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
     scale: common.Scale = None,
@@ -65,6 +70,7 @@ def release(
     """Turn private donors into one small private release."""
     with common.errors("release"):
         from dpsc.cli import choices, releasing
+        from dpsc.data.dialects import Dialect
         from dpsc.gram.sources import scan
 
         require_reasonable(epsilon, i_know)
@@ -75,11 +81,13 @@ def release(
         chosen = choices.of_options(
             settings=settings, epsilon=epsilon, delta=delta, smoothness=smoothness, reference=reference, scale=scale,  # type: ignore[arg-type]
             like=like, like_before=like_before, periods=periods, time_format=time_format, grid_bits=grid_bits,
+            dialect=Dialect(sep, decimal, thousands, encoding, sheet),
         )  # fmt: skip
         require_reasonable(chosen.algorithm.epsilon, i_know)  # which settings may have suggested
         source = scan(
             donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format,
             periods=chosen.periods, bounds=bounds, missing=missing, exclude=exclude or (),  # type: ignore[arg-type]
+            sep=sep, decimal=decimal, thousands=thousands, encoding=encoding, sheet=sheet,
             engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip
         releasing.run(

@@ -1,4 +1,4 @@
-"""Donors in files: columns, periods and rows, in blocks or whole. CSV, TSV, Parquet or Feather; one file or a folder.
+"""Donors in files: columns, periods and rows, in blocks or whole; one file or a folder, of any kind that can be read.
 
 Wide: one row per donor, one column per period. Long: one row per donor and period, the rows of a donor together
 (in any order if the table is held in memory). A donor split between two blocks or files is put together again.
@@ -24,6 +24,7 @@ from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_to
 from dpsc.data.bounds import Bounds
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
+from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import Matrix, PeriodsFrom
 from dpsc.data.missing import Completion, Missing
@@ -51,6 +52,8 @@ class Files:
         has. Without it the periods of a long table are read from it, and every donor needs a row for each.
     held : bool
         Whether the table is read once and held in memory; a long one may then have its rows in any order.
+    dialect : Dialect
+        What was said about separator, marks in numbers, encoding and sheet.
     """
 
     path: Path
@@ -60,11 +63,24 @@ class Files:
     exclude: tuple[str, ...] = ()
     periods: pd.Index[Any] | None = None
     held: bool = False
+    dialect: Dialect = Dialect()
 
     @cached_property
+    def table(self) -> tables.Table:
+        """The files, and how they are read."""
+        layout = self.layout
+        named = [layout.unit] if layout.wide else [layout.unit, layout.time, layout.outcome]
+        return tables.open_table(self.path, [layout.unit, layout.time], self.dialect, named)
+
+    @property
     def dataset(self) -> Any:
         """The files as an Arrow data set; only the schema is read."""
-        return tables.open_table(self.path, [self.layout.unit, self.layout.time])
+        return self.table.dataset
+
+    @property
+    def as_understood(self) -> str | None:
+        """How a text file is read, in words: "separator semicolon, encoding utf-8, decimal comma"."""
+        return self.table.reading.words if formats.format_name(self.path) in ("csv", "tsv") else None
 
     @cached_property
     def columns(self) -> list[str]:
@@ -82,6 +98,7 @@ class Files:
                 tables.require_column(self.dataset, time, TIME)
                 tables.require_column(self.dataset, outcome, OUTCOME, number=True)
                 tables.require_same_columns(self.dataset, self.path, [outcome], [self.layout.unit, time])
+                tables.require_unambiguous(self.table, self.path, [outcome])
                 return [self.layout.unit, time, outcome]
             not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
@@ -98,6 +115,7 @@ class Files:
             for name in periods:
                 tables.require_column(self.dataset, name, number=True)
             tables.require_same_columns(self.dataset, self.path, periods, [self.layout.unit])
+            tables.require_unambiguous(self.table, self.path, periods)
             return [self.layout.unit, *periods]
 
     def _declared_columns(self, names: list[str]) -> list[str]:
@@ -112,6 +130,7 @@ class Files:
         for name in chosen:
             tables.require_column(self.dataset, name, number=True)
         tables.require_same_columns(self.dataset, self.path, chosen, [self.layout.unit])
+        tables.require_unambiguous(self.table, self.path, chosen)
         return chosen
 
     def _saved_row_numbers(self) -> set[str]:
@@ -208,15 +227,15 @@ class Files:
 
     @cached_property
     def _table(self) -> list[Rows]:
-        return list(tables.rows_of(self.dataset, self.columns))
+        return list(tables.rows_of(self.table, self.columns))
 
     def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
         """Yield rows with the named columns; a table held in memory is not read again."""
         if not self.held:
-            yield from tables.rows_of(self.dataset, names, size)
+            yield from tables.rows_of(self.table, names, size)
             return
-        for path, first, batch in self._table:
-            yield Rows(path, first, batch.select(names))
+        for rows in self._table:
+            yield rows._replace(batch=rows.batch.select(names))
 
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
@@ -224,6 +243,8 @@ class Files:
         return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.times)))
 
     def _table_rows(self) -> int | None:
+        if formats.format_name(self.path) == "xlsx":
+            return len(self.dataset.cells)
         if formats.format_name(self.path) in ("parquet", "feather"):
             return sum(tables.count_rows(fragment) for fragment in self.dataset.get_fragments())
         files = [Path(name) for name in self.dataset.files]

@@ -15,6 +15,7 @@ from dpsc.data import formats
 from dpsc.data.columns import MISSING, UNIT, repeated_cell
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import pivot
+from dpsc.data.numbers import PLAIN, Numbers
 from dpsc.errors import TableError
 from dpsc.types import Array, Write
 
@@ -22,11 +23,12 @@ Positions = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class Rows(NamedTuple):
-    """Some rows of one file, and the position of the first one in the file (None if it is not known)."""
+    """Some rows of one file, the position of the first one in it (None if it is not known), how it writes numbers."""
 
     path: str
     first: int | None
     batch: Any
+    numbers: Numbers = PLAIN
 
     def row_name(self, position: int) -> str:
         """Name a row by the number that an editor shows."""
@@ -49,9 +51,13 @@ def floats(column: Any, name: str, rows: Rows) -> Array:
     if _is_text(column.type):
         column = pc.utf8_trim_whitespace(plain(column))
         column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
-        wrong = formats.not_a_number(column)
-        if wrong is not None:
-            raise formats.text_in(name, rows.path, None if rows.first is None else rows.first + wrong)
+        if rows.numbers.plain:
+            wrong, ambiguous = formats.not_a_number(column), None
+        else:
+            column, wrong, ambiguous = rows.numbers.read(column)
+        for position, refused in ((wrong, formats.text_in), (ambiguous, formats.two_readings)):
+            if position is not None:
+                raise refused(name, rows.path, None if rows.first is None else rows.first + position)
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)  # a safe cast refuses large whole numbers and quotes them
     return np.asarray(column.to_numpy(zero_copy_only=False))

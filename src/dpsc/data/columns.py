@@ -60,11 +60,6 @@ def require_header(names: Sequence[str], *, text: bool) -> None:
         raise TableError("two columns have the same name; rename one. Or is there no header line?")
     if not text:
         return
-    if len(names) == 1 and ";" in names[0]:
-        raise TableError(
-            "the columns are separated by semicolons, as some spreadsheets write them; save the table with commas (and "
-            "decimal points), or as a .tsv file with tabs."
-        )
     if names[-1] == "":
         raise TableError("the lines end in a separator, which makes an empty last column; remove it.")
     if "" in names:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import itertools
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,13 +18,16 @@ import pyarrow.dataset as ds
 
 from dpsc.checks import did_you_mean
 from dpsc.data.columns import MISSING
+from dpsc.data.dialects import DECIMAL_COMMA, DECIMAL_POINT, ENCODING, Reading, names_in
 from dpsc.errors import DpscError, Parameter, TableError
 
-KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Parquet (.parquet) or Feather (.feather)"
+KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
-            ".arrow": "feather"}  # fmt: skip
-_SHOWN = {"csv": "CSV in UTF-8", "tsv": "TSV in UTF-8", "parquet": "Parquet", "feather": "Feather"}
+            ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}  # fmt: skip
+_SHOWN = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "feather": "Feather", "xlsx": "an Excel workbook"}
 _BUFFER = 2**18  # bytes of a column read at once
+_LONGEST_HEADER = 2**24
+_FIRST_ROWS = 1000
 _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
@@ -87,25 +93,66 @@ def is_text(path: Path) -> bool:
     return _ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower()) in ("csv", "tsv")
 
 
+def is_workbook(path: Path) -> bool:
+    """Tell whether a file is an Excel workbook."""
+    return _ENDINGS.get(path.suffix.lower()) == "xlsx"
+
+
 def row_name(position: int, path: Path | str) -> str:
-    """Name a row by the number that an editor shows: the header of a CSV is line 1."""
+    """Name a row by the number that an editor shows: the header of a CSV is line 1, that of a workbook row 1."""
+    if is_workbook(Path(path)):
+        return f"row {position + 2}"
     return f"line {position + 2}" if is_text(Path(path)) else f"row {position + 1}"
 
 
-def arrow_format(path: Path) -> Any:
+def first_line(path: Path, given: str | None) -> tuple[str, str]:
+    """Return the first line of a text file, and its encoding: as given, or as byte-order mark and header show it."""
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with readable(path, reading=Reading(encoding=given or "utf-8")), opened(path, "rb") as file:
+        if given is None and file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            given = "utf-16"
+        file.seek(0)
+        if given is not None and _has_wide_characters(given):
+            with opened(path, "rt", encoding=given, newline="") as text:
+                return text.readline(_LONGEST_HEADER).rstrip("\r\n").removeprefix("\ufeff"), given
+        content = re.split(rb"[\r\n]", file.readline(_LONGEST_HEADER), maxsplit=1)[0]
+        try:
+            return content.decode("utf-8-sig" if given in (None, "utf-8") else given or ""), given or "utf-8"
+        except UnicodeDecodeError:
+            if given is not None:
+                raise
+        return content.decode("cp1252"), "cp1252"
+
+
+def first_rows(path: Path, reading: Reading) -> Iterator[list[str]]:
+    """Yield the cells of the first rows of a text file, without its header."""
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with readable(path, reading=reading), opened(path, "rt", encoding=reading.encoding, errors="replace") as file:
+        lines = iter(partial(file.readline, _LONGEST_HEADER), "")
+        next(lines, None)
+        for line in itertools.islice(lines, _FIRST_ROWS):
+            yield names_in(line.rstrip("\r\n"), reading.sep)
+
+
+def _has_wide_characters(encoding: str) -> bool:
+    return encoding.startswith(("utf-16", "utf-32"))
+
+
+def arrow_format(path: Path, reading: Reading) -> Any:
     """Return the format that Arrow needs to open a file or folder."""
     name = format_name(path)
-    if name in ("csv", "tsv"):
-        from pyarrow import csv
-
-        return ds.CsvFileFormat(_delimiter(path), convert_options=csv.ConvertOptions(null_values=list(MISSING)))
-    return name
+    return text_format(reading) if name in ("csv", "tsv") else name
 
 
-def _delimiter(path: Path, **more: Any) -> Any:
+def text_format(reading: Reading) -> Any:
+    """Return the format that Arrow needs to open a text file."""
     from pyarrow import csv
 
-    return csv.ParseOptions(delimiter="\t" if format_name(path) == "tsv" else ",", **more)
+    return ds.CsvFileFormat(
+        csv.ParseOptions(delimiter=reading.sep),
+        convert_options=csv.ConvertOptions(null_values=list(MISSING)),
+        read_options=csv.ReadOptions(encoding=reading.encoding),
+    )
 
 
 def partitions_of(dataset: Any) -> set[str]:
@@ -114,10 +161,12 @@ def partitions_of(dataset: Any) -> set[str]:
     return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
 
 
-def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, threads: bool = True) -> Iterator[Any]:
+def batches_of(
+    fragment: Any, schema: Any, columns: list[str], size: int, reading: Reading, *, threads: bool = True
+) -> Iterator[Any]:
     """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should."""
     path = Path(fragment.path)
-    with readable(path, schema, columns):
+    with readable(path, schema, columns, reading):
         if isinstance(fragment, ds.ParquetFileFragment):
             yield from _parquet_batches(fragment, columns, size, threads)
             return
@@ -130,16 +179,17 @@ def batches_of(fragment: Any, schema: Any, columns: list[str], size: int, *, thr
             rows += batch.num_rows
             yield batch
         if is_text(path):
-            _require_one_line_per_row(path, rows)
+            _require_one_line_per_row(path, rows, reading.encoding)
 
 
-def _require_one_line_per_row(path: Path, rows: int) -> None:
+def _require_one_line_per_row(path: Path, rows: int, encoding: str) -> None:
     """Refuse a quotation mark that is not closed on its line: it swallows the rows up to the next one or to the end."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         if not any(b'"' in part for part in iter(partial(file.read, 2**20), b"")):
             return
-        file.seek(0)
+    wide = {"mode": "rt", "encoding": encoding, "newline": "\n"} if _has_wide_characters(encoding) else {"mode": "rb"}
+    with opened(path, **wide) as file:
         lines = sum(bool(line.strip()) for line in file)
     if lines != rows + 1:
         raise TableError(
@@ -167,7 +217,9 @@ def _parquet_batches(fragment: Any, columns: list[str], size: int, threads: bool
 
 
 @contextmanager
-def readable(path: Path, schema: Any = None, columns: Sequence[str] = ()) -> Iterator[None]:
+def readable(
+    path: Path, schema: Any = None, columns: Sequence[str] = (), reading: Reading = Reading()
+) -> Iterator[None]:
     """Say which file cannot be read, and in a CSV where, without quoting its content."""
     try:
         with in_file(path):
@@ -178,16 +230,20 @@ def readable(path: Path, schema: Any = None, columns: Sequence[str] = ()) -> Ite
         elif isinstance(problem, FileNotFoundError):
             why = refusal(path, "there is no such file.")
         else:
-            why = _why_not(path, schema, columns)
+            why = _why_not(path, schema, columns, reading)
         raise why from None
 
 
-def _why_not(path: Path, schema: Any, columns: Sequence[str]) -> TableError:
+def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) -> TableError:
     if path.stat().st_size == 0:
         return refusal(path, "the file is empty.")
     where = ""
+    if is_text(path) and not _is_written_in(path, reading.encoding):
+        return refusal(
+            path, f"it is not text in {reading.encoding}; say in which encoding it is, for example {{it}}.", it=ENCODING
+        )
     if is_text(path) and schema is not None:
-        found = _first_mistake(path, schema, columns)
+        found = _first_mistake(path, schema, columns, reading)
         if isinstance(found, TableError):
             return found
         where = found
@@ -196,7 +252,20 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str]) -> TableError:
     return refusal(path, f"it cannot be read{where}; is it really {kind}, and complete?")
 
 
-def _first_mistake(path: Path, schema: Any, columns: Sequence[str]) -> str | TableError:
+def _is_written_in(path: Path, encoding: str) -> bool:
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding=encoding) as file:
+            for _ in iter(partial(file.read, 2**20), ""):
+                pass
+    except UnicodeError:
+        return False
+    except (OSError, EOFError, zlib.error):
+        pass
+    return True
+
+
+def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Reading) -> str | TableError:
     """Read a CSV again, slowly, to find the line with too many fields or the cell that is not a number."""
     from pyarrow import csv
 
@@ -210,8 +279,8 @@ def _first_mistake(path: Path, schema: Any, columns: Sequence[str]) -> str | Tab
     try:
         reader = csv.open_csv(
             path,
-            read_options=csv.ReadOptions(use_threads=False),
-            parse_options=_delimiter(path, invalid_row_handler=note),
+            read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
+            parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(schema.names, pa.string()),
                 null_values=list(MISSING),
@@ -246,6 +315,20 @@ def text_in(name: str, path: Path | str, row: int | None) -> TableError:
     where = "" if row is None else f" in {row_name(row, path)}"
     return refusal(
         path,
-        f"column {name!r} holds text{where}; it must hold only numbers (no units, no thousands separators). Leave a "
-        "missing value empty.",
-    )
+        f"column {name!r} holds text{where}; it must hold only numbers, without units. Leave a missing value empty. If "
+        "numbers have a decimal comma or marks between thousands, such as 1.234,5 or 1,234.5, say so: {decimal}, or "
+        "{thousands}.",
+        decimal=DECIMAL_COMMA, thousands=Parameter("thousands", "'comma'"),
+    )  # fmt: skip
+
+
+def two_readings(name: str, path: Path | str, row: int | None) -> TableError:
+    """Return the error for numbers whose marks can be read in two ways, shown on made-up numbers."""
+    where = "" if row is None else f" (for example in {row_name(row, path)})"
+    return refusal(
+        path,
+        f"column {name!r} holds numbers that can be read in two ways{where}. A made-up one: 1.234 is one thousand two "
+        "hundred thirty-four if decimals follow a comma, and one point two three four if they follow a point; for "
+        "1,234 it is the other way round. Say which it is: {comma} or {point}.",
+        comma=DECIMAL_COMMA, point=DECIMAL_POINT,
+    )  # fmt: skip

@@ -5,9 +5,9 @@ Errors name the file, the column or the row and the next step. They never quote 
 
 from __future__ import annotations
 
-import csv
-import gzip
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,74 +15,113 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from dpsc.data import calendars, cells, columns, dates, declared, formats
+from dpsc.data import calendars, cells, columns, dates, declared, dialects, formats, sheets
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME
+from dpsc.data.dialects import Dialect, Reading
 from dpsc.data.formats import in_file
 from dpsc.errors import Parameter, TableError
 
 ROWS_AT_ONCE = 2**20
 HEADER = Parameter("periods")
+_THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 
 
-def open_table(path: Path, text: Sequence[str | None]) -> Any:
-    """Return a table as an Arrow data set and check its header; nothing else is read.
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that was opened: its columns, where its rows are, and how they are read."""
+
+    dataset: Any
+    reading: Reading
+
+    @property
+    def schema(self) -> Any:
+        """The columns and their types."""
+        return self.dataset.schema
+
+
+def open_table(
+    path: Path, text: Sequence[str | None], dialect: Dialect = Dialect(), named: Sequence[str | None] = ()
+) -> Table:
+    """Open a table and check its header; nothing else is read, but for a workbook, which is held in memory.
 
     The columns ``text`` of a CSV stay as they are written, so that 007 is not 7 and NA is a name; all others hold
-    numbers. A type guessed from the first lines may be wrong for later ones.
+    numbers. A type guessed from the first lines may be wrong for later ones. The columns ``named`` must be there.
     """
-    if formats.format_name(path) not in ("csv", "tsv"):
-        dataset = _open(path, None)
+    kind = formats.format_name(path)
+    _require_belonging(kind, dialect)
+    if kind == "xlsx":
+        sheet = sheets.open_sheet(path, dialect, text)
+        with in_file(path):
+            columns.require_header(sheet.schema.names, text=True)
+        return Table(sheet, Reading(numbers=dialect.numbers()))
+    if kind not in ("csv", "tsv"):
+        reading = Reading(numbers=dialect.numbers())
+        dataset = _open(path, None, reading)
         with in_file(path):
             columns.require_header(dataset.schema.names, text=False)
-        return dataset
+        return Table(dataset, reading)
     with in_file(path):
-        names = _header(path)
+        names, reading = _header(path, dialect, [name for name in named if name is not None])
         columns.require_header(names, text=True)
-    schema = pa.schema((name, pa.string() if name in text else pa.float64()) for name in names)
+    number = pa.float64() if reading.numbers.plain else pa.string()
+    schema = pa.schema((name, pa.string() if name in text else number) for name in names)
     if path.is_dir():  # names of folders may hold columns too
-        found = _open(path, None)
+        found = _open(path, None, reading)
         folders = formats.partitions_of(found)
         schema = pa.schema([*schema, *(field for field in found.schema if field.name in folders)])
-    return _open(path, schema)
+    return Table(_open(path, schema, reading), reading)
 
 
-def _header(path: Path) -> list[str]:
-    """Return the names in the first line of a CSV, or of the first CSV of a folder."""
+def _require_belonging(kind: str, dialect: Dialect) -> None:
+    """Refuse what was said of another kind of file."""
+    if dialect.beside:
+        return
+    wrong = ("sheet",) if kind != "xlsx" else ("sep", "encoding")
+    if kind in ("parquet", "feather"):
+        wrong = ("sheet", "sep", "encoding")
+    for name in wrong:
+        if getattr(dialect, name) is not None:
+            what = "Excel workbooks (.xlsx)" if name == "sheet" else "text files (CSV, TSV)"
+            raise TableError(f"{{it}} is for {what}; leave it out.", it=Parameter(name))
+
+
+def _header(path: Path, dialect: Dialect, named: Sequence[str]) -> tuple[list[str], Reading]:
+    """Return the names in the first line of a CSV, or of the first CSV of a folder, and how to read it."""
     first = formats.files_in(path)[0] if path.is_dir() else path
-    opened: Any = gzip.open if first.suffix == ".gz" else open
-    try:
-        with formats.readable(first), opened(first, "rt", encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(file, delimiter="\t" if formats.format_name(first) == "tsv" else ","), None)
-    except (EOFError, csv.Error):
-        names = None
+    line, encoding = formats.first_line(first, dialect.encoding)
+    reading = dialects.reading_of(line, encoding, dialect, named, tabs=formats.format_name(first) == "tsv")
+    names = dialects.names_in(line, reading.sep)
     if not names:
         raise formats.refusal(first, "the file is empty." if first.stat().st_size == 0 else "there is no header line.")
-    return names
+    return names, reading
 
 
-def _open(path: Path, schema: Any) -> Any:
-    kind = formats.arrow_format(path)
+def _open(path: Path, schema: Any, reading: Reading) -> Any:
+    kind = formats.arrow_format(path, reading)
     try:
-        with formats.readable(path):
+        with formats.readable(path, reading=reading):
             partitioning = "hive" if path.is_dir() else None
             dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
             _ = dataset.schema.names  # raises if they are not text
     except TableError:
         for file in formats.files_in(path) if path.is_dir() else []:  # find the file that cannot be read
-            names = _header(file) if formats.is_text(file) else []
-            with formats.readable(file, pa.schema((name, pa.string()) for name in names)):
+            names = _header(file, Dialect(reading.sep), [])[0] if formats.is_text(file) else []
+            with formats.readable(file, pa.schema((name, pa.string()) for name in names), reading=reading):
                 ds.dataset(str(file), format=kind)
         raise
     return dataset
 
 
-def rows_of(dataset: Any, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
     """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
-    for fragment in dataset.get_fragments():
+    if isinstance(table.dataset, sheets.Sheet):
+        yield from table.dataset.rows(names, size, table.reading.numbers)
+        return
+    for fragment in table.dataset.get_fragments():
         first = 0
-        for batch in formats.batches_of(fragment, dataset.schema, names, size):
-            yield Rows(fragment.path, first, batch)
+        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading):
+            yield Rows(fragment.path, first, batch, table.reading.numbers)
             first += batch.num_rows
 
 
@@ -116,6 +155,27 @@ def require_same_columns(dataset: Any, path: Path, numbers: Sequence[str], label
                 )
 
 
+def require_unambiguous(table: Table, path: Path, numbers: Sequence[str]) -> None:
+    """Refuse numbers of which nothing shows that their points are before decimals: 1.234, 12.345, ... in all rows.
+
+    Only where points are a custom and nothing more. This looks at the first rows and at nothing else, and it can only
+    refuse: however it turns out, a table that is read is read in the same way.
+    """
+    if not table.reading.doubtful:
+        return
+    places = [(table.schema.names.index(name), name) for name in numbers]
+    found = None
+    for row, cells_of_row in enumerate(formats.first_rows(Path(table.dataset.files[0]), table.reading)):
+        for place, name in places:
+            cell = cells_of_row[place].strip() if place < len(cells_of_row) else ""
+            if "." in cell:
+                if not _THREE_DECIMALS.fullmatch(cell):
+                    return
+                found = found or (name, row)
+    if found is not None:
+        raise formats.two_readings(found[0], path, found[1])
+
+
 def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
     """Refuse a column that is not there, or whose type does not fit."""
     kind = dataset.schema.field(columns.find(dataset.schema.names, name, parameter)).type
@@ -127,12 +187,18 @@ def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, nu
         raise TableError(f"column {name!r} ({{it}}) holds {kind}, which cannot name units or periods.", it=parameter)
 
 
-def series(path: Path, time: str | None, outcome: str | None, time_format: str | None = None) -> pd.Series[float]:
+def series(
+    path: Path,
+    time: str | None,
+    outcome: str | None,
+    time_format: str | None = None,
+    dialect: Dialect = Dialect(),
+) -> pd.Series[float]:
     """Read a public series from a file with a column of periods and a column of numbers."""
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
-        names = open_table(path, []).schema.names
+        names = open_table(path, [], dialect, [time, outcome]).schema.names
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
                 f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
@@ -140,10 +206,11 @@ def series(path: Path, time: str | None, outcome: str | None, time_format: str |
             )  # fmt: skip
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
-        dataset = open_table(path, [time])
-        require_column(dataset, time, TIME)
-        require_column(dataset, outcome, OUTCOME, number=True)
-        batches = list(rows_of(dataset, [time, outcome]))
+        table = open_table(path, [time], dialect, [time, outcome])
+        require_column(table, time, TIME)
+        require_column(table, outcome, OUTCOME, number=True)
+        require_unambiguous(table, path, [outcome])
+        batches = list(rows_of(table, [time, outcome]))
         labels = [label for rows in batches for label in rows.batch.column(0).to_pylist()]
         require_rows(len(labels), path)
         values = [value for rows in batches for value in cells.floats(rows.batch.column(1), outcome, rows)]

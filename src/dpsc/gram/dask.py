@@ -23,7 +23,8 @@ from dpsc.data.arrow import Files, runs
 from dpsc.data.blocks import CheckedBlock, Identities
 from dpsc.data.cells import Calendar, Rows, column_writer, floats, units_of
 from dpsc.data.columns import Layout
-from dpsc.data.formats import batches_of, format_name, in_file, readable
+from dpsc.data.dialects import Reading
+from dpsc.data.formats import batches_of, format_name, in_file, readable, text_format
 from dpsc.data.missing import Completion
 from dpsc.data.writing import BLOCK_CELLS
 from dpsc.errors import DpscError, Parameter, TableError
@@ -123,6 +124,7 @@ class Instructions:
     layout: Layout
     columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
+    reading: Reading
     file_format: Any
     calendar: Calendar | None  # of a long table
     completion: Completion
@@ -144,7 +146,8 @@ class Job:
             layout=files.layout,
             columns=files.in_time_order,
             schema=files.dataset.schema,
-            file_format=files.dataset.format,
+            reading=files.table.reading,
+            file_format=None if format_name(files.path) in ("csv", "tsv") else files.dataset.format,
             calendar=None if files.layout.wide else files.calendar.as_text(),
             completion=files.completion,
             exclude=files.exclude,
@@ -259,10 +262,13 @@ def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]
 
     path, groups = piece
     chosen = {} if groups is None else {"row_groups": groups}
-    fragment = instructions.file_format.make_fragment(path, fs.LocalFileSystem(), **chosen)
+    kind = instructions.file_format or text_format(instructions.reading)  # made here: encodings do not travel
+    fragment = kind.make_fragment(path, fs.LocalFileSystem(), **chosen)
     first = 0 if groups is None else None
-    for batch in batches_of(fragment, instructions.schema, instructions.columns, size, threads=False):
-        yield Rows(path, first, batch)
+    for batch in batches_of(
+        fragment, instructions.schema, instructions.columns, size, instructions.reading, threads=False
+    ):
+        yield Rows(path, first, batch, instructions.reading.numbers)
         first = None if first is None else first + batch.num_rows
 
 

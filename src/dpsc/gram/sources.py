@@ -20,6 +20,7 @@ from dpsc import checks
 from dpsc.data import dates
 from dpsc.data.bounds import Bounds
 from dpsc.data.columns import Layout
+from dpsc.data.dialects import Dialect
 from dpsc.data.declared import declared
 from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
@@ -133,6 +134,11 @@ def scan(
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
     exclude: Sequence[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
     engine: Engine = "auto",
     scheduler: str | None = None,
     workers: int | None = None,
@@ -144,7 +150,7 @@ def scan(
     Parameters
     ----------
     path : path
-        CSV, TSV, Parquet or Feather; one file or a folder of them.
+        CSV, TSV, Parquet or Feather, one file or a folder of them; or an Excel workbook (.xlsx).
     unit, time, outcome : column names
         Of a long table, one row per unit and period.
     wide : bool
@@ -155,6 +161,15 @@ def scan(
         As in :meth:`dpsc.Donors.from_long`.
     exclude : list of str
         Labels of the units to leave out, such as the treated unit, as the files write them.
+    sep, encoding : str, optional
+        Of a text file: ``","``, ``";"``, ``"tab"`` or ``"|"``, and an encoding as Python names it. Without them the
+        header line and the byte-order mark show them.
+    decimal, thousands : str, optional
+        The marks in numbers: ``"."`` or ``","`` before decimals; ``","``, ``"."``, ``"space"`` or ``"apostrophe"``
+        between thousands, or ``"none"``. Without them each number of a file with semicolons is read by itself, and
+        those of other files have a decimal point and no other mark.
+    sheet : str, optional
+        The sheet of a workbook, if it has several.
     engine : {"auto", "memory", "stream", "dask"}
         ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
         blocks and needs the rows of each unit together; ``"dask"`` uses a cluster.
@@ -178,14 +193,21 @@ def scan(
         )  # fmt: skip
     index = None if periods is None else declared(periods, time_format)
     Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
+    dialect = Dialect(sep, decimal, thousands, encoding, sheet)
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
     layout = Layout(unit, time, outcome, wide, time_format)
     from dpsc.data.arrow import Files  # needs pyarrow
+    from dpsc.data.formats import is_workbook
 
+    if is_workbook(where) and engine in ("stream", "dask"):
+        raise ParameterError(
+            f"{{it}} cannot read Excel workbooks, only {{memory}} can. Leave {{it}} out, or save {where.name} as CSV.",
+            it=Parameter("engine", repr(engine)), memory=Parameter("engine", "'memory'"),
+        )  # fmt: skip
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
-    files = Files(place, layout, missing, bounds, tuple(exclude), index, held=engine == "memory")
+    files = Files(place, layout, missing, bounds, tuple(exclude), index, engine == "memory", dialect)
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
