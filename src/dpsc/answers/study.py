@@ -30,6 +30,7 @@ _FIGURES: Mapping[str, plot.Drawing] = {
     "units": many.small_multiples,
 }
 
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
     """The answers for several treated units from one release, and what they say together.
@@ -186,10 +187,10 @@ class Study:
         return f"<Study of {len(self.results)} units, average effect {number(self.att)}>"
 
     def _words(self) -> list[str]:
-        average, units = self.average, len(self.results)
+        average, units, level = self.average, len(self.results), percent(self.level)
         lines = [
-            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average effect "
-            f"is {signed(average.effect)}, with a {percent(self.level)} interval from {signed(average.lower)} to "
+            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
+            f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
             f"{signed(average.upper)} (p = {average.p_value:.2g})."
         ]
         if self.never_treated:
