@@ -132,7 +132,7 @@ def test_every_kind_of_time_can_be_drawn(times: list[object]) -> None:
         after = slice(-len(result.counterfactual), None)
         for axes, line, numbers in ((top, 1, result.counterfactual), (bottom, 1, result.gaps)):
             np.testing.assert_allclose(np.asarray(axes.lines[line].get_ydata(), dtype=float)[after], numbers)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
 
 
 def test_dollars_one_period_and_long_labels_can_be_drawn() -> None:
@@ -142,7 +142,7 @@ def test_dollars_one_period_and_long_labels_can_be_drawn() -> None:
         plain.donors, plain.target.to_numpy(), treatment_time=times[8], times=times, bounds=(-1, 1), outcome="cost_$_$"
     )
     figure = ALGORITHM.fit(panel).plot().figure
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     top, bottom = figure.axes
     assert top.get_ylabel() == "cost_$_$"
     assert len(bottom.get_xticks()) <= 4

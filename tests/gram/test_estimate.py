@@ -300,7 +300,7 @@ def test_results_can_be_pickled_and_drawn(tmp_path: object) -> None:
     again = pickle.loads(pickle.dumps(result))
     assert again.summary() == result.summary()
     assert again.placebo_in_time().att == result.placebo_in_time().att
-    result.plot().figure.canvas.draw()
+    result.plot().figure.draw_without_rendering()
 
 
 def test_a_private_result_from_a_panel_and_dates() -> None:
