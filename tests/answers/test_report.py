@@ -41,7 +41,7 @@ def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
 def test_an_effect_is_distinguished_from_no_effect() -> None:
     strong, none = (" ".join(words.answer(gram_result(effect))) for effect in (5.0, 0.0))
     assert "an increase that chance and privacy noise alone would rarely produce" in strong
-    assert "from 2021Q4 to 2022Q4" in strong
+    assert "from 2021-Q4 to 2022-Q4" in strong
     assert "the data are also compatible with no effect at all" in none
     assert "a decrease" in " ".join(words.answer(gram_result(-5.0)))
 

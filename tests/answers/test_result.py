@@ -48,7 +48,7 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert result.interval().columns.tolist() == ["lower", "upper"]
     for bounds in (result.interval(), result.att_interval()):
         assert bool(np.isfinite(np.asarray(bounds)).all()) is (intervals != "none")
-    assert ("lower" in result.to_frame()) is (intervals != "none")
+    assert ("gap_lower" in result.to_frame()) is (intervals != "none")
     assert set(result.baselines) == ({"last value", "line"} if intervals == "effect" else set())
     assert result.fitted.empty is (intervals == "projection noise")
     assert isinstance(result.notes, tuple)

@@ -107,8 +107,8 @@ def guarantee_json(guarantee: Guarantee | None) -> dict[str, Any] | None:
 def _csv(result: Result) -> str:
     """Return the table; its periods may be labels from somebody else's release."""
     frame = result.to_frame()
-    if any(isinstance(label, str) for label in frame.index):
-        frame.index = pd.Index([files.harmless(label) for label in frame.index])
+    if not pd.api.types.is_numeric_dtype(frame.index):
+        frame.index = pd.Index([files.harmless(period_name(label)) for label in frame.index])
     return frame.to_csv(index_label=files.harmless(str(result.target.index.name or "time")))
 
 

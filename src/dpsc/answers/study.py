@@ -230,8 +230,9 @@ class Study:
 
     @cached_property
     def _times(self) -> pd.Index[Any]:
-        indexes = [r.observed.index for r in self.results.values()]
-        return pd.Index(indexes[0].append(indexes[1:]))
+        first, *others = (r.observed.index for r in self.results.values())
+        index: pd.Index[Any] = first.append(others)
+        return index
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:

@@ -29,7 +29,7 @@ def estimate(
     """Answer what the target would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
         from dpsc.cli import delivery
-        from dpsc.data import dates, tables
+        from dpsc.data import intervention, tables
         from dpsc.data.formats import in_file
         from dpsc.gram.release import Release
 
@@ -37,5 +37,7 @@ def estimate(
         loaded = Release.load(release)
         series = tables.series(target, time, outcome, time_format)
         with in_file(target):
-            result = loaded.estimate(series, dates.typed_period(treatment_time, loaded.times, time_format), level=level)
+            result = loaded.estimate(
+                series, intervention.typed_period(treatment_time, loaded.times, time_format), level=level
+            )
         delivery.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)

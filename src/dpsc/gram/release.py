@@ -12,6 +12,7 @@ import pandas as pd
 
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
+from dpsc.data.matching import same
 from dpsc.errors import Parameter, ReleaseError
 from dpsc.gram import about_release, estimate, release_file, study
 from dpsc.gram.contents import ReleasedMatrix
@@ -101,7 +102,7 @@ class Release(ReleasedMatrix):
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
                         "made in the same way: agree on settings before (docs/gram-release.md)."
                     )
-            if not first.times.equals(other.times):
+            if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
             if not first.row_map.same_as(other.row_map):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
