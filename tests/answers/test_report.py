@@ -15,7 +15,7 @@ import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
 from dpsc.answers.base import Verdict
-from dpsc.answers.uncertainty import IntervalKind, IntervalPart
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Unknown
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -148,7 +148,7 @@ def test_the_verdict_follows_the_target() -> None:
     assert release.estimate(swinging, followed.treatment_time).verdict.grade == "no"
 
 
-class Lopsided:
+class Lopsided(Unknown):
     """The truth is between 1 below and 3 above the counterfactual, per period."""
 
     kind: IntervalKind = "effect"
@@ -170,8 +170,8 @@ def test_intervals_that_are_not_symmetric_are_written_and_drawn_as_they_are() ->
     page = report.result_files(result)["report.html"].decode("utf-8")
     assert f"interval {words.signed(low)} to {words.signed(high)}" in page
     band = result.to_frame()
-    np.testing.assert_allclose(band["lower"], result.counterfactual - 1)
-    np.testing.assert_allclose(band["upper"], result.counterfactual + 3)
+    np.testing.assert_allclose(band["counterfactual_lower"], result.counterfactual - 1)
+    np.testing.assert_allclose(band["counterfactual_upper"], result.counterfactual + 3)
     top, bottom = result.plot().figure.axes
     without = np.concatenate([result.fitted, result.counterfactual])
     for axes, middle, below, above in ((top, without, 1, 3), (bottom, result.target - without, 3, 1)):
