@@ -170,6 +170,13 @@ def test_placebos_in_time_stand_beside_the_real_effect(result: Result) -> None:
     assert found.share == 0
 
 
+def test_without_an_observed_effect_no_placebo_is_compared(result: Result) -> None:
+    unseen = result.target.copy()
+    unseen.iloc[T0:] = np.nan
+    axes = plot.placebos(replace(result, target=unseen), replace(result, target=unseen).placebos())
+    assert legend(axes)[1] == "the intervention: no effect was observed"
+
+
 def test_a_long_interval_does_not_make_the_others_small(result: Result) -> None:
     found = result.placebos()
     found.table.loc[found.table.index[0], ["lower", "upper"]] = [-1e4, 1e4]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 6.0  # inches: letters of 9 points can still be read when the figure is 420 pixels wide
-TITLE, LABEL, SMALL = 12.0, 9.5, 8.5  # sizes of letters, in points
+TITLE, LABEL, SMALL = 11.0, 9.5, 8.5  # sizes of letters, in points
 _MARGIN = 0.08  # inches around everything
 _LINE = 1.3  # the height of a line, in letters
 
