@@ -57,7 +57,7 @@ def report(result: Result, folder: str | Path, *, units: str | None = None, comm
 
 def result_files(result: Result, *, command: str = "", units: str | None = None) -> dict[str, bytes]:
     """Return the content of every file of a report, by name."""
-    figures = {"path": plot.path(result, units), "gaps": plot.gaps(result, units)}
+    figures = {kind: plot.figure_of(plot.draw(result, kind, units=units)) for kind in ("path", "gaps")}
     images = {name: plot.as_bytes(figure, "svg") for name, figure in figures.items()}
     document = to_json(result, units)
     contents = {
