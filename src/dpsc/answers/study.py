@@ -231,12 +231,12 @@ class Study:
     @cached_property
     def _times(self) -> pd.Index[Any]:
         first, *others = (r.observed.index for r in self.results.values())
-        index: pd.Index[Any] = first.append(others)
-        return index
+        return pd.Index(first.append(others))
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:
-        return pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        index: pd.Index[Any] = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        return index
 
     @cached_property
     def _unit_weights(self) -> Array:
