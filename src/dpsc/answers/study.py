@@ -231,7 +231,8 @@ class Study:
     @cached_property
     def _times(self) -> pd.Index[Any]:
         first, *others = (r.observed.index for r in self.results.values())
-        return pd.Index(first.append(others))
+        index: pd.Index[Any] = first.append(others)
+        return index
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:
