@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
-from dpsc.answers import plot
+from dpsc import checks, files
+from dpsc.answers import plot, report
 from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
     Repeats,
     Sensitivity,
+    Trials,
+    all_trials,
     other_choices,
     placebos_in_space,
     placebos_in_time,
@@ -61,6 +65,27 @@ class Result(Answer):
     def sensitivity(self) -> Sensitivity:
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """Every placebo and other choice that is free, for reports: computed once."""
+        return all_trials(self, self.repeats, units=100)
+
+    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
+        """
+        return self.files(units).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
+        files.write(Path(path), self.files(units).xlsx())
+        return Path(path)
+
+    def files(self, units: str | None = None) -> report.Files:
+        """Return the files of a report, each made when it is asked for."""
+        return report.of_result(self, self.trials, units)
 
     def plot(self) -> Figure:
         """Return a figure of the observed and the counterfactual path, with the gaps below.
