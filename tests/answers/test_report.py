@@ -15,7 +15,7 @@ import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
 from dpsc.answers.base import Verdict
-from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Unknown
+from dpsc.answers.uncertainty import IntervalKind, IntervalPart
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee

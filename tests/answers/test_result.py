@@ -12,8 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
-from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.result import Result
+from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.words import number
 from tests.making import make_panel
 

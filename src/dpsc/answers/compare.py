@@ -117,7 +117,7 @@ class Comparison:
         return plot.compare(list(self.answers), title=self.title or None, figsize=figsize)
 
     def _figure(self, figsize: tuple[float, float] | None) -> Any:
-        return self._axes(figsize).figure
+        return plot.figure_of(self._axes(figsize))
 
     def _numbers(self) -> list[dict[str, Any]]:
         return [

@@ -17,7 +17,7 @@ from dpsc.version import __version__
 
 RESULT_FIGURES = {"path": "path", "gaps": "gaps"}
 STUDY_FIGURES = {"event": "event", "units": "units"}
-NARROW = (4.3, 3.6)  # inches, for phones: the same text on a smaller figure
+NARROW = 4.2  # inches, for phones: letters of the same size on a narrower figure
 
 
 class Table(NamedTuple):
@@ -99,7 +99,8 @@ class Image(NamedTuple):
 
 def image(draw: Callable[..., Any]) -> Image:
     """Draw a figure twice: a wide one that is scaled down would have text too small to read on a phone."""
-    wide, narrow = (draw(figsize=size).figure for size in (None, NARROW))
+    wide = plot.figure_of(draw(figsize=None))
+    narrow = plot.figure_of(draw(figsize=(NARROW, wide.get_figheight() + 0.5)))
     return Image(*(web.inline_svg(plot.as_bytes(figure, "svg")) for figure in (wide, narrow)))
 
 

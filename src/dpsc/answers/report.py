@@ -142,7 +142,7 @@ def of_study(study: Several, units: str | None = None) -> Files:
 
 
 def _picture(answer: Any, kind: str, units: str | None, format: Any) -> bytes:
-    return plot.as_bytes(plot.draw(answer, kind, units=units).figure, format)
+    return plot.as_bytes(plot.figure_of(plot.draw(answer, kind, units=units)), format)
 
 
 def _csv(frame: pd.DataFrame, *, indexed: bool) -> str:

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import plot, report
+from dpsc.answers import plot, report, web, words
 from dpsc.answers.base import Answer, Verdict
+from dpsc.answers.figures import one, placebos, ranges
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
@@ -33,7 +34,7 @@ from dpsc.answers.words import donors_help, number, parameter_text, percent, sen
 from dpsc.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 
@@ -43,6 +44,11 @@ class Result(Answer):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
     repeats: Repeats = field(default_factory=NoRepeats)
+
+    @property
+    def figures(self) -> Mapping[str, plot.Drawing]:
+        """The kinds of figures that :meth:`plot` draws."""
+        return _FIGURES
 
     def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
         """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
@@ -87,12 +93,35 @@ class Result(Answer):
         """Return the files of a report, each made when it is asked for."""
         return report.of_result(self, self.trials, units)
 
-    def plot(self) -> Figure:
-        """Return a figure of the observed and the counterfactual path, with the gaps below.
+    def plot(
+        self,
+        kind: str = "overview",
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
+        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
 
-        A notebook shows it; elsewhere save it with ``.savefig("path.png")``.
+        Parameters
+        ----------
+        kind : str
+            "overview" (the path and the gaps), "path" (observed and counterfactual), "gaps" (their difference, before
+            the intervention too), "cumulative" (what the effects add up to), "placebos" (effects at earlier dates),
+            "placebos in space" (effects of made-up units), or "sensitivity" (effects under other choices).
+        ax : Axes, optional
+            Draw here instead of on a new figure; of the overview, the path alone.
+        title : str, optional
+            Instead of the answer's own question.
+        figsize : pair of float, optional
+            Of a new figure, in inches.
         """
-        return plot.overview(self)
+        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the question, the answer in words, and the figure."""
+        lines = [*words.answer(self), *([] if self.verdict is None else [words.donors_help(self.verdict)])]
+        figure = plot.draw(self, "overview")
+        return web.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
@@ -175,6 +204,19 @@ class UnprovenResult(Result):
 
     guarantee: None = field(default=None, init=False)
     reason: str
+
+
+_FIGURES: Mapping[str, plot.Drawing] = {
+    "overview": one.overview,
+    "path": one.path,
+    "gaps": one.gaps,
+    "cumulative": one.cumulative,
+    "placebos": lambda result, sheet, units: placebos.in_time(result, result.placebos(), sheet, units),
+    "placebos in space": lambda result, sheet, units: placebos.in_space(
+        result, result.placebos_in_space(), sheet, units
+    ),
+    "sensitivity": lambda result, sheet, units: ranges.sensitivity(result, result.sensitivity(), sheet, units),
+}
 
 
 class Findings(TypedDict, total=False):

@@ -88,9 +88,7 @@ def show(found: Finding, out: Path | None, *, units: str | None, as_json: bool) 
         common.console().print(f"\nOpen {out if is_file(out) else out / PAGE}", soft_wrap=True)
 
 
-def hand_over(
-    found: Finding, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool
-) -> None:
+def hand_over(found: Finding, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:
     """Write and show an answer that has already been found."""
     if out is not None:
         with place(out, force) as output:

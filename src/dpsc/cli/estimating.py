@@ -7,7 +7,8 @@ from typing import Any
 
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.data import dates, several as several_targets, tables
+from dpsc.data import dates, tables
+from dpsc.data import several as several_targets
 from dpsc.data.formats import in_file
 from dpsc.errors import ParameterError, TableError
 from dpsc.gram.release import Release
@@ -79,6 +80,4 @@ def _start(unit: str, text: str | None, release: Release, time_format: str | Non
     try:
         return dates.typed_period(text, release.times, time_format, "treatment_time_column")
     except TableError as problem:
-        raise TableError(
-            f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated."
-        ) from None
+        raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None

@@ -76,7 +76,9 @@ def run(
             if kept is not None and beside is not None:  # what is paid for comes first
                 delivery.save(result, release, beside.place, units=units)
                 beside.finish()
-                typer.echo(f"dpsc fit: saved to {kept}" + ("; -o DIR makes a report." if out is None else "."), err=True)
+                typer.echo(
+                    f"dpsc fit: saved to {kept}" + ("; -o DIR makes a report." if out is None else "."), err=True
+                )
             if out is not None and output is not None:
                 _write(result, release, output, out, kept, command=command, units=units)
     delivery.show(result, out, units=units, as_json=as_json)
