@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -138,7 +138,7 @@ def of(answers: Sequence[tuple[str, Document]], title: str = "") -> Comparison:
     return Comparison(tuple(answers), title or "Answers side by side")
 
 
-_FACTS = {
+_FACTS: dict[str, Callable[[Document], Any]] = {
     "outcome": lambda document: document["outcome"],
     "target": lambda document: _target(document),
     "first treated period": lambda document: document["treatment_time"],

@@ -75,7 +75,7 @@ def of_study(study: Several, units: str | None = None) -> Document:
         "units": units,
         "treatment_time": sorted(tried, key=list(tried).index),
         **_stated(study.average),
-        "total": {name: _plain(float(value)) for name, value in effects.loc["total"].items()},
+        "total": {name: _plain(value) for name, value in effects.loc[["total"]].to_dict("records")[0].items()},
         "no_percent": None if math.isfinite(study.average.percent) else NO_PERCENT,
         "level": study.level,
         "interval_is_for_the_effect": first.interval_kind == "effect",

@@ -34,7 +34,7 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     for_effect = result.interval_kind == "effect"
     units = document["units"]
     kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]
-    images = {kind: image(partial(plot.draw, result, kind, units=units)) for kind in kinds}
+    images = {kind: image(_drawing(result, kind, units, _TITLES[kind])) for kind in kinds}
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
             images[name] = image(partial(plot.placebos, result, placebos, units=units))
@@ -69,7 +69,7 @@ def of_study(study: Several, document: Document, command: str) -> str:
         by_calendar_time=_counted(document["by_calendar_time"], "time", "period"),
         grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
         weighted=study.weights.nunique() > 1,
-        images={kind: image(partial(plot.draw, study, kind, units=document["units"])) for kind in ("event", "units")},
+        images={kind: image(_drawing(study, kind, document["units"], _TITLES[kind])) for kind in ("event", "units")},
         **_shared(document, study.guarantee, command),
     )
 
@@ -97,6 +97,15 @@ class Image(NamedTuple):
     narrow: str
 
 
+_TITLES = {"path": "", "gaps": "The effect in each period", "cumulative": "The effect added up", "event": "",
+           "units": "Unit by unit"}  # fmt: skip
+
+
+def _drawing(answer: Any, kind: str, units: str | None, title: str) -> Callable[..., Any]:
+    """Return how to draw a figure of a result or a study, both of which have figures; the page asks the question."""
+    return partial(plot.draw, answer, kind, units=units, title=title)
+
+
 def image(draw: Callable[..., Any]) -> Image:
     """Draw a figure twice: a wide one that is scaled down would have text too small to read on a phone."""
     wide = plot.figure_of(draw(figsize=None))
@@ -109,15 +118,23 @@ Write = Callable[[Any], str]
 
 
 def _effects(rows: Rows, names: Sequence[str]) -> Table:
-    """Return effects with their intervals, in percent, and with p-values; the columns of one row are alike."""
-    header = ["", "effect", "interval", "in percent", "interval", "p-value"]
-    cells = []
-    for name, row in zip(names, rows, strict=True):  # an average and a total are of different sizes
-        effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
-        part, least, most = column([row["percent"], row["percent_lower"], row["percent_upper"]], sign=True)
-        cells.append([name, effect, _between(low, high), _unit(part), _between(_unit(least), _unit(most)),
-                      p_text(row["p_value"])])  # fmt: skip
-    return _without_empty(Table(header, cells))
+    """Return effects with their intervals, in percent, and with p-values."""
+    effect, low, high = _alike(rows, ("effect", "lower", "upper"))
+    part, least, most = _alike(rows, ("percent", "percent_lower", "percent_upper"))
+    return _without_empty(Table(
+        ["", "effect", "interval", "in percent", "interval", "p-value"],
+        [
+            [name, effect[k], _between(low[k], high[k]), _unit(part[k]), _between(_unit(least[k]), _unit(most[k])),
+             p_text(rows[k]["p_value"])]
+            for k, name in enumerate(names)
+        ],
+    ))  # fmt: skip
+
+
+def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
+    """Return columns with one number of decimals: an average keeps its digits above a total."""
+    decimals = max((words.decimals_of(row[names[0]]) for row in rows if row[names[0]]), default=0)
+    return [column([row[name] for row in rows], sign=True, decimals=decimals) for name in names]
 
 
 def _periods(rows: Rows) -> Table:
@@ -200,6 +217,7 @@ def _baselines(document: Document) -> Table:
 
 
 def table(columns: Mapping[str, Sequence[str]], labels: int = 1) -> Table:
+    """Return a table, given its columns."""
     return Table([name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import plot, report, web, words
+from dpsc.answers import plot, web, words
 from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.figures import one, placebos, ranges
+from dpsc.answers.report import Files, of_result
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
@@ -89,9 +90,9 @@ class Result(Answer):
         files.write(Path(path), self.files(units).xlsx())
         return Path(path)
 
-    def files(self, units: str | None = None) -> report.Files:
+    def files(self, units: str | None = None) -> Files:
         """Return the files of a report, each made when it is asked for."""
-        return report.of_result(self, self.trials, units)
+        return of_result(self, self.trials, units)
 
     def plot(
         self,

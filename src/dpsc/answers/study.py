@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import plot, report, web
+from dpsc.answers import plot, web
 from dpsc.answers.effects import Effect, effects_of
 from dpsc.answers.figures import many
+from dpsc.answers.report import Files, of_study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import number, percent, signed
@@ -178,9 +179,9 @@ class Study:
         files.write(Path(path), self.files(units).xlsx())
         return Path(path)
 
-    def files(self, units: str | None = None) -> report.Files:
+    def files(self, units: str | None = None) -> Files:
         """Return the files of a report, each made when it is asked for."""
-        return report.of_study(self, units)
+        return of_study(self, units)
 
     def summary(self) -> str:
         """Describe the study in plain text."""

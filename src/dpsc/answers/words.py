@@ -34,11 +34,17 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
-def column(values: Iterable[float | None], *, sign: bool = False, like: Sequence[float | None] = ()) -> list[str]:
+def column(
+    values: Iterable[float | None],
+    *,
+    sign: bool = False,
+    like: Sequence[float | None] = (),
+    decimals: int | None = None,
+) -> list[str]:
     """Write numbers that stand below each other with the same number of decimals; what is missing becomes a dash.
 
     The largest keeps four digits, so that the others line up with it. Numbers in ``like`` count too: columns that are
-    read together, such as an effect and its interval, have as many decimals as each other.
+    read together, such as an effect and its interval, have as many decimals as each other. Or say how many.
 
     Examples
     --------
@@ -46,14 +52,30 @@ def column(values: Iterable[float | None], *, sign: bool = False, like: Sequence
     ['1.25', '10.00', '–', '-0.33']
     >>> column([1234.5, 2.0], sign=True)
     ['+1,234', '+2']
+    >>> column([3.0, 1.0]), column([3.0, 45.0], decimals=2)
+    (['3', '1'], ['3.00', '45.00'])
     """
     numbers = [math.nan if value is None else float(value) for value in values]
     known = [abs(v) for v in (*numbers, *(math.nan if v is None else float(v) for v in like)) if math.isfinite(v)]
     largest = max(known, default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
         return [f"{v:{'+' if sign else ''}.3e}" if math.isfinite(v) else "–" for v in numbers]
-    decimals = max(0, 3 - math.floor(math.log10(largest))) if largest > 0 else 0
-    return [_fixed(value, min(decimals, 6), sign) for value in numbers]
+    if decimals is None:
+        decimals = decimals_of(largest)
+        while decimals and all(round(v, 6) == round(v, decimals - 1) for v in numbers if math.isfinite(v)):
+            decimals -= 1  # nobody needs the zeros of whole numbers
+    return [_fixed(value, decimals, sign) for value in numbers]
+
+
+def decimals_of(value: float) -> int:
+    """Return how many decimals leave a number four digits.
+
+    Examples
+    --------
+    >>> decimals_of(1234.5), decimals_of(12.345), decimals_of(0.0)
+    (0, 2, 0)
+    """
+    return min(6, max(0, 3 - math.floor(math.log10(abs(value))))) if value else 0
 
 
 def _fixed(value: float, decimals: int, sign: bool) -> str:
@@ -116,10 +138,15 @@ def no_effect_chance(effect: Effect) -> str:
     return f"If there were no effect, one at least this far from zero would be seen {chance(effect.p_value)}."
 
 
+def outcome(result: Answer) -> str:
+    """Name the outcome, as a part of a sentence."""
+    return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
+
+
 def question(result: Answer) -> str:
     """Ask the usual question."""
     return (
-        f"What would {result.target.name} have been {span(result)} without the intervention at "
+        f"What would {outcome(result)} have been {span(result)} without the intervention at "
         f"{period_name(result.treatment_time)}?"
     )
 
@@ -132,14 +159,14 @@ def parameter_text(value: Any) -> str:
 def answer(result: Answer, units: str | None = None) -> list[str]:
     """Answer the question in two sentences, after a warning if the donors do not help."""
     seen = result.observed.notna()
-    outcome, unit = str(result.target.name), f" {units}" if units else ""
+    what, unit = outcome(result), f" {units}" if units else ""
     if not seen.any():
         path = f"an average of {number(float(result.counterfactual.mean()))}{unit}"
-        return [f"Without the intervention we would expect {path} of {outcome} {span(result)}.",
+        return [f"Without the intervention we would expect {path} of {what} {span(result)}.",
                 "The target was not observed in that time, so there is no effect to report."]  # fmt: skip
     actual, without = result.observed[seen].mean(), result.counterfactual[seen].mean()
     first = (
-        f"Without the intervention, {outcome} would have averaged about {number(float(without))}{unit} {span(result)}; "
+        f"Without the intervention, {what} would have averaged about {number(float(without))}{unit} {span(result)}; "
         f"it was {number(float(actual))}."
     )
     return [*_beware(result.verdict), first, _second(result, unit)]
@@ -235,11 +262,10 @@ def meaning(guarantee: Guarantee) -> list[str]:
 def study_question(study: Several) -> str:
     """Ask the usual question about several units."""
     first = next(iter(study.results.values()))
-    dates = sorted({result.T0 for result in study.results.values()})
+    dates, count = {result.T0 for result in study.results.values()}, len(study.results)
     when = f"at {period_name(first.treatment_time)}" if len(dates) == 1 else "that reached each at its own time"
-    count = len(study.results)
     who = "the treated unit" if count == 1 else f"{count} treated units"
-    return f"What would {first.target.name} of {who} have been without the intervention {when}?"
+    return f"What would {outcome(first)} have been in {who} without the intervention {when}?"
 
 
 def study_answer(study: Several, units: str | None = None) -> list[str]:

@@ -85,8 +85,8 @@ AnswerOut = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table (.csv), "
-        "the figure (.png, .svg), or a folder with all of them.",
+        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
     ),
 ]
 Title = Annotated[

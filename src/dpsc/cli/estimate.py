@@ -60,7 +60,7 @@ def estimate(
             delivery.is_file(out)
         loaded = Release.load(release)
         if treatment_time_column is not None and unit is not None:
-            found = estimating.several(
+            found: delivery.Finding = estimating.several(
                 loaded, target, unit=unit, start=treatment_time_column, weight=weight_column, time=time,
                 outcome=outcome, time_format=time_format, level=level, title=title or "",
             )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -42,10 +43,16 @@ def show_result(result: Result, units: str | None = None) -> None:
     """Print the effect of each period with its interval, effects as people state them, and the answer in words."""
     screen = common.console()
     frame = result.to_frame().drop(columns=result.baselines.columns)
-    columns = {str(result.target.index.name or "time"): [period_name(time) for time in frame.index]}
-    for name in frame:
-        signs = str(name).startswith(("gap", "total"))
-        columns[str(name)] = column(frame[name], sign=signs, like=list(frame[str(name).partition("_")[0]]))
+    paths = [*frame["observed"], *frame["counterfactual"]]
+    columns = {
+        str(result.target.index.name or "time"): [period_name(time) for time in frame.index],
+        "observed": column(frame["observed"], like=paths),
+        "counterfactual": column(frame["counterfactual"], like=paths),
+        "gap": column(frame["gap"], sign=True),
+    }
+    for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
+        if end in frame:
+            columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
     screen.print(_table(columns, title=result.headline))
     screen.print()
     _show_question(screen, result.title)
@@ -88,7 +95,7 @@ def show_study(study: Study, units: str | None = None) -> None:
     facts = Table.grid(padding=(0, 2))
     for name, row in study.effects().iloc[:2].iterrows():
         ends = f"   {percent(study.level)} interval {signed(row['lower'])} to {signed(row['upper'])}"
-        facts.add_row(str(name), Text(f"{signed(row['effect'])}{ends}   p = {p_text(row['p_value'])}"))
+        facts.add_row(str(name), Text(f"{signed(row['effect'])}{ends}   p-value {p_text(row['p_value'])}"))
     _add_guarantee(facts, study.private, str(study.guarantee), study.reason)
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
@@ -111,9 +118,10 @@ def show_comparison(compared: Comparison) -> None:
 
 def _table(columns: Mapping[str, Sequence[str]], title: str | None = None, left: int = 1) -> Table:
     """Return a table whose first ``left`` columns are text and the others numbers."""
-    table = Table(title=title, title_justify="left", show_edge=False)
-    for k, name in enumerate(columns):
-        table.add_column(Text(name), justify="left" if k < left else "right")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    for k, (name, cells) in enumerate(columns.items()):
+        width = min(max(map(len, [*cells, *name.split()])), 24)  # a long name is broken before a number is
+        table.add_column(Text(name), justify="left" if k < left else "right", min_width=width)
     for row in zip(*columns.values(), strict=True):
         table.add_row(*map(Text, row))
     return table

@@ -129,7 +129,7 @@ def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:
     if len(found) > 1:
         one, other = ("nothing" if value is None else repr(value) for value in found[:2])
         raise TableError(
-            f"unit {unit!r} has {one} and {other} in column {column!r} ({{it}}); write the same in every row of a unit.",
+            f"unit {unit!r} has {one} and {other} in column {column!r} ({{it}}): all rows of a unit must agree.",
             it=it,
         )
     return found[0]
