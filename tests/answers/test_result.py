@@ -48,7 +48,7 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert result.interval().columns.tolist() == ["lower", "upper"]
     for bounds in (result.interval(), result.att_interval()):
         assert bool(np.isfinite(np.asarray(bounds)).all()) is (intervals != "none")
-    assert ("lower" in result.to_frame()) is (intervals != "none")
+    assert ("gap_lower" in result.to_frame()) is (intervals != "none")
     assert set(result.baselines) == ({"last value", "line"} if intervals == "effect" else set())
     assert result.fitted.empty is (intervals == "projection noise")
     assert isinstance(result.notes, tuple)
@@ -126,13 +126,13 @@ def test_every_kind_of_time_can_be_drawn(times: list[object]) -> None:
         plain.donors, plain.target.to_numpy(), treatment_time=times[8], times=times, bounds=(-1, 1)
     )
     for result in (SyntheticControl().fit(panel), ALGORITHM.fit(panel)):
-        figure = result.plot()
+        figure = result.plot().figure
         assert isinstance(figure, Figure)
         top, bottom = figure.axes
-        drawn = {line.get_label(): np.asarray(line.get_ydata(), dtype=float) for line in top.lines}
-        np.testing.assert_allclose(drawn["counterfactual"], result.counterfactual.to_numpy())
-        np.testing.assert_allclose(np.asarray(bottom.lines[1].get_ydata(), dtype=float), result.gaps.to_numpy())
-        figure.canvas.draw()
+        after = slice(-len(result.counterfactual), None)
+        for axes, line, numbers in ((top, 1, result.counterfactual), (bottom, 1, result.gaps)):
+            np.testing.assert_allclose(np.asarray(axes.lines[line].get_ydata(), dtype=float)[after], numbers)
+        figure.draw_without_rendering()
 
 
 def test_dollars_one_period_and_long_labels_can_be_drawn() -> None:
@@ -141,8 +141,8 @@ def test_dollars_one_period_and_long_labels_can_be_drawn() -> None:
     panel = Panel.from_arrays(
         plain.donors, plain.target.to_numpy(), treatment_time=times[8], times=times, bounds=(-1, 1), outcome="cost_$_$"
     )
-    figure = ALGORITHM.fit(panel).plot()
-    figure.canvas.draw()
+    figure = ALGORITHM.fit(panel).plot().figure
+    figure.draw_without_rendering()
     top, bottom = figure.axes
     assert top.get_ylabel() == "cost_$_$"
     assert len(bottom.get_xticks()) <= 4

@@ -74,6 +74,11 @@ def months() -> list[str]:
     return [str(day.date()) for day in pd.date_range("2020-01-01", periods=T0 + H, freq="MS")]
 
 
+def shown() -> list[str]:
+    """The same months as they are shown."""
+    return [month.removesuffix("-01") for month in months()]
+
+
 @pytest.fixture
 def files(written: Path, tmp_path: Path) -> Path:
     """A folder with the panel, its donors and its target as CSV."""

@@ -16,7 +16,7 @@ import pytest
 from dpsc import GramRelease, Panel, Release, SyntheticControl
 from dpsc.gram.algorithm import CustodianSum
 from dpsc.gram.sources import FileDonors
-from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick
+from tests.cli.conftest import EFFECT, T0, H, N, dpsc, months, quick, shown
 from tests.making import save
 
 pytestmark = pytest.mark.end_to_end
@@ -61,7 +61,7 @@ def test_a_custodian_releases_and_an_analyst_estimates(files: Path) -> None:
     assert result["average_effect"] == pytest.approx(EFFECT, abs=1.0)
     assert result["average_effect_interval"] == pytest.approx(list(expected.att_interval()))
     table = pd.read_csv(folder / "counterfactual.csv")
-    assert table["month"].tolist() == months()[T0:]
+    assert table["month"].tolist() == shown()[T0:]
     np.testing.assert_allclose(table["counterfactual"], expected.counterfactual)
     np.testing.assert_allclose(table["lower"], expected.interval()["lower"])
     assert [row["gap"] for row in result["periods"]] == pytest.approx(table["gap"].tolist())
@@ -82,8 +82,9 @@ def test_an_answer_can_be_read_by_a_program_alone(files: Path, monkeypatch: pyte
         "release", "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "--no-ledger", "-o", "r.json"
     )
     assert described["donors"] == N
-    assert described["periods"][0] == "2020-01-01"
-    assert answer("estimate", "r.json", "target.csv", "--treatment-time", "2021-03")["treatment_time"] == "2021-03-01"
+    assert described["periods"] == shown()
+    assert described["holes"] == []
+    assert answer("estimate", "r.json", "target.csv", "--treatment-time", "2021-03")["treatment_time"] == "2021-03"
     assert answer("inspect", "r.json")["guarantee"]["delta"] == 1e-6
     assert len(answer("plan", "--n", 50, "--before", 5, "--after", 2, "--epsilon", 1, "--runs", 2)["table"]) == 1
 
@@ -126,7 +127,7 @@ def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkey
 
     def recording(self: GramRelease, donors: FileDonors, **options: Any) -> CustodianSum:
         seen.append(donors.files.matrix().values)
-        assert [str(time)[:10] for time in donors.times] == months()
+        assert [str(time) for time in donors.times] == shown()
         return real(self, donors, **options)
 
     monkeypatch.setattr(GramRelease, "custodian_sum", recording)
@@ -226,7 +227,7 @@ def test_every_engine_makes_a_release(files: Path, engine: str) -> None:
     assert (code, err) == (0, "")
     release = Release.load(files / "r.json")
     assert (release.n, release.T, release.outcome) == (N, T0 + H, "cost")
-    assert [str(time)[:10] for time in release.times] == months()
+    assert [str(time) for time in release.times] == shown()
     target = pd.read_csv(files / "target.csv")["cost"].to_numpy()
     assert release.estimate(target, pd.Timestamp("2021-03-01")).att == pytest.approx(EFFECT, abs=1.0)
 
@@ -244,3 +245,31 @@ def test_units_that_look_alike_are_told_to_the_custodian_who_asks(files: Path) -
     assert "PRIVATE, for the custodian only: 2 units have labels" in err
     assert "PRIVATE" not in out
     assert one.upper() not in out + err
+
+
+def test_custodian_and_analyst_write_months_in_their_own_ways(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The custodian's table lacks a month, which is said; the analyst's goes beyond the release, which is noted."""
+    monkeypatch.chdir(files)
+    target = pd.read_csv("target.csv")
+    months = pd.to_datetime(target["month"]) + pd.offsets.MonthEnd(0)
+    target["month"] = months.dt.strftime("%d/%m/%Y")
+    beyond = pd.DataFrame({"month": ["31/07/2021"], "cost": [5.0]})
+    pd.concat([target, beyond]).to_csv("european.csv", index=False)
+    donors = pd.read_csv("donors.csv")
+    donors["month"] = pd.to_datetime(donors["month"]).dt.strftime("%b %Y")
+    donors[donors["month"] != "May 2020"].to_csv("names.csv", index=False)
+    hole = "2020-05 is missing between 2020-04 and 2020-06"
+    code, out, err = quick("release", "names.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json")
+    assert code == 0, err
+    assert "2020-01 to 2021-06" in out
+    assert hole in " ".join(out.replace("│", " ").split())
+    assert json.loads(quick("inspect", "r.json", "--json")[1])["holes"] == [hole]
+    for typed in ("March 2021", "31/03/2021", "2021-03-15", "202103"):
+        code, out, err = quick("estimate", "r.json", "european.csv", "--treatment-time", typed, "--json")
+        assert code == 0, err
+        assert json.loads(out)["treatment_time"] == "2021-03"
+        assert json.loads(out)["notes"] == [
+            f"in the release, {hole}",
+            "the target's 2020-05, which the release does not have, is left out",
+            "the target's 2021-07, after the release ends, is left out",
+        ]

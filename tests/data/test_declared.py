@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, scan
-from dpsc.data.declared import declared, places
+from dpsc.data.declared import declared
+from dpsc.data.placing import places
 from dpsc.gram.sources import Engine
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, seed=1)
@@ -27,9 +28,11 @@ def frame() -> pd.DataFrame:
     ("given", "expected"),
     [
         ("1980..1983", [1980, 1981, 1982, 1983]),
-        ("2021-11..2022-01", list(pd.to_datetime(["2021-11-01", "2021-12-01", "2022-01-01"]))),
-        ("2022-02-27..2022-03-01", list(pd.to_datetime(["2022-02-27", "2022-02-28", "2022-03-01"]))),
-        ("202112..202201", list(pd.to_datetime(["2021-12-01", "2022-01-01"]))),
+        ("2021-11..2022-01", list(pd.period_range("2021-11", "2022-01", freq="M"))),
+        ("Nov 2021..January 2022", list(pd.period_range("2021-11", "2022-01", freq="M"))),
+        ("2022-02-27..2022-03-01", list(pd.period_range("2022-02-27", "2022-03-01", freq="D"))),
+        ("202112..202201", list(pd.period_range("2021-12", "2022-01", freq="M"))),
+        ("2020-W53..2021-W02", list(pd.period_range("2020-12-28", "2021-01-11", freq="W"))),
         ("2020Q4..2021q1", [pd.Period("2020Q4"), pd.Period("2021Q1")]),
         (["t10", "t2"], ["t2", "t10"]),
         ([3, 1, 2], [1, 2, 3]),
@@ -44,7 +47,8 @@ def test_what_people_declare(given: Any, expected: list[Any]) -> None:
     "wrong",
     [
         "2020", "a..b", "2022..2020", "..", "1..9999999", [], [1, 1], 5, "2020-01-01..x", "1..99999999999999999999",
-        [[1, 2], [3, 4]], pd.period_range("2022-01-03", periods=4, freq="W"), "\ud800..b",
+        [[1, 2], [3, 4]], pd.period_range("2022-01-03", periods=4, freq="h"), "\ud800..b", "2020..2021-05",
+        "2020Q1..2021-05", "0001-01-01..9999-12-31",
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_declaration_is_refused(wrong: Any) -> None:

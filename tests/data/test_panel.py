@@ -91,9 +91,14 @@ def test_rows_of_a_long_frame_may_come_in_any_order() -> None:
     assert list(by_label.times) == TIMES
 
 
-def test_labels_of_time_are_the_callers_own() -> None:
-    assert from_long(long(KINDS["tz"]), treatment_time=KINDS["tz"][3]).treatment_time == KINDS["tz"][3]
-    assert from_long(long(KINDS["digits"]), treatment_time="11").treatment_time == "11"
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "digits"])
+def test_years_are_years_however_they_are_written(kind: str) -> None:
+    panel = from_long(long(KINDS[kind]), treatment_time=KINDS[kind][3])
+    assert panel.times.tolist() == TIMES
+    assert panel.treatment_time == 2001
+    assert from_long(long(KINDS[kind]), treatment_time="2001-05-17").T0 == 3
+    target = pd.Series(VALUES[0], index=KINDS[kind])
+    np.testing.assert_array_equal(from_long(target=target).target, VALUES[0])
 
 
 def test_a_csv_with_years_as_text_takes_the_year_as_a_number() -> None:
@@ -198,8 +203,8 @@ def test_a_target_may_end_before_the_panel() -> None:
     ("target", "message"),
     [
         (pd.Series(range(6), index=[*TIMES, 2003]), "target has the period 2003"),
-        (pd.Series(range(5), index=[str(time) for time in TIMES]), "target has the period '1998'"),
-        (pd.Series(range(5), index=pd.date_range("2000", periods=5)), "target has the period"),
+        (pd.Series(range(5), index=pd.date_range("2000", periods=5)), "both in the period 2000"),
+        (pd.Series(range(5), index=list("abcde")), "its periods are labels"),
         (pd.Series([1, 2], index=[1998, 1998]), "target has the period 1998 twice"),
         (pd.Series([1, 2, 4], index=[1998, 1999, 2001]), "target is missing in period 2000, before"),
         (pd.Series([], dtype=float), "target is missing in period 1998"),
@@ -304,7 +309,7 @@ def test_a_panel_without_donors_is_refused() -> None:
         (2003, "outside the panel"),
         (None, "not of the same kind"),
         ("soon", "not of the same kind"),
-        (pd.Timestamp("2001"), "not of the same kind"),
+        (pd.Timestamp("2003"), "outside the panel"),
     ],
 )
 def test_a_treatment_time_that_leaves_too_little_is_refused(treatment_time: Any, message: str) -> None:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import PanelError
-from dpsc.data.periods import as_index, first_treated, in_order
+from dpsc.data.intervention import first_treated
+from dpsc.data.periods import as_index, in_order
 
 IN_ORDER: dict[str, list[Any]] = {
     "int": [8, 9, 10, 11],

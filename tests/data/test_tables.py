@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, scan
-from dpsc.data import dates, tables
+from dpsc.data import calendars, tables
 from dpsc.errors import TableError
 
 
@@ -18,24 +18,24 @@ from dpsc.errors import TableError
     ("given", "expected"),
     [
         (["1980", "1981"], [1980, 1981]),
-        (["2020-01-31", "2020-02-29"], [pd.Timestamp("2020-01-31"), pd.Timestamp("2020-02-29")]),
-        (["2020-01", "2020-02"], [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-02-01")]),
+        (["2020-01-31", "2020-02-29"], [pd.Period("2020-01"), pd.Period("2020-02")]),
+        (["2020-01", "2020-02"], [pd.Period("2020-01"), pd.Period("2020-02")]),
         (["2020Q1", "2020-q2"], [pd.Period("2020Q1"), pd.Period("2020Q2")]),
         (["week 1", "week 2"], ["week 1", "week 2"]),
         ([1.0, 2.0], [1, 2]),
-        (["202112", "202201"], [pd.Timestamp("2021-12-01"), pd.Timestamp("2022-01-01")]),
-        ([202112, 202201], [pd.Timestamp("2021-12-01"), pd.Timestamp("2022-01-01")]),
+        (["202112", "202201"], [pd.Period("2021-12"), pd.Period("2022-01")]),
+        ([202112, 202201], [pd.Period("2021-12"), pd.Period("2022-01")]),
     ],
 )
 def test_periods_become_what_they_look_like(given: list[object], expected: list[object]) -> None:
-    assert list(dates.understood(given, "t", str, None)) == expected
+    assert list(calendars.understood(given, "t", str, None)) == expected
 
 
 def test_one_slip_among_dates_is_named() -> None:
     with pytest.raises(TableError, match="'2020-02-31' in column 't'"):
-        dates.understood(["2020-01-31", "2020-02-31", "2020-03-31"], "t", str, None)
+        calendars.understood(["2020-01-31", "2020-02-31", "2020-03-31"], "t", str, None)
     with pytest.raises(TableError, match="'total' in column 't'"):
-        dates.understood(["2020-01-31", "2020-02-29", "total"], "t", str, None)
+        calendars.understood(["2020-01-31", "2020-02-29", "total"], "t", str, None)
 
 
 def test_a_series_needs_no_names_when_there_are_two_columns(tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ def test_without_noise_the_default_recovers_the_moments_whatever_the_kernel(smoo
     donors, target = walks(3000, noise=0.1)
     result = released(donors, epsilon=1e6, smoothness=smoothness).estimate(target, T0)
     assert rmse(result.counterfactual, target[T0:]) < 0.3
-    assert result.fitted.isna().tolist() == [True] + [False] * (T0 - 1)
-    assert rmse(result.fitted[10:], target[10:T0]) < 0.3
+    assert len(result.fitted) == T0
+    assert rmse(result.fitted, target[:T0]) < 0.3
 
 
 def test_the_unit_of_the_outcome_does_not_matter() -> None:
@@ -155,16 +155,18 @@ def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
     donors, target = walks(50)
     release = GramRelease(epsilon=1.0, delta=1e-6, scale=2.0).release(pd.DataFrame(donors, columns=times))
     text = pd.Series(target, index=[str(t.date()) for t in times])
-    with pytest.raises(ReleaseError, match="convert them to the same kind"):
-        release.estimate(text, times[T0])
-    release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
+    with pytest.raises(ReleaseError, match=r"its periods are numbers \(0\), those of the release days"):
+        release.estimate(text.reset_index(drop=True), times[T0])
+    expected = release.estimate(text.set_axis(pd.to_datetime(text.index)), times[T0])
+    pd.testing.assert_series_equal(release.estimate(text, str(times[T0])).gaps, expected.gaps)
 
 
 @pytest.mark.parametrize(
     ("target", "time", "problem"),
     [
-        (np.ones(5), T0, "shape"),
-        (pd.Series(np.ones(40)), T0, "not in the release"),
+        (np.ones(T0 + H + 1), T0, "shape"),
+        (pd.Series(np.ones(5), index=range(100, 105)), T0, "not in it"),
+        (pd.Series(np.ones(3), index=[0, 1, 1.5]), T0, "not in it"),
         (pd.Series(np.ones(T0 - 1)), T0, "no finite value"),
         (np.full(T0 + H, np.nan), T0, "no finite value"),
         (np.append(np.ones(T0 + H - 1), np.inf), T0, "infinite"),
@@ -300,7 +302,7 @@ def test_results_can_be_pickled_and_drawn(tmp_path: object) -> None:
     again = pickle.loads(pickle.dumps(result))
     assert again.summary() == result.summary()
     assert again.placebo_in_time().att == result.placebo_in_time().att
-    result.plot().canvas.draw()
+    result.plot().figure.draw_without_rendering()
 
 
 def test_a_private_result_from_a_panel_and_dates() -> None:
@@ -330,13 +332,15 @@ def test_a_gaussian_path_given_its_past_is_as_the_formulas_of_a_fresh_start(free
 
 
 @pytest.mark.parametrize("free_level", [True, False])
-def test_the_fit_before_the_intervention_is_a_forecast_one_period_ahead(free_level: bool) -> None:
+def test_the_fit_before_the_intervention_is_each_period_as_all_others_foretell_it(free_level: bool) -> None:
     D, y = Kernel.named("high").matrix(9), np.random.default_rng(1).normal(size=9)
     zero = np.zeros(9)
-    ahead = Gaussian(zero, D, free_level).observed(y).one_period_ahead
-    for t in range(1, 9):
-        expected = Gaussian(zero[: t + 1], D[: t + 1, : t + 1], free_level).observed(y[:t]).forecast[0]
-        assert ahead[t] == pytest.approx(expected)
+    fit, missed = Gaussian(zero, D, free_level).observed(y).left_out
+    for t in range(9):
+        order = [*(s for s in range(9) if s != t), t]
+        others = Gaussian(zero, D[np.ix_(order, order)], free_level).observed(y[order[:-1]])
+        assert fit[t] == pytest.approx(others.forecast[0])
+        assert missed[t] ** 2 == pytest.approx(others.forecast_covariance[0, 0])
 
 
 def test_the_population_has_the_planted_directions_and_mean() -> None:

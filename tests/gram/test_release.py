@@ -447,7 +447,7 @@ def test_a_time_zone_that_is_not_known_is_refused_and_no_file_is_opened(
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "UTC+02:00", "UTC-09:30", "America/Argentina/Buenos_Aires"])
 def test_known_time_zones_and_fixed_offsets_survive(zone: str) -> None:
-    times = pd.date_range("2020-01-01", periods=3, freq="D", tz=zone)
+    times = pd.date_range("2020-01-01", periods=3, freq="h", tz=zone)
     release = SIMPLE.release(pd.DataFrame(np.ones((4, 3)), columns=times))
     restored = loads(dumps(release)).times
     assert restored.equals(release.times)
@@ -456,7 +456,7 @@ def test_known_time_zones_and_fixed_offsets_survive(zone: str) -> None:
 
 
 def test_a_zone_without_a_name_is_refused_when_saved() -> None:
-    times = pd.date_range("2020-01-01", periods=3, freq="D", tz="dateutil/Europe/Berlin")
+    times = pd.date_range("2020-01-01", periods=3, freq="h", tz="dateutil/Europe/Berlin")
     release = SIMPLE.release(pd.DataFrame(np.ones((4, 3)), columns=times))
     with pytest.raises(ReleaseError, match="time zone"):
         dumps(release)

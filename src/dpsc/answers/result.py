@@ -32,6 +32,7 @@ from dpsc.answers.trials import (
 )
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
+from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class Result(Answer):
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
-        return "\n".join([self.headline, "", self.to_frame().to_string(float_format=number), "", *self._facts()])
+        frame = self.to_frame()
+        table = frame.set_axis(pd.Index([period_name(time) for time in frame.index], name=frame.index.name))
+        return "\n".join([self.headline, "", table.to_string(float_format=number), "", *self._facts()])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.headline}, average effect {number(self.att)}>"

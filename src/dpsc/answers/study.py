@@ -205,10 +205,10 @@ class Study:
         return f"<Study of {len(self.results)} units, average effect {number(self.att)}>"
 
     def _words(self) -> list[str]:
-        average, units = self.average, len(self.results)
+        average, units, level = self.average, len(self.results), percent(self.level)
         lines = [
-            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average effect "
-            f"is {signed(average.effect)}, with a {percent(self.level)} interval from {signed(average.lower)} to "
+            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
+            f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
             f"{signed(average.upper)} (p = {average.p_value:.2g})."
         ]
         if self.never_treated:
@@ -248,8 +248,9 @@ class Study:
 
     @cached_property
     def _times(self) -> pd.Index[Any]:
-        indexes = [r.observed.index for r in self.results.values()]
-        return pd.Index(indexes[0].append(indexes[1:]))
+        first, *others = (r.observed.index for r in self.results.values())
+        index: pd.Index[Any] = first.append(others)
+        return index
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from dpsc import checks
 from dpsc.cli import public_series
-from dpsc.data import dates, tables
+from dpsc.data import intervention, tables
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
 from dpsc.data.formats import in_file
@@ -135,7 +135,7 @@ class Analysis(BaseModel):
             return Panel.of(
                 matrix,
                 treated_unit=label_of(matrix.units, self.treated_unit, Parameter("treated_unit", "")),
-                treatment_time=dates.typed_period(self.treatment_time, files.times, self.time_format),
+                treatment_time=intervention.typed_period(self.treatment_time, files.times, self.time_format),
                 bounds=self.bounds,
                 missing=self.missing,
                 outcome=files.outcome,

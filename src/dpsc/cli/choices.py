@@ -11,6 +11,7 @@ import pandas as pd
 
 from dpsc.cli import public_series
 from dpsc.data import tables
+from dpsc.data.matching import aligned, same
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.contents import GRID_BITS
@@ -64,15 +65,15 @@ def of_options(
         )  # fmt: skip
         return Choices(algorithm, index, None)
     agreed = load(settings)
-    same = {
+    agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
         "scale": scale in (None, agreed.scale),
         "like": similar is None,
         "grid_bits": grid_bits in (None, agreed.grid_bits),
         "reference": path is None or _same_path(path, agreed),
-        "periods": index is None or agreed.periods is None or index.equals(agreed.periods),
+        "periods": index is None or agreed.periods is None or same(index, agreed.periods),
     }
-    for name, agrees in same.items():
+    for name, agrees in agree.items():
         if not agrees:
             raise ParameterError(
                 f"{{it}} contradicts {settings}, which sites have agreed on: their releases would not add up. Leave it "
@@ -84,5 +85,5 @@ def of_options(
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:
-    given = path if agreed.periods is None else path.reindex(agreed.periods)
+    given = path if agreed.periods is None else aligned(path, agreed.periods)[0]
     return agreed.reference is not None and np.array_equal(given.to_numpy(), agreed.reference)

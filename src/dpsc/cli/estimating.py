@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.data import dates, tables
+from dpsc.data import intervention, tables
 from dpsc.data import several as several_targets
 from dpsc.data.formats import in_file
 from dpsc.errors import ParameterError, TableError
@@ -48,7 +48,7 @@ def one(
     """Return the answer for one target."""
     series = tables.series(target, time, outcome, time_format)
     with in_file(target):
-        first = dates.typed_period(treatment_time, release.times, time_format)
+        first = intervention.typed_period(treatment_time, release.times, time_format)
         return release.estimate(series, first, level=level, title=title)
 
 
@@ -78,6 +78,6 @@ def _start(unit: str, text: str | None, release: Release, time_format: str | Non
     if text is None:
         return None
     try:
-        return dates.typed_period(text, release.times, time_format, "treatment_time_column")
+        return intervention.typed_period(text, release.times, time_format, "treatment_time_column")
     except TableError as problem:
         raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsc.data import dates, tables
+from dpsc.data import dates, intervention, tables
 from dpsc.data.formats import in_file
 from dpsc.data.periods import in_order
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
@@ -37,7 +37,7 @@ def like(path: Path | None, before: str | None, time_format: str | None) -> pd.S
             ) from None
         if before is None:
             return series
-        first = dates.typed_period(before, series.index, time_format, "like_before")
+        first = intervention.typed_period(before, series.index, time_format, "like_before")
         return series.iloc[: series.index.get_loc(first)]
 
 

@@ -34,6 +34,7 @@ from dpsc.answers.words import (
     study_answer,
 )
 from dpsc.cli import common
+from dpsc.data.calendars import holes
 from dpsc.data.dates import period_name
 from dpsc.gram.mapping import whitened_size
 from dpsc.gram.release import Release
@@ -200,7 +201,7 @@ def describe(release: Release) -> dict[str, Any]:
         "outcome": release.outcome,
         "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
         "periods": f"{release.T}, from {period_name(release.times[0])} to {period_name(release.times[-1])}"
-        + _FROM.get(release.periods_from, ""),
+        + "; ".join([_FROM.get(release.periods_from, ""), *holes(release.times)]),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
         "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
         f"{release.n / size:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
@@ -259,6 +260,7 @@ def release_json(release: Release) -> dict[str, Any]:
         "reference": None if release.reference is None else [float(v) for v in release.reference],
         "provenance": release.provenance,
         "periods_from": release.periods_from or None,
+        "holes": holes(release.times),
     }
 
 

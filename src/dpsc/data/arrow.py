@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.data import cells, columns, dates, declared, formats, tables
+from dpsc.data import calendars, cells, columns, dates, formats, placing, tables
 from dpsc.data import periods as periods_of
 from dpsc.data.alike import alike
 from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_together
@@ -103,7 +103,7 @@ class Files:
     def _declared_columns(self, names: list[str]) -> list[str]:
         """Return the columns of a wide table that hold the declared periods, in their order; a header is public."""
         assert self.periods is not None
-        found = declared.places(names, self.periods, self.layout.time_format)
+        found = placing.places(names, self.periods, self.layout.time_format)
         for position, period in enumerate(self.periods):
             if (found == position).sum() != 1:
                 which = "no column" if position not in found else "more than one column"
@@ -149,8 +149,8 @@ class Files:
         name = "the header" if self.layout.wide else str(self.layout.time)
         written = self._labels.to_pylist()
         with in_file(self.path):
-            parsed = dates.understood(written, name, self._row_of, self.layout.time_format)
-            index = periods_of.as_index(list(parsed), str(self.layout.time or "time"))
+            index = calendars.understood(written, name, self._row_of, self.layout.time_format)
+            index = index.rename(str(self.layout.time or "time"))
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
             try:
@@ -189,7 +189,7 @@ class Files:
         """Which period the labels of a long table stand for."""
         written, places = self._ordered[1], np.arange(len(self.times))
         if self.periods is not None:
-            places = declared.places(written, self.periods, self.layout.time_format)
+            places = placing.places(written, self.periods, self.layout.time_format)
             if not (places >= 0).any():
                 raise formats.refusal(
                     self.path,

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsc.data import calendars
 from dpsc.data import periods as periods_of
 from dpsc.data.alike import alike
 from dpsc.data.bounds import Bounds, Scaling
+from dpsc.data.dates import period_name
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
@@ -177,11 +179,11 @@ def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:
     values = to_floats(donors, "donors")
     if values.ndim != 2:
         raise PanelError(f"donors must be an n × T array, not {values.ndim}-dimensional.")
-    index = periods_of.as_index(range(values.shape[1]) if times is None else times)
+    index = calendars.calendar(range(values.shape[1]) if times is None else times)
     if len(index) != values.shape[1]:
         raise PanelError(f"donors have {values.shape[1]} columns but there are {len(index)} times.")
     if not index.is_unique:
-        raise PanelError(f"the time {index[index.duplicated()][0]} occurs twice.")
+        raise PanelError(f"the time {period_name(index[index.duplicated()][0])} occurs twice.")
     return Matrix(values, pd.RangeIndex(values.shape[0]), index)
 
 

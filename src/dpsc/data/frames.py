@@ -13,9 +13,12 @@ import numpy as np
 import pandas as pd
 
 from dpsc.checks import did_you_mean
+from dpsc.data import calendars
 from dpsc.data import periods as periods_of
 from dpsc.data.columns import require_period_names
-from dpsc.data.declared import declared, places
+from dpsc.data.dates import period_name
+from dpsc.data.declared import declared
+from dpsc.data.placing import places
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
@@ -60,11 +63,18 @@ def read_long(
     if repeated is not None:
         raise PanelError(
             f"the unit at position {unit_codes[repeated]} has more than one row for period "
-            f"{times[time_codes[repeated]]}; each (unit, time) may occur once."
+            f"{period_name(times[time_codes[repeated]])}; each (unit, time) may occur once."
         )
     complete = len(values) == matrix.size
     source: PeriodsFrom = "rows" if complete else "rows with gaps"
-    return Matrix(matrix, periods_of.plain(units), periods_of.as_index(times, str(time)), source)
+    return Matrix(matrix, periods_of.plain(units), different(calendars.calendar(times, str(time))), source)
+
+
+def different(times: pd.Index[Any]) -> pd.Index[Any]:
+    """Refuse periods of which two are the same, perhaps written in two ways."""
+    if not times.is_unique:
+        raise PanelError(f"two labels stand for the same period, {period_name(times[times.duplicated()][0])}.")
+    return times
 
 
 def pivot(
@@ -131,7 +141,7 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
     if len(units) < len(codes):
         repeated = int(np.argmax(pd.Index(codes).duplicated()))
         raise PanelError(f"the unit at position {repeated} occurs twice; one row per unit is expected.")
-    return Matrix(np.column_stack(values), periods_of.plain(units), periods_of.as_index(columns))
+    return Matrix(np.column_stack(values), periods_of.plain(units), different(calendars.calendar(columns)))
 
 
 def to_floats(values: Any, what: str) -> Array:

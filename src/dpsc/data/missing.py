@@ -10,6 +10,7 @@ import pandas as pd
 
 from dpsc.checks import shown
 from dpsc.data.bounds import Bounds
+from dpsc.data.dates import period_name
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
@@ -103,7 +104,7 @@ class Completion:
 
     def _period(self, cells: Any) -> str:
         row = int(np.argmax(cells.any(axis=1)))
-        return f"period {self.times[int(np.argmax(cells[row]))]}"
+        return f"period {period_name(self.times[int(np.argmax(cells[row]))])}"
 
 
 def _interpolate(values: Array) -> Array:

@@ -17,8 +17,11 @@ import pandas as pd
 from dpsc.data import periods as periods_of
 from dpsc.data.alike import alike
 from dpsc.data.bounds import Bounds, Scaling
+from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, array_matrix, require_public_periods
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
+from dpsc.data.intervention import first_treated
+from dpsc.data.matching import aligned
 from dpsc.data.missing import Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
@@ -118,7 +121,7 @@ class Panel:
             Never modified.
         unit, time, outcome : column names
         treatment_time
-            The first treated period, of the same kind as the times.
+            The first treated period; a day in a month means that month.
         treated_unit : label, optional
             The unit of the frame that was treated. Give this or ``target``.
         target : Series or array, optional
@@ -233,7 +236,7 @@ class Panel:
             )
         order = periods_of.in_order(matrix.times)
         times = matrix.times[order]
-        T0 = periods_of.first_treated(times, treatment_time)
+        T0 = first_treated(times, treatment_time)
         if T0 < 2:
             raise PanelError(f"treatment time {treatment_time} leaves {T0} period(s) before it; at least 2 are needed.")
         times = periods_of.plain(times)
@@ -259,7 +262,7 @@ class Panel:
         bounded = "unbounded" if self.bounds is None else "bounded"
         return (
             f"Panel({self.n} donors × {self.T} periods, {self.T0} before and {self.h} after "
-            f"treatment at {self.treatment_time}, {bounded})"
+            f"treatment at {period_name(self.treatment_time)}, {bounded})"
         )
 
     @property
@@ -343,16 +346,14 @@ def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[f
         if values.shape != (len(times),):
             raise PanelError(f"target has shape {values.shape}; expected one value for each of {len(times)} periods.")
         return pd.Series(values[given], index=times)
-    series = pd.Series(to_floats(target, "target"), index=periods_of.plain(periods_of.as_index(target.index)))
-    if not series.index.is_unique:
-        raise PanelError(f"target has the period {series.index[series.index.duplicated()][0]} twice.")
-    unknown = series.index.difference(times, sort=False)
-    if len(unknown):
+    series, match = aligned(pd.Series(to_floats(target, "target"), index=target.index), times, whole="panel")
+    unknown = [*match.before, *match.between, *match.after]
+    if unknown:
         raise PanelError(
-            f"target has the period {unknown.tolist()[0]!r}, which the donors do not have; "
-            f"the donors' periods run from {times.tolist()[0]!r} to {times.tolist()[-1]!r}."
+            f"target has the period {unknown[0]}, which the donors do not have; the donors' periods run from "
+            f"{period_name(times[0])} to {period_name(times[-1])}."
         )
-    return series.reindex(times)
+    return series
 
 
 def _rows_of(units: pd.Index[Any], labels: list[Hashable]) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -403,11 +404,11 @@ def _check_target(target: pd.Series[float], T0: int, bounds: Bounds | None) -> N
     """Refuse a target with holes before the intervention, infinities, or values outside the bounds."""
     values = target.to_numpy(dtype=np.float64)
     if np.isinf(values).any():
-        raise PanelError(f"target is infinite in period {target.index[np.isinf(values)][0]}.")
+        raise PanelError(f"target is infinite in period {period_name(target.index[np.isinf(values)][0])}.")
     holes = np.flatnonzero(np.isnan(values[:T0]))
     if holes.size:
         raise PanelError(
-            f"target is missing in period {target.index[holes[0]]}, before the intervention; "
+            f"target is missing in period {period_name(target.index[holes[0]])}, before the intervention; "
             "every pre-period value is needed."
         )
     if bounds is not None:
@@ -415,6 +416,6 @@ def _check_target(target: pd.Series[float], T0: int, bounds: Bounds | None) -> N
         outside = np.flatnonzero((values[pre] < bounds.lower[pre]) | (values[pre] > bounds.upper[pre]))
         if outside.size:
             raise PanelError(
-                f"the target is outside the bounds in period {target.index[outside[0]]}, before the "
+                f"the target is outside the bounds in period {period_name(target.index[outside[0]])}, before the "
                 "intervention; bounds that the target exceeds are too narrow for its donors too. Widen them."
             )

@@ -1,13 +1,12 @@
-"""Periods: putting them in order, and finding the first treated one.
+"""Periods: one kind of label, and their order.
 
-Times may be integers, floats, strings, ``datetime``/``Timestamp`` or ``Period``. They are never converted
-to another kind, so results carry the caller's own labels.
+Labels may be integers, floats, strings, ``datetime``/``Timestamp`` or ``Period``. They are not converted here: what
+calendar they are, :mod:`dpsc.data.calendars` says.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -101,35 +100,6 @@ def in_order(index: pd.Index[Any]) -> Positions:
     return np.asarray(sorted(range(len(labels)), key=keys.__getitem__), dtype=np.intp)
 
 
-def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
-    """Return the position of the first period at or after ``treatment_time`` in an ordered index.
-
-    A date or number between two periods means the next period; a string must be one of the labels.
-
-    Examples
-    --------
-    >>> first_treated(pd.Index([1970, 1980, 1990]), 1985)
-    2
-    """
-    where = f"the panel runs from {index[0]} to {index[-1]}"
-    if _holds_strings(index) or isinstance(index, pd.CategoricalIndex):
-        matches = [position for position, label in enumerate(index) if str(label) == str(treatment_time)]
-        if not matches:
-            raise PanelError(f"treatment time {treatment_time!r} is not one of the periods; {where}.")
-        return matches[0]
-    try:
-        value = _same_kind(index, treatment_time)
-        inside = bool(index[0] <= value <= index[-1])  # False for NaT
-        position = int(index.searchsorted(value, side="left")) if inside else -1
-    except (TypeError, ValueError, ArithmeticError):
-        raise PanelError(
-            f"treatment time {treatment_time!r} is not of the same kind as the periods ({index.dtype}); {where}."
-        ) from None
-    if not inside:
-        raise PanelError(f"treatment time {treatment_time} is outside the panel; {where}.")
-    return position
-
-
 def _any_missing(index: pd.Index[Any]) -> bool:
     try:
         return bool(index.hasnans)
@@ -169,29 +139,3 @@ def _natural_key(label: str) -> list[tuple[int, int, str]]:
     """Return a key that sorts digits by value (no leading zeros; by length, then by digits) and the rest as text."""
     parts = [part for part in re.split(r"([0-9]+)", label) if part]
     return [(0, len(part.lstrip("0")), part.lstrip("0")) if part[0] in "0123456789" else (1, 0, part) for part in parts]
-
-
-def _same_kind(index: pd.Index[Any], value: Any) -> Any:
-    if isinstance(index, pd.PeriodIndex):
-        if isinstance(value, int | np.integer):
-            value = f"{value:04d}"  # a year
-        return value if isinstance(value, pd.Period) else pd.Period(value, freq=index.freqstr)
-    if isinstance(index, pd.DatetimeIndex):
-        stamp = _stamp(value)
-        return stamp.tz_localize(index.tz) if index.tz is not None and stamp.tz is None else stamp
-    if pd.api.types.is_numeric_dtype(index):
-        if isinstance(value, int | np.integer):
-            return int(value)
-        number = float(value)
-        if not np.isfinite(number):
-            raise ValueError
-        return int(number) if number.is_integer() else number
-    if type(index[0]) is date:
-        return _stamp(value).date()
-    return value
-
-
-def _stamp(value: Any) -> pd.Timestamp:
-    if isinstance(value, int | float | np.number):
-        raise TypeError
-    return pd.Timestamp(value.start_time if isinstance(value, pd.Period) else value)

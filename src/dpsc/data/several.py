@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsc.data import cells, dates, formats
+from dpsc.data import calendars, cells, formats
 from dpsc.data.columns import MISSING, OUTCOME, TIME, UNIT
 from dpsc.data.dates import period_name
 from dpsc.data.formats import in_file
@@ -67,7 +67,7 @@ def read(
                 found = rows.batch.column(k)
                 column += cells.floats(found, names[k], rows).tolist() if k > 2 else cells.plain(found).to_pylist()
         require_rows(len(columns[0]), path)
-        when = dates.understood(columns[2], time, lambda row: formats.row_name(row, path), time_format)
+        when = calendars.understood(columns[2], time, lambda row: formats.row_name(row, path), time_format)
         frame = pd.DataFrame({"unit": columns[0], "start": [_written(label) for label in columns[1]],
                               "time": list(when), "value": columns[3]})  # fmt: skip
         if weight is not None:

@@ -15,11 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from dpsc.data import cells, columns, dates, declared, formats
+from dpsc.data import calendars, cells, columns, dates, declared, formats
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME
 from dpsc.data.formats import in_file
-from dpsc.data.periods import as_index
 from dpsc.errors import Parameter, TableError
 
 ROWS_AT_ONCE = 2**20
@@ -148,10 +147,11 @@ def series(path: Path, time: str | None, outcome: str | None, time_format: str |
         labels = [label for rows in batches for label in rows.batch.column(0).to_pylist()]
         require_rows(len(labels), path)
         values = [value for rows in batches for value in cells.floats(rows.batch.column(1), outcome, rows)]
-        when = dates.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
-        if when.duplicated().any():
-            raise TableError(f"the period {when[when.duplicated()].iloc[0]} occurs twice in column {time!r}.")
-        return pd.Series(values, index=as_index(list(when), str(time)), name=outcome, dtype=float)
+        when = calendars.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
+        if not when.is_unique:
+            twice = dates.period_name(when[when.duplicated()][0])
+            raise TableError(f"the period {twice} occurs twice in column {time!r}.")
+        return pd.Series(values, index=when, name=outcome, dtype=float)
 
 
 def typed_periods(text: str, reference: pd.Series[float] | None, time_format: str | None) -> pd.Index[Any]:
@@ -172,8 +172,8 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
             label for rows in rows_of(open_table(path, names), names[:1]) for label in rows.batch.column(0).to_pylist()
         ]
         require_rows(len(labels), path)
-        when = dates.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
-        return declared.declared(pd.Index(when.unique()))
+        when = calendars.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
+        return declared.declared(when.unique())
 
 
 def require_rows(count: int, path: Path) -> None:

@@ -15,7 +15,9 @@ from dpsc.answers.result import SEEDED
 from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
+from dpsc.data.matching import aligned
 from dpsc.data.panel import Panel
+from dpsc.data.placing import places
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.contents import (
     GRID_BITS,
@@ -329,9 +331,10 @@ class GramRelease:
         if self.like is None and isinstance(donors, Panel):
             before = donors.target[: donors.T0]
             return before if reference is None else before - reference[: donors.T0]
-        if reference is None or not isinstance(self.like, pd.Series) or not self.like.index.isin(times).all():
+        if reference is None or not isinstance(self.like, pd.Series):
             return self.like
-        return self.like - pd.Series(reference, index=times).reindex(self.like.index)
+        where = places(self.like.index, times)
+        return self.like if (where < 0).any() else self.like - reference[where]
 
     def _scales(self, share: float) -> tuple[float, float]:
         """Return the scales of the noise on the diagonal and above it, if a share of the budget went elsewhere."""
@@ -379,15 +382,14 @@ class GramRelease:
         """Return the reference path over the donors' periods, or refuse one that lacks a period."""
         if self.reference is None:
             return None
-        given = self.reference
-        if isinstance(given, pd.Series):
-            same = given.index.dtype == times.dtype
-            given = given.reindex(times) if same else pd.Series(np.nan, index=times)
+        given, it = self.reference, Parameter("reference")
         try:
             values = to_floats(given, "reference")
+            if isinstance(given, pd.Series):
+                path = pd.Series(values, index=given.index)
+                values = aligned(path, times, what="reference", whole="donors", spare=True)[0].to_numpy()
         except PanelError as problem:
-            raise ParameterError(problem.message) from None
-        it = Parameter("reference")
+            raise ParameterError(problem.message, **problem.parameters) from None
         if values.shape != (len(times),):
             raise ParameterError(f"{{it}} must give one number for each of the {len(times)} periods.", it=it)
         if not np.isfinite(values).all():

@@ -13,8 +13,8 @@ from dpsc import checks
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.blas import one_thread
-from dpsc.data import periods
 from dpsc.data.dates import period_name
+from dpsc.data.intervention import first_treated
 from dpsc.errors import ParameterError
 from dpsc.gram import moments, targets
 from dpsc.gram.contents import ReleasedMatrix
@@ -154,7 +154,7 @@ class Forecast:
         if treatment_time is None:
             earlier = max(2, T0 - max(1, min(len(self.series) - self.T0, T0 // 3)))
         else:
-            earlier = periods.first_treated(untreated.index, treatment_time)
+            earlier = first_treated(untreated.index, treatment_time)
         if not self.first + 2 <= earlier < T0:
             raise ParameterError(
                 "a placebo needs at least 2 periods before its date and 1 between it and the intervention."

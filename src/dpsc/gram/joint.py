@@ -8,7 +8,8 @@ common + its own, so that
 
 The mean's error is the same for all targets. kappa is how alike the targets are beyond what donors explain (a group
 of regions that differs from the donors in the same way): it is found from how their average moved around what the
-donors foretell before the first intervention, averaged over its values by evidence.
+donors foretell before the first intervention, averaged over its values by evidence. (The noise counts once between
+targets and twice, as in :mod:`dpsc.gram.uncertainty`, within one: twice everywhere, pooled intervals hold too often.)
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from dpsc.gram.population import Population
 from dpsc.gram.uncertainty import (
     INFLATION,
     LASTING,
-    NOISE_COUNTS,
     MixtureUncertainty,
     StudentMixture,
     covariance_of,
@@ -83,12 +83,13 @@ class JointUncertainty:
     def _variances(self, combinations: Array) -> Array:
         own = np.einsum("ch,hj,cj->c", combinations, self.covariance, combinations)
         spreads = combinations * np.sqrt(np.diag(self.covariance))
-        by_target = np.array([spreads[:, s].sum(axis=1) for s in self._slices]).T
+        by_target = np.array([spreads[:, s].sum(axis=1) for s in self.slices]).T
         same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)
         return np.asarray(((1 - LASTING) * own + LASTING * same).clip(1e-300))
 
     @cached_property
-    def _slices(self) -> list[slice]:
+    def slices(self) -> list[slice]:
+        """The place of each target among all periods."""
         ends = np.cumsum([len(member.forecast) for member in self.members])
         return [
             slice(int(end) - len(member.forecast), int(end)) for end, member in zip(ends, self.members, strict=True)
@@ -103,7 +104,7 @@ class JointUncertainty:
         """Of the targets' average errors."""
         size = len(self.covariance)
         averages = np.zeros((len(self.members), size))
-        for row, s in zip(averages, self._slices, strict=True):
+        for row, s in zip(averages, self.slices, strict=True):
             row[s] = 1 / (s.stop - s.start)
         covariance = averages @ self.covariance @ averages.T
         spread = np.sqrt(np.diag(covariance))
@@ -116,11 +117,10 @@ class JointUncertainty:
         mean = [_error_map(m, lambda c: 1.0) for m in self.members]
         size = [_error_map(m, lambda c: math.sqrt(c.size)) for m in self.members]
         own = [_error_map(m, lambda c: math.sqrt(c.size * c.own_share)) for m in self.members]
-        common = part.common + NOISE_COUNTS * part.direction_error
-        total = NOISE_COUNTS * _together(mean, part.mean_error)
-        total += self.alike * (_together(size, common) + _together(own, part.bulk))
+        total = _together(mean, part.mean_error)
+        total += self.alike * (_together(size, part.common + part.direction_error) + _together(own, part.bulk))
         total *= INFLATION
-        for s, member in zip(self._slices, self.members, strict=True):
+        for s, member in zip(self.slices, self.members, strict=True):
             total[s, s] = _own_covariance(member)
         return total
 

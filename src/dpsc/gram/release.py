@@ -12,8 +12,9 @@ import pandas as pd
 
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
+from dpsc.data.matching import same
 from dpsc.errors import Parameter, ReleaseError
-from dpsc.gram import estimate, release_file, study
+from dpsc.gram import about_release, estimate, release_file, study
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
@@ -101,7 +102,7 @@ class Release(ReleasedMatrix):
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
                         "made in the same way: agree on settings before (docs/gram-release.md)."
                     )
-            if not first.times.equals(other.times):
+            if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
             if not first.row_map.same_as(other.row_map):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
@@ -198,6 +199,10 @@ class Release(ReleasedMatrix):
         (['north', 'south'], ['west'], [2, 2, 2, 1])
         """
         return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is in it, and how its donors move."""
+        return about_release.card(self)
 
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks, files
+from dpsc.data.calendars import calendar
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
@@ -72,6 +73,8 @@ class Settings:
     def __post_init__(self) -> None:
         require_scale(self.scale)
         Kernel.named(self.smoothness)
+        if self.periods is not None:
+            object.__setattr__(self, "periods", calendar(self.periods).rename(self.periods.name))
         T = LARGEST_T if self.periods is None else len(self.periods)
         if not 2 <= T <= LARGEST_T:
             raise ParameterError(f"{{it}} must be 2 to {LARGEST_T} periods, not {T}.", it=Parameter("periods"))

@@ -25,7 +25,7 @@ from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
 from dpsc.data.panel import Panel
-from dpsc.data.periods import as_index, in_order
+from dpsc.data.periods import in_order
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.file_source import FileSource
@@ -218,7 +218,7 @@ def source_of(donors: Any) -> DonorSource:
         values = donors if plain else to_floats(donors, "donors")
         if values.ndim != 2 or 0 in values.shape:
             raise PanelError(f"donors must be an n × T array, not of shape {values.shape}.")
-        times = as_index(range(values.shape[1]))
+        times = pd.RangeIndex(values.shape[1], name="time")
     if not all(np.isfinite(part).all() for part in row_blocks(values)):
         raise PanelError(
             "the donors have missing or infinite cells; Donors.from_long, from_wide or from_arrays says where, or "

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.data import periods
+from dpsc.data import matching
+from dpsc.data.calendars import holes
 from dpsc.data.dates import period_name
 from dpsc.data.frames import to_floats
+from dpsc.data.intervention import first_treated
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.mapping import movement
@@ -29,14 +31,13 @@ def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[
 
     Periods beyond the release are cut, periods of the release after the target's end are left empty.
     """
-    T0 = periods.first_treated(release.times, treatment_time)
+    T0 = first_treated(release.times, treatment_time)
     if T0 < 2:
         raise ReleaseError(
             f"treatment time {period_name(treatment_time)} leaves {T0} period(s) before it; at least 2 are needed."
         )
     given = as_series(release, target)
-    series, cut = _over_the_periods(release, given)
-    _require_complete_before(series, T0)
+    series, cut = _over_the_periods(release, given, T0)
     notes = [*cut, *_other_units(release, series, T0)]
     return series.rename(release.outcome), T0, tuple(notes)
 
@@ -46,10 +47,7 @@ def as_series(release: ReleasedMatrix, target: Any) -> pd.Series[float]:
     if isinstance(target, pd.DataFrame):
         target = _from_frame(release, target)
     if isinstance(target, pd.Series):
-        named = periods.as_index(target.index)
-        if isinstance(target.index.name, str):
-            named = named.rename(target.index.name)
-        return pd.Series(to_floats(target, "target"), index=named)
+        return pd.Series(to_floats(target, "target"), index=target.index)
     if isinstance(target, dict):
         return as_series(release, pd.Series(target))
     values = to_floats(target, "target")
@@ -86,54 +84,24 @@ def _is_number(value: Any) -> bool:
 def _are_the_periods(release: ReleasedMatrix, column: pd.Series[Any]) -> bool:
     """Tell whether a column holds periods of the release, most of them."""
     try:
-        index = periods.as_index(column.unique())
-        _require_same_kind(index, release.times)
-    except (PanelError, ReleaseError):
+        match = matching.matched(column.unique(), release.times)
+    except PanelError:
         return False
-    return len(index.intersection(release.times)) >= 2
+    return int((match.positions >= 0).sum()) >= 2
 
 
-def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float]) -> tuple[pd.Series[float], list[str]]:
-    """Return the series over the release's periods, and what was cut."""
-    _require_same_kind(given.index, release.times)
-    first, last = map(period_name, (release.times[0], release.times[-1]))
-    if not given.index.is_unique:
-        raise ReleaseError("target does not fit the release: a period occurs twice.")
-    unknown = given.index.difference(release.times, sort=False)
-    inside = [label for label in unknown if release.times[0] < label < release.times[-1]]
-    if inside or len(unknown) == len(given):
-        raise ReleaseError(
-            f"target does not fit the release: the period {period_name((inside or list(unknown))[0])} is not in the "
-            f"release; it runs from {first} to {last}."
-        )
-    notes = []
-    if len(unknown):
-        notes.append(f"{len(unknown)} period(s) of the target beyond the release, which runs from {first} to {last}, "
-                     "were left out")  # fmt: skip
-    series = given.reindex(release.times)
-    if isinstance(given.index.name, str):
-        series.index = series.index.rename(given.index.name)
-    return series, notes
-
-
-def _require_complete_before(series: pd.Series[float], T0: int) -> None:
-    pre = series.iloc[:T0]
-    missing = pre.index[~np.isfinite(pre.to_numpy())]
-    if len(missing):
-        which = ", ".join(map(period_name, missing[:3])) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        raise ReleaseError(f"target has no finite value in period {which}, before the intervention.")
+def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int) -> tuple[pd.Series[float], list[str]]:
+    """Return the series over the release's periods, and what was cut; before the intervention it must be complete."""
+    try:
+        series, match = matching.aligned(given, release.times)
+        matching.require_complete(series.iloc[:T0])
+    except PanelError as problem:
+        raise ReleaseError(problem.message, **problem.parameters) from None
     if np.isinf(series.to_numpy(dtype=np.float64)).any():
         raise ReleaseError("target is infinite in a period after the intervention.")
-
-
-def _require_same_kind(given: pd.Index[Any], times: pd.Index[Any]) -> None:
-    kinds = [pd.api.types.infer_dtype(index, skipna=True) for index in (given, times)]
-    numbers = {"integer", "floating", "mixed-integer-float"}
-    if kinds[0] != kinds[1] and not set(kinds) <= numbers:
-        raise ReleaseError(
-            f"the target's periods are of kind {kinds[0]} ({given[0]}), the release's of kind {kinds[1]} ({times[0]}); "
-            "convert them to the same kind."
-        )
+    if isinstance(given.index.name, str):
+        series.index = series.index.rename(given.index.name)
+    return series, [*(f"in the release, {hole}" for hole in holes(release.times)), *match.notes]
 
 
 def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from dpsc.answers.figures.periods import PeriodAxis
@@ -20,7 +21,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
     """Draw the expected error over epsilon, one curve per number of donors, and the error without privacy."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-    axes = sheet.axes(4.8)
+    axes = sheet.axes(3.8)
     styles = zip((BLUE, VERMILION, GREEN, PURPLE, SKY, BLACK), "osD^vP", strict=True)
     for (n, rows), (colour, marker) in zip(table.groupby("n"), itertools.cycle(styles), strict=False):
         rows = rows.sort_values("epsilon")
@@ -28,11 +29,14 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
         axes.plot(rows["epsilon"], rows["without_privacy"], color=colour, lw=1.3, ls=":")
     axes.axhline(float(table["last_value"].median()), color=GREY, lw=1.2, ls="--", label="last value, no donors")
     axes.plot([], [], color=BLACK, lw=1.3, ls=":", label="the same without privacy")
-    axes.set(xscale="log", yscale="log")
+    errors = table[["error", "without_privacy", "last_value"]].to_numpy(dtype=np.float64)
+    far_apart = errors.max() > 3 * errors.min()
+    axes.set(xscale="log", yscale="log" if far_apart else "linear")
     label_x(axes, "privacy budget ε (smaller protects more)")
     label_y(axes, f"expected error, {unit}" if unit else "expected error")
     axes.xaxis.set_major_locator(FixedLocator(sorted(table["epsilon"].unique())))
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    if far_apart:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
@@ -46,16 +50,17 @@ def movement(
     private: bool,
 ) -> Axes:  # fmt: skip
     """Draw how the donors move on average, how sure that is, and how far single donors are from it."""
-    axes = sheet.axes(4.2)
+    axes = sheet.axes(3.4)
     periods = PeriodAxis(times)
     at = periods.values
-    axes.fill_between(at, mean - spread, mean + spread, color=SKY, alpha=0.25, lw=0,
-                      label="where about two thirds of donors move")  # fmt: skip
+    axes.plot(at, mean, color=BLUE, lw=2, label="donors' average")
     axes.fill_between(at, mean - 2 * error, mean + 2 * error, facecolor="none", edgecolor=BLUE, alpha=0.8, lw=0,
                       hatch="//////", label="how uncertain the average is (95%)")  # fmt: skip
-    axes.plot(at, mean, color=BLUE, lw=2, label="donors' average")
+    axes.fill_between(at, mean - spread, mean + spread, color=SKY, alpha=0.25, lw=0,
+                      label="where about two thirds of the donors are")  # fmt: skip
     axes.axhline(0, color=GREY, lw=1)
+    outcome = "the outcome" if outcome == "outcome" else outcome
     label_y(axes, f"{outcome}, less each donor's own level")
     plain(axes)
     periods.write(axes)
-    return sheet.finish(axes, f"How does {outcome} of the donors move?", private, caption)
+    return sheet.finish(axes, f"How do the donors move in {outcome}?", private, caption)

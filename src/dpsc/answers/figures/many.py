@@ -52,7 +52,7 @@ class Answers(Protocol):
 
 def event(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the average effect by periods after adoption, how many units each rests on, and gaps before adoption."""
-    axes = sheet.axes(4.6)
+    axes = sheet.axes(3.8)
     table, before = study.by_event_time(), leads(study)
     ks = [*before.index, *table.index]
     axes.axvline(-0.5, color=GREY, lw=1.2, ls=(0, (1, 1.5)), gid="intervention")
@@ -72,7 +72,7 @@ def event(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
 
 def calendar(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the average effect in each period over the units that are treated in it."""
-    axes = sheet.axes(4.4)
+    axes = sheet.axes(3.6)
     table = study.by_calendar_time()
     times = PeriodAxis(table.index)
     _effects(axes, times.values, table, study.level)
@@ -88,18 +88,18 @@ def small_multiples(study: Answers, sheet: Sheet, units: str | None = None) -> A
     names = [*study.results, *study.never_treated][:_MOST_PANELS]
     across = min(_ACROSS, len(names))
     down = -(-len(names) // across)
-    figure = sheet.figure(1.5 + 1.45 * down)
+    figure = sheet.figure(0.7 + 1.45 * down)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     index = max((result.target.index for result in study.results.values()), key=len)
     times = PeriodAxis(index)
     for panel, name in zip(panels, names, strict=False):
         if name in study.results:
             _unit(panel, study.results[name], times)
-            text = f"{name}: {period_name(study.results[name].treatment_time)}"
+            text = f"{name}, from {period_name(study.results[name].treatment_time)}"
         else:
             path = _on(index, study.never_treated[name])
             panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for the reader only")
-            text = f"{name}: never treated"
+            text = f"{name}, never treated"
         room = figure.get_figwidth() / across - 0.55
         panel.set_title(wrapped(text, room, SMALL), fontsize=SMALL, loc="left", pad=3, parse_math=False,
                         color=BLACK if name in study.results else GREY)  # fmt: skip
@@ -118,7 +118,8 @@ def small_multiples(study: Answers, sheet: Sheet, units: str | None = None) -> A
     for panel in panels[: len(names)]:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     sheet.below(panels[0], list(entries.values()), list(entries), caption_of(study, shown=len(names)))
-    return panels[0]
+    first: Axes = panels[0]
+    return first
 
 
 def leads(study: Answers) -> pd.Series[float]:
@@ -126,7 +127,7 @@ def leads(study: Answers) -> pd.Series[float]:
 
     As many periods as there are after adoption: they show what no effect looks like.
     """
-    gaps = {name: gaps_of(result).to_numpy()[: result.T0] for name, result in study.results.items()}
+    gaps = {name: gaps_of(result)[: len(result.fitted)] for name, result in study.results.items()}
     longest = max(len(result.observed) for result in study.results.values())
     back = min(longest, *(len(result.fitted) for result in study.results.values()))
     weights = study.weights / study.weights.sum()
@@ -149,20 +150,20 @@ def caption_of(study: Answers, shown: int | None = None) -> str:
 
 def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float) -> None:
     axes.axhline(0, color=GREY, lw=1)
+    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=5.5, ls="", label="average effect")
     axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=3.5,
                 label=f"{percent(level)} interval")  # fmt: skip
-    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=5.5, ls="", label="average effect")
     plain(axes)
 
 
 def _unit(panel: Axes, result: Answer, times: PeriodAxis) -> None:
     at = times.at(result.target.index)
+    panel.plot(at, result.target, color=BLACK, lw=1.4, label="observed")
+    whole = np.concatenate([result.fitted, result.counterfactual])
+    panel.plot(at[-len(whole) :], whole, color=VERMILION, lw=1.4, ls=(0, (4, 1.6)), label="without the intervention")
     lower, upper, start, label = bands(result)[0]
     band(panel, at[start:], lower, upper, VERMILION, label)
-    panel.plot(at, result.target, color=BLACK, lw=1.4, label="observed")
-    whole = pd.concat([result.fitted, result.counterfactual])
-    panel.plot(at[-len(whole) :], whole, color=VERMILION, lw=1.4, ls=(0, (4, 1.6)), label="without the intervention")
-    position = int(times.index.get_indexer([result.treatment_time])[0])
+    position = list(times.index).index(result.treatment_time)
     times.mark(panel, position, named=False)
 
 

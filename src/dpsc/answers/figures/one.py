@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.figures.periods import PeriodAxis
@@ -13,6 +12,7 @@ from dpsc.answers.figures.sheet import Sheet, label_x, label_y, plain
 from dpsc.answers.palette import BLACK, BLUE, GREY, VERMILION
 from dpsc.answers.words import donors_help, percent, sentence
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     if sheet.ax is not None:
         return path(result, sheet, units)
     caption = caption_of(result)
-    figure = sheet.figure(6.2)
+    figure = sheet.figure(5.0)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, 1])
     draw_path(top, result, units)
     draw_gaps(bottom, result)
@@ -42,19 +42,20 @@ def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     both = [(handle, lower[label]) if label in lower else handle for handle, label in zip(handles, labels, strict=True)]
     sheet.entitle(top, result.title or question(result), result.private, _ABOVE)
     sheet.below(top, both, labels, caption)
-    return top
+    upper: Axes = top
+    return upper
 
 
 def path(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw observed and counterfactual over time."""
-    axes = sheet.axes(4.6)
+    axes = sheet.axes(3.6)
     draw_path(axes, result, units)
     return _finish(axes, result, sheet, question(result))
 
 
 def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the gap between observed and counterfactual, before the intervention too, with a line at zero."""
-    axes = sheet.axes(4.0)
+    axes = sheet.axes(3.2)
     draw_gaps(axes, result)
     label_y(axes, _in_units(f"difference in {outcome_of(result)}", units))
     return _finish(axes, result, sheet, f"What difference did the intervention make to {outcome_of(result)}?")
@@ -62,7 +63,7 @@ def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
 
 def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw what the effects add up to, from the intervention on."""
-    axes = sheet.axes(4.0)
+    axes = sheet.axes(3.2)
     times, found = PeriodAxis(result.target.index), result.cumulative()
     after = times.values[result.T0 :]
     axes.axhline(0, color=GREY, lw=1)
@@ -84,7 +85,7 @@ def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
     """Draw the observed line, the counterfactual over the whole axis, and its band."""
     times = PeriodAxis(result.target.index).values
     axes.plot(times, result.target, color=BLACK, lw=1.9, marker=_marker("o", result), ms=3.2, label=OBSERVED)
-    whole = pd.concat([result.fitted, result.counterfactual])
+    whole = np.concatenate([result.fitted, result.counterfactual])
     axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=1.9, ls=(0, (4, 1.6)), label=WITHOUT)
     for lower, upper, start, label in bands(result):
         band(axes, times[start:], lower, upper, VERMILION, label)
@@ -106,9 +107,10 @@ def draw_gaps(axes: Axes, result: Answer) -> None:
     plain(axes)
 
 
-def gaps_of(result: Answer) -> pd.Series[float]:
+def gaps_of(result: Answer) -> Array:
     """Return the gaps before the intervention, if there is a fit, and after it."""
-    return (result.target - pd.concat([result.fitted, result.counterfactual])).iloc[-_fitted_periods(result) :]
+    whole = np.concatenate([result.fitted, result.counterfactual])
+    return np.asarray(result.target.to_numpy(dtype=np.float64)[-len(whole) :] - whole)
 
 
 def bands(result: Answer) -> list[tuple[Any, Any, int, str]]:
@@ -118,9 +120,8 @@ def bands(result: Answer) -> list[tuple[Any, Any, int, str]]:
     after = result.interval()
     if result.fitted.empty:
         return [(after["lower"].to_numpy(), after["upper"].to_numpy(), result.T0, interval_name(result))]
-    whole = pd.concat([result.interval_before(), after])
-    drawn = [(whole["lower"].to_numpy(), whole["upper"].to_numpy(), len(result.target) - len(whole),
-              interval_name(result))]  # fmt: skip
+    lower, upper = np.concatenate([result.interval_before(), after]).T
+    drawn = [(lower, upper, len(result.target) - len(lower), interval_name(result))]
     if result.interval_kind == "effect":
         noise = result.interval(part="privacy")
         drawn.append((noise["lower"].to_numpy(), noise["upper"].to_numpy(), result.T0, PRIVACY))
@@ -171,7 +172,7 @@ def promise(guarantee: Guarantee | None, reason: str) -> str:
     if guarantee is None:
         return f"NOT PRIVATE: {reason}."
     delta = f", δ = {guarantee.delta:g}" if guarantee.delta else ""
-    return f"Donors are protected by differential privacy (ε = {guarantee.epsilon:g}{delta})."
+    return f"Differentially private: ε = {guarantee.epsilon:g}{delta}."
 
 
 def effect_on(result: Answer, units: str | None) -> str:
@@ -194,17 +195,14 @@ def _label_times(axes: Axes, result: Answer) -> None:
 
 
 def _time_name(result: Answer) -> str:
-    return str(result.target.index.name or "")
+    name = result.target.index.name
+    return "" if name is None or name == "time" else str(name)
 
 
 def _around(axes: Axes, times: Any) -> None:
     """Show the period before a single one too: one point has no scale."""
     step = times[-1] - times[-2]
     axes.set_xlim(times[-2] - step / 4, times[-1] + step)
-
-
-def _fitted_periods(result: Answer) -> int:
-    return len(result.fitted) + len(result.counterfactual)
 
 
 def _marker(form: str, result: Answer) -> str:

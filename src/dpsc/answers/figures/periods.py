@@ -16,6 +16,8 @@ from dpsc.data.dates import period_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_Side = Literal["left", "center", "right"]
+_SIDES: tuple[_Side, ...] = ("left", "center", "right")
 _STEPS = {  # between periods that are written, by what they are
     "M": (1, 2, 3, 6, 12, 24, 36, 60, 120, 240),
     "Q": (1, 2, 4, 8, 12, 20, 40, 80),
@@ -59,7 +61,7 @@ class PeriodAxis:
         axes.set_xticks(self.values[shown], texts, fontsize=LABEL, parse_math=False)
 
     def _shown(self, most: int) -> list[int]:
-        """Return the positions of at most so many periods, at the beginning of years or at round numbers if possible."""
+        """Return the positions of at most so many periods: beginnings of years or round numbers if possible."""
         index: Any = self.index
         calendar, count = isinstance(index, pd.PeriodIndex), len(index)
         steps = _STEPS.get(index.freqstr.split("-")[0][:1], _STEPS[""]) if calendar else _STEPS[""]
@@ -76,11 +78,11 @@ class PeriodAxis:
         axes.axvline(at, color=GREY, lw=1.2, ls=(0, (1, 1.5)), gid="intervention")
         if named:
             share = position / len(self.index)
-            side = "left" if share < 0.35 else "right" if share > 0.65 else "center"
+            side = _SIDES[0 if share < 0.35 else 2 if share > 0.65 else 1]
             name_line(axes, at, f"intervention, {period_name(self.index[position])}", side)
 
 
-def name_line(axes: Axes, at: Any, text: str, side: Literal["left", "center", "right"] = "center") -> None:
+def name_line(axes: Axes, at: Any, text: str, side: _Side = "center") -> None:
     """Write what a vertical line is, over the axes, where it hides nothing."""
     from matplotlib.transforms import ScaledTranslation
 

@@ -12,53 +12,60 @@ from dpsc.answers.figures.periods import PeriodAxis
 from dpsc.answers.figures.sheet import Sheet, label_x, label_y, plain
 from dpsc.answers.palette import BLUE, GREY, SKY, VERMILION
 from dpsc.answers.trials import Placebos
-from dpsc.answers.words import percent, sentence
+from dpsc.answers.words import percent
 from dpsc.data.dates import period_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_QUESTION = "Would an effect this large be found where there was none?"
+_QUESTION = "Could this effect appear where there was none?"
 
 
 def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the effect at every earlier date, with its interval, and the real one at the end."""
-    axes = sheet.axes(4.4)
+    axes = sheet.axes(3.5)
     names = [period_name(label) for label in result.target.index]
     dates = PeriodAxis(result.target.index[[*map(names.index, found.table.index), result.T0]])
-    places, interval = dates.values, f"its {percent(result.level)} interval"
+    places, as_large = dates.values, _as_large(found)
     axes.axhline(0, color=GREY, lw=1)
     axes.vlines(places[:-1], found.table["lower"], found.table["upper"], color=BLUE, alpha=0.4, lw=_width(len(places)))
     axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="",
-              label=f"earlier date, when nothing happened, and {interval}")  # fmt: skip
+              label=f"an earlier date, when nothing happened, with its {percent(result.level)} interval")  # fmt: skip
     axes.vlines(places[-1:], found.real.lower, found.real.upper, color=VERMILION, alpha=0.5, lw=_width(len(places)))
     axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="",
-              label=f"the intervention, and {interval}")  # fmt: skip
+              label=f"the intervention: {as_large} of {len(found.table)} earlier dates look as large")  # fmt: skip
     axes.axhline(found.real.effect, color=VERMILION, lw=1, ls=(0, (1, 1.5)))
     label_y(axes, effect_on(result, units))
     plain(axes)
     cut = _limit(axes, found)
     dates.write(axes)
     label_x(axes, "date that the intervention is given")
-    said = f"{found}, compared by p-values, because some have fewer periods after them.{cut}"
+    said = f"Compared by p-values, because some dates have fewer periods after them.{cut}"
     return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
 
 
 def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw how often made-up units without an effect show one of each size, and the real one as a line."""
-    axes = sheet.axes(4.2)
+    axes = sheet.axes(3.3)
     effects = found.table["effect"].to_numpy(dtype=np.float64)
     widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
     axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8,
               label=f"{len(effects)} made-up units without any effect")  # fmt: skip
-    axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label="the real effect")
+    said = f"the real effect: {_as_large(found)} of {len(effects)} made-up units show one as large"
+    axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=1)
     axes.set_xlim(-1.08 * widest, 1.08 * widest)
     label_x(axes, effect_on(result, units))
     label_y(axes, "number of made-up units")
     plain(axes)
-    said = f"{sentence(str(found))} They are drawn from the release alone; no donor is touched."
+    said = "Made-up units are drawn from the release alone; no donor is touched."
     return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
+
+
+def _as_large(found: Placebos) -> str:
+    """Return how many placebos are at least as large as the real effect."""
+    count = found.share * len(found.table)
+    return "–" if np.isnan(count) else "none" if round(count) == 0 else str(round(count))
 
 
 def _limit(axes: Axes, found: Placebos) -> str:

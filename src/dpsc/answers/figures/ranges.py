@@ -28,13 +28,13 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
         choice if date == real else f"{choice}, {date}"
         for choice, date in zip(table["choice"], table["treatment_time"], strict=True)
     ]
-    axes = sheet.axes(1.9 + 0.3 * len(names))
+    axes = sheet.axes(1.0 + 0.3 * len(names))
     ranges(axes, names, table, highlighted=0, level=result.level)
     axes.axvline(float(table["effect"].iloc[0]), color=VERMILION, lw=1, ls=(0, (1, 1.5)))
-    label_x(axes, effect_on(result, units))
+    label_x(axes, effect_on(result, units), less=_left_of(axes) - 0.6)
     lines = [*([result.title] if result.title else []), f"Dates that were tried: {', '.join(found.dates)}."]
     caption = "\n".join([*lines, method_of(result)])
-    return sheet.finish(axes, "Would other choices give another answer?", result.private, caption, left=_left_of(axes))
+    return sheet.finish(axes, "Do other choices give another answer?", result.private, caption, left=_left_of(axes))
 
 
 def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
@@ -54,9 +54,10 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
         notes.append(f"The intervals have different levels: {', '.join(percent(v) for v in sorted(levels))}.")
     if len(outcomes) > 1:
         notes.append("The outcomes differ: compare signs, not sizes.")
-    axes = sheet.axes(1.9 + 0.4 * len(names))
+    axes = sheet.axes(1.0 + 0.4 * len(names))
     ranges(axes, names, pd.DataFrame(rows), level=levels.pop() if len(levels) == 1 else None)
-    label_x(axes, f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect")
+    what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
+    label_x(axes, what, less=_left_of(axes) - 0.6)
     return sheet.finish(axes, "Do the answers agree?", True, "\n".join(notes), left=_left_of(axes))
 
 

@@ -71,7 +71,8 @@ class Sheet:
         if self.ax is None:
             self.below(axes, handles, labels, caption)
         elif handles:
-            axes.legend(handles, labels, frameon=False, fontsize=SMALL)
+            broken = [wrapped(label, 0.6 * inches_wide(axes), SMALL - 1) for label in labels]
+            axes.legend(handles, broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
         return axes
 
     def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0, left: float = 0.9) -> None:
@@ -91,21 +92,28 @@ class Sheet:
 
         figure = _figure_of(axes)
         wide, high = figure.get_size_inches()
-        room, foot = wide - 2 * _MARGIN, 0.0
+        room = wide - 2 * _MARGIN
+        small = wrapped(caption, room, SMALL)
+        foot = len(small.splitlines()) * SMALL * _LINE / 72 + 1.5 * _MARGIN  # inches
+        columns = _columns(labels, room)
+        rows = -(-len(labels) // columns) if labels else 0
+        key = rows * LABEL * 1.55 / 72 + (2 * _MARGIN if rows else 0)
+        if self.figsize is None:
+            high += foot + key
+            figure.set_size_inches(wide, high)
         if caption:
-            text = wrapped(caption, room, SMALL)
-            figure.text(_MARGIN / wide, _MARGIN / high, text, fontsize=SMALL, color=GREY, va="bottom", ha="left",
+            figure.text(_MARGIN / wide, _MARGIN / high, small, fontsize=SMALL, color=GREY, va="bottom", ha="left",
                         linespacing=_LINE, parse_math=False, gid="caption").set_in_layout(False)  # fmt: skip
-            foot = (len(text.splitlines()) * SMALL * _LINE / 72 + 1.5 * _MARGIN) / high
-        if handles:
+        if labels:
             legend = figure.legend(
-                handles, [wrapped(label, room - 0.6, LABEL) for label in labels], loc="lower left",
-                ncols=_columns(labels, room), bbox_to_anchor=(0, foot), frameon=False, fontsize=LABEL,
-                handler_map=_side_by_side(), columnspacing=1.4, borderaxespad=0.2,
+                handles, [wrapped(label, room - 0.6, LABEL) for label in labels], loc="lower left", ncols=columns,
+                bbox_to_anchor=(0, foot / high), frameon=False, fontsize=LABEL, handler_map=_side_by_side(),
+                columnspacing=1.4, borderaxespad=0.2,
             )  # fmt: skip
             legend.set_in_layout(False)
-            foot += legend.get_window_extent().height / figure.bbox.height + _MARGIN / high
-        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, foot, 1, 1 - foot)))
+            key = legend.get_window_extent().height / figure.dpi + _MARGIN
+        share = (foot + key) / high
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share), h_pad=0.06, w_pad=0.06))
 
 
 def plain(axes: Axes, *, grid: str = "y") -> None:
@@ -119,12 +127,12 @@ def plain(axes: Axes, *, grid: str = "y") -> None:
 def label_y(axes: Axes, text: str) -> None:
     """Write the label of the y axis, broken where the axis ends."""
     high = _figure_of(axes).get_figheight() * axes.get_position().height
-    axes.set_ylabel(wrapped(text, max(1.0, 0.95 * high), LABEL), fontsize=LABEL, parse_math=False)
+    axes.set_ylabel(wrapped(text, max(1.0, 0.85 * high), LABEL), fontsize=LABEL, parse_math=False)
 
 
-def label_x(axes: Axes, text: str) -> None:
-    """Write the label of the x axis, broken where the axis ends."""
-    axes.set_xlabel(wrapped(text, inches_wide(axes), LABEL), fontsize=LABEL, parse_math=False)
+def label_x(axes: Axes, text: str, less: float = 0.0) -> None:
+    """Write the label of the x axis, broken where the axis ends, which is some inches shorter than usual."""
+    axes.set_xlabel(wrapped(text, inches_wide(axes) - less, LABEL), fontsize=LABEL, parse_math=False)
 
 
 def inches_wide(axes: Axes) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_SAFETY = 0.96  # small letters are drawn a little wider than they are
+
 
 def width(text: str, size: float, weight: str = "normal") -> float:
     """Return the width of a line in inches."""
@@ -14,6 +16,7 @@ def width(text: str, size: float, weight: str = "normal") -> float:
 
 def wrapped(text: str, inches: float, size: float, weight: str = "normal") -> str:
     """Break a text into lines that fit; a word that is too long is broken, too."""
+    inches *= _SAFETY
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""

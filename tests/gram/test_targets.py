@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsc import GramRelease, Release, ReleaseError
+from dpsc.types import Array
+
+T0, T = 14, 20
+
+
+@pytest.fixture(scope="module")
+def paths() -> Array:
+    rng = np.random.default_rng(3)
+    return np.asarray(50 + np.cumsum(rng.normal(size=(400, T)) + rng.normal(size=T), axis=1))
+
+
+@pytest.fixture(scope="module")
+def release(paths: Array) -> Release:
+    months = pd.period_range("2022-01", periods=T, freq="M")
+    donors = pd.DataFrame(paths[1:], columns=months)
+    return GramRelease(epsilon=1.0, delta=1e-6, scale=4.0, seed=0).release(donors)
+
+
+def test_every_form_of_a_target_gives_the_same_answer(paths: Array, release: Release) -> None:
+    y, months = paths[0], pd.period_range("2022-01", periods=T, freq="M")
+    names = months.strftime("%Y-%m")
+    forms = {
+        "a Series by month": pd.Series(y, index=months),
+        "text": pd.Series(y, index=names),
+        "month ends": pd.Series(y, index=months.to_timestamp(how="end").normalize()),
+        "a dictionary": dict(zip(names, y, strict=True)),
+        "numbers": list(y),
+        "two columns": pd.DataFrame({"month": names, "cost": y}),
+        "two columns, the other way round": pd.DataFrame({"cost": y, "month": names}),
+        "one column": pd.DataFrame({"cost": y}, index=names),
+        "a wide row": pd.DataFrame([y], columns=names),
+        "a wide row with a name": pd.DataFrame([["Kent", *y]], columns=["county", *names]),
+        "a long table of one unit": pd.DataFrame({"county": "Kent", "month": names, "cost": y}),
+        "out of order": pd.Series(y, index=months).iloc[::-1],
+    }
+    expected = release.estimate(y, "2023-03")
+    assert expected.T0 == T0
+    for form, target in forms.items():
+        found = release.estimate(target, "2023-03")
+        assert found.gaps.to_numpy() == pytest.approx(expected.gaps.to_numpy()), form
+        assert found.notes == (), form
+
+
+def test_the_time_before_the_intervention_is_enough(paths: Array, release: Release) -> None:
+    whole, before = release.estimate(paths[0], "2023-03"), release.estimate(paths[0][:T0], "2023-03")
+    assert before.counterfactual.equals(whole.counterfactual)
+    assert np.isnan(before.att)
+    assert before.detectable() == whole.detectable() > 0
+
+
+def test_a_target_beyond_the_release_is_cut_with_a_note(paths: Array, release: Release) -> None:
+    months = pd.period_range("2021-11", periods=T + 4, freq="M")
+    longer = pd.Series(np.r_[1.0, 2.0, paths[0], 3.0, 4.0], index=months)
+    found = release.estimate(longer, "2023-03")
+    assert found.gaps.to_numpy() == pytest.approx(release.estimate(paths[0], "2023-03").gaps.to_numpy())
+    assert any("2021-11" in note or "left out" in note for note in found.notes), found.notes
+
+
+def test_holes_before_the_intervention_are_named(paths: Array, release: Release) -> None:
+    series = pd.Series(paths[0], index=pd.period_range("2022-01", periods=T, freq="M")).drop(["2022-03", "2022-07"])
+    with pytest.raises(ReleaseError, match=r"2022-03.*2022-07"):
+        release.estimate(series, "2023-03")
+
+
+def test_several_units_in_one_table_are_sent_to_a_study(paths: Array, release: Release) -> None:
+    names = pd.period_range("2022-01", periods=T, freq="M").strftime("%Y-%m")
+    table = pd.DataFrame({"county": ["Kent"] * T + ["Sussex"] * T, "month": [*names] * 2, "cost": paths[:2].ravel()})
+    with pytest.raises(ReleaseError, match=r"'county'.*study"):
+        release.estimate(table, "2023-03")
+
+
+def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> None:
+    with pytest.raises(ReleaseError, match="other way round"):
+        release.estimate("2023-03", paths[0])
+
+
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+def test_other_units_are_asked_about(paths: Array, release: Release, factor: float) -> None:
+    assert any("other units?" in note for note in release.estimate(factor * paths[0], "2023-03").notes)
+    reference = pd.Series(50.0, index=pd.period_range("2022-01", periods=T, freq="M"))
+    make = GramRelease(epsilon=1.0, delta=1e-6, scale=4.0, seed=0, reference=reference)
+    beside = make.release(pd.DataFrame(paths[1:], columns=reference.index))
+    (note,) = beside.estimate(factor * paths[0], "2023-03").notes
+    assert "about 1,000 times" in note
+    assert "the reference path" in note
