@@ -36,14 +36,18 @@ class Comparison:
     title: str
 
     @property
-    def labels(self) -> dict[str, list[str]]:
-        """The columns of text: the name, and what differs."""
-        differing = self.differences()
-        return {"answer": [name for name, _ in self.answers]} | differing
+    def names(self) -> list[str]:
+        """The names of the answers."""
+        return [name for name, _ in self.answers]
+
+    def facts(self) -> dict[str, list[Any]]:
+        """Return what each answer is about: outcome, target, date, release, donors, budget, level, units, method."""
+        facts = {what: [of(document) for _, document in self.answers] for what, of in _FACTS.items()}
+        return {"outcome": facts.pop("outcome"), "target": self._targets(), **facts}
 
     def differences(self) -> dict[str, list[str]]:
-        """Return what differs between the answers, and how: target, date, release, donors, budget, level, method."""
-        facts = {what: [_text(of(document)) for _, document in self.answers] for what, of in _FACTS.items()}
+        """Return the facts that differ, as text."""
+        facts = {what: [_text(value) for value in values] for what, values in self.facts().items()}
         return {what: values for what, values in facts.items() if len(set(values)) > 1}
 
     def sentence(self) -> str:
@@ -58,25 +62,26 @@ class Comparison:
         return f"The answers differ in their {listed}.{other}"
 
     def columns(self) -> dict[str, list[str]]:
-        """Return the table: what differs, and the average effects, with the same digits down a column."""
+        """Return the average effects, with the same digits down a column."""
         effects = [row["average effect"] for row in self._numbers()]
         numbers = {
             name: column([row[name] for row in self._numbers()], sign=True, like=effects)
             for name in ("average effect", "from", "to")
         }
-        share = column([row["percent"] for row in self._numbers()], sign=True)
+        share = column([row["percent"] for row in self._numbers()], sign=True, decimals=1)
         others = {
             "percent": [text if text == "–" else f"{text}%" for text in share],
             "p-value": [p_text(row["p-value"]) for row in self._numbers()],
             "donors help": [row["donors help"] or "–" for row in self._numbers()],
         }
-        return self.labels | numbers | {name: cells for name, cells in others.items() if set(cells) != {"–"}}
+        return {"answer": self.names} | numbers | {name: cells for name, cells in others.items() if set(cells) != {"–"}}
 
     def content(self) -> Document:
         """Return everything as plain values."""
+        facts = self.facts()
         rows = [
-            {"answer": name, **{what: _text(of(document)) for what, of in _FACTS.items()}, **numbers}
-            for (name, document), numbers in zip(self.answers, self._numbers(), strict=True)
+            {"answer": name, **{what: values[k] for what, values in facts.items()}, **numbers}
+            for k, (name, numbers) in enumerate(zip(self.names, self._numbers(), strict=True))
         ]
         return {"title": self.title, "answers": rows, "differ_in": list(self.differences()), "says": self.sentence()}
 
@@ -86,26 +91,29 @@ class Comparison:
 
     def csv(self) -> bytes:
         """Return the table."""
-        rows = [{name: files.harmless(value) for name, value in row.items()} for row in self.content()["answers"]]
+        rows = [
+            {name: files.harmless(_flat(value)) for name, value in row.items()} for row in self.content()["answers"]
+        ]
         return pd.DataFrame(rows).to_csv(index=False).encode("utf-8")
 
     def xlsx(self) -> bytes:
         """Return the table as a workbook."""
-        return sheets.book({"comparison": self.content()["answers"]})
+        return sheets.book({"comparison": self._flat()})
 
     def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the figure."""
-        return plot.as_bytes(self._figure(None), format)
+        return plot.as_bytes(plot.figure_of(self._axes(None, self.title)), format)
 
     def html(self, command: str = "") -> bytes:
         """Return a page with the figure and the table."""
-        cells = self.columns()
+        differing = self.differences()
         page = web.render(
             "compare.html",
             title=self.title,
             says=self.sentence(),
-            table=pages.table(cells, labels=len(self.labels)),
-            image=pages.image(lambda figsize: self._axes(figsize)),
+            table=pages.table(self.columns()),
+            differences=pages.table({"answer": self.names} | differing, labels=1 + len(differing)),
+            image=pages.image(lambda figsize: self._axes(figsize, "")),  # the page asks the question
             private=all(document["private"] for _, document in self.answers),
             command=command,
             version=__version__,
@@ -113,11 +121,22 @@ class Comparison:
         )
         return page.encode("utf-8")
 
-    def _axes(self, figsize: tuple[float, float] | None) -> Any:
-        return plot.compare(list(self.answers), title=self.title or None, figsize=figsize)
+    def _flat(self) -> list[dict[str, Any]]:
+        """Return one row per answer, without lists in its cells."""
+        return [
+            {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in row.items()}
+            for row in self.content()["answers"]
+        ]
 
-    def _figure(self, figsize: tuple[float, float] | None) -> Any:
-        return plot.figure_of(self._axes(figsize))
+    def _targets(self) -> list[str]:
+        """Name what was observed: a study by its units, a target by its average over the periods that all have."""
+        single = [document for _, document in self.answers if document.get("kind") != "study"]
+        times = [{row.get("time") for row in document["periods"] if row["observed"] is not None} for document in single]
+        common = set.intersection(*times) if times else set()
+        return [_target(document, common) for _, document in self.answers]
+
+    def _axes(self, figsize: tuple[float, float] | None, title: str) -> Any:
+        return plot.compare(list(self.answers), title=title, figsize=figsize)
 
     def _numbers(self) -> list[dict[str, Any]]:
         return [
@@ -135,12 +154,11 @@ class Comparison:
 
 def of(answers: Sequence[tuple[str, Document]], title: str = "") -> Comparison:
     """Return answers side by side."""
-    return Comparison(tuple(answers), title or "Answers side by side")
+    return Comparison(tuple(answers), title or "Do the answers agree?")
 
 
 _FACTS: dict[str, Callable[[Document], Any]] = {
     "outcome": lambda document: document["outcome"],
-    "target": lambda document: _target(document),
     "first treated period": lambda document: document["treatment_time"],
     "release": lambda document: document["parameters"].get("release"),
     "donors": lambda document: document["parameters"].get("n"),
@@ -151,12 +169,12 @@ _FACTS: dict[str, Callable[[Document], Any]] = {
 }
 
 
-def _target(document: Document) -> str:
-    """Name what was observed: a study by its units, a target by its average, which two targets hardly share."""
+def _target(document: Document, times: set[Any]) -> str:
     if document.get("kind") == "study":
         return f"{len(document['by_unit'])} units"
-    seen = [row["observed"] for row in document["periods"] if row.get("observed") is not None]
-    return f"average {words.number(sum(seen) / len(seen))}" if seen else "not observed"
+    seen = [row for row in document["periods"] if row["observed"] is not None]
+    values = [row["observed"] for row in seen if row.get("time") in times or not times]
+    return f"average {words.number(sum(values) / len(values))}" if values else "not observed"
 
 
 def _budget(guarantee: Mapping[str, Any] | None) -> str:
@@ -166,7 +184,7 @@ def _budget(guarantee: Mapping[str, Any] | None) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return str(value[0]) if len(value) == 1 else f"{len(value)} dates from {min(value)} to {max(value)}"
-    return "–" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+    return "–" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
 
 
 def checked(document: Any, where: str) -> Document:
@@ -185,7 +203,7 @@ def checked(document: Any, where: str) -> Document:
         and all(_is_number(value) for value in numbers)
         and (interval is None or (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))))
         and isinstance(periods, list)
-        and all(isinstance(row, dict) and _is_number(row.get("observed")) for row in periods)
+        and all(isinstance(row, dict) and "observed" in row and _is_number(row["observed"]) for row in periods)
         and (guarantee is None or _has_numbers(guarantee, "epsilon", "delta"))
         and (percent is None or _has_numbers(percent, "effect"))
         and (verdict is None or (isinstance(verdict, dict) and verdict.get("grade") in ("yes", "unclear", "no")))

@@ -120,7 +120,10 @@ Write = Callable[[Any], str]
 def _effects(rows: Rows, names: Sequence[str]) -> Table:
     """Return effects with their intervals, in percent, and with p-values."""
     effect, low, high = _alike(rows, ("effect", "lower", "upper"))
-    part, least, most = _alike(rows, ("percent", "percent_lower", "percent_upper"))
+    part, least, most = (
+        column([row[name] for row in rows], sign=True, decimals=1)
+        for name in ("percent", "percent_lower", "percent_upper")
+    )
     return _without_empty(Table(
         ["", "effect", "interval", "in percent", "interval", "p-value"],
         [

@@ -112,9 +112,13 @@ def show_study(study: Study, units: str | None = None) -> None:
 def show_comparison(compared: Comparison) -> None:
     """Print answers side by side, and what differs between them."""
     screen = common.console()
-    screen.print(_table(compared.columns(), left=len(compared.labels)))
+    screen.print(_table(compared.columns()))
     screen.print()
     screen.print(Text(compared.sentence()))
+    differing = compared.differences()
+    if differing:
+        screen.print()
+        screen.print(_table({"answer": compared.names} | differing, left=1 + len(differing)))
 
 
 def _table(columns: Mapping[str, Sequence[str]], title: str | None = None, left: int = 1) -> Table:
@@ -147,7 +151,7 @@ def _add_effects(facts: Table, average: Effect, total: Effect, level: float) -> 
         ends = f"   {percent(level)} interval {signed(total.lower)} to {signed(total.upper)}"
         facts.add_row("total effect", Text(f"{signed(total.effect)}{ends}"))
     if math.isfinite(average.percent):
-        part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True)
+        part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True, decimals=1)
         facts.add_row("in percent", Text(f"{part}%   {percent(level)} interval {low}% to {high}%"))
     if math.isfinite(average.p_value):
         facts.add_row("p-value", Text(f"{p_text(average.p_value)}   {no_effect_chance(average)}"))
