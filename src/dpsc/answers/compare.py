@@ -91,9 +91,7 @@ class Comparison:
 
     def csv(self) -> bytes:
         """Return the table."""
-        rows = [
-            {name: files.harmless(_flat(value)) for name, value in row.items()} for row in self.content()["answers"]
-        ]
+        rows = [{name: files.harmless(value) for name, value in row.items()} for row in self._flat()]
         return pd.DataFrame(rows).to_csv(index=False).encode("utf-8")
 
     def xlsx(self) -> bytes:

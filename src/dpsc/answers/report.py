@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pandas as pd
 
@@ -96,18 +96,20 @@ class Files:
         guarantee: Guarantee | None = self.answer.guarantee
         return sheets.workbook(self.content, guarantee)
 
-    def picture(self, format: str) -> bytes:
+    def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the main figure, as "png" or "svg"."""
-        return _picture(self.answer, next(iter(self._figures.values())), self.content["units"], format)
+        return plot.as_bytes(self._drawn(next(iter(self._figures.values()))), format)
 
     def folder(self, command: str = "") -> dict[str, bytes]:
         """Return the content of every file of a folder, by name."""
-        pictures = {
-            f"{name}.{format}": _picture(self.answer, kind, self.content["units"], format)
-            for name, kind in self._figures.items()
-            for format in ("svg", "png")
-        }
+        drawn = {name: self._drawn(kind) for name, kind in self._figures.items()}
+        pictures = {f"{name}.svg": plot.as_bytes(figure, "svg") for name, figure in drawn.items()}
+        pictures |= {f"{name}.png": plot.as_bytes(figure, "png") for name, figure in drawn.items()}
         return {"result.json": self.json(), "counterfactual.csv": self.csv(), PAGE: self.html(command), **pictures}
+
+    def _drawn(self, kind: str) -> Any:
+        answer: Any = self.answer  # a result or a study, both of which have figures
+        return plot.figure_of(plot.draw(answer, kind, units=self.content["units"]))
 
     def write(self, path: Path, command: str = "") -> Path:
         """Write the page alone if the name ends in .html, else a folder; return the page."""
@@ -139,10 +141,6 @@ def of_study(study: Several, units: str | None = None) -> Files:
         return pages.of_study(study, content, command)
 
     return Files(study, content, pages.STUDY_FIGURES, page)
-
-
-def _picture(answer: Any, kind: str, units: str | None, format: Any) -> bytes:
-    return plot.as_bytes(plot.figure_of(plot.draw(answer, kind, units=units)), format)
 
 
 def _csv(frame: pd.DataFrame, *, indexed: bool) -> str:
