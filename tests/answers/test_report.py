@@ -100,7 +100,7 @@ def page(contents: dict[str, bytes]) -> str:
 
 def light_page(result: Any) -> str:
     """Return the page without placebos and other choices, which take a moment."""
-    return report.of_result(result, Trials()).html().decode("utf-8")
+    return report.of_result(result, Trials).html().decode("utf-8")
 
 
 def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes], page: str) -> None:
@@ -189,7 +189,7 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     assert len(between) == 2
     assert "<figure>" not in between[0]
     assert f".{verdict.grade} .light" in page
-    document = report.of_result(result, Trials()).content
+    document = report.of_result(result, Trials).content
     assert document["verdict"] == {"grade": verdict.grade, "headline": verdict.headline, "reason": verdict.reason}
     assert f"{said} {reason}" in result.summary()
     assert caption(result.plot()).startswith(f"{said}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -61,27 +62,39 @@ def report(answer: Reported, path: str | Path, *, units: str | None = None, comm
 
 
 class Files:
-    """The files of one answer, each made when it is asked for.
+    """The files of one answer, each made when it is asked for: a table needs no placebos.
 
     Parameters
     ----------
     answer : Answer or Several
-    content : dict
-        The answer as plain values.
+    units : str or None
+        The outcome's units.
+    document : callable
+        Returns the answer as plain values.
     figures : mapping of names to kinds of figures
         Of the folder, for people who need pictures.
     page : callable
-        Returns the page, given the command that gives the answer again.
+        Returns the page, given the answer as plain values and the command that gives it again.
     """
 
     def __init__(
-        self, answer: Answer | Several, content: Document, figures: Mapping[str, str], page: Callable[[str], str]
+        self,
+        answer: Answer | Several,
+        units: str | None,
+        document: Callable[[], Document],
+        figures: Mapping[str, str],
+        page: Callable[[Document, str], str],
     ) -> None:
-        self.answer, self.content, self._figures, self._page = answer, content, figures, page
+        self.answer, self._units, self._document, self._figures, self._page = answer, units, document, figures, page
+
+    @cached_property
+    def content(self) -> Document:
+        """The answer as plain values, for programs."""
+        return self._document()
 
     def html(self, command: str = "") -> bytes:
         """Return the page, with its figures inside."""
-        return self._page(command).encode("utf-8")
+        return self._page(self.content, command).encode("utf-8")
 
     def json(self) -> bytes:
         """Return the numbers, for programs."""
@@ -109,7 +122,7 @@ class Files:
 
     def _drawn(self, kind: str) -> Any:
         answer: Any = self.answer  # a result or a study, both of which have figures
-        return plot.figure_of(plot.draw(answer, kind, units=self.content["units"]))
+        return plot.figure_of(plot.draw(answer, kind, units=self._units))
 
     def write(self, path: Path, command: str = "") -> Path:
         """Write the page alone if the name ends in .html, else a folder; return the page."""
@@ -123,24 +136,26 @@ class Files:
         return path / PAGE
 
 
-def of_result(result: Answer, trials: Trials, units: str | None = None) -> Files:
-    """Return the files of one answer."""
-    content = document.of_result(result, trials, units)
-
-    def page(command: str) -> str:
-        return pages.of_result(result, trials, content, command)
-
-    return Files(result, content, pages.RESULT_FIGURES, page)
+def of_result(result: Answer, trials: Callable[[], Trials], units: str | None = None) -> Files:
+    """Return the files of one answer; what was tried beside it is asked for when it is needed."""
+    return Files(
+        result,
+        units,
+        lambda: document.of_result(result, trials(), units),
+        pages.RESULT_FIGURES,
+        lambda content, command: pages.of_result(result, trials(), content, command),
+    )
 
 
 def of_study(study: Several, units: str | None = None) -> Files:
     """Return the files of a study."""
-    content = document.of_study(study, units)
-
-    def page(command: str) -> str:
-        return pages.of_study(study, content, command)
-
-    return Files(study, content, pages.STUDY_FIGURES, page)
+    return Files(
+        study,
+        units,
+        lambda: document.of_study(study, units),
+        pages.STUDY_FIGURES,
+        lambda content, command: pages.of_study(study, content, command),
+    )
 
 
 def _csv(frame: pd.DataFrame, *, indexed: bool) -> str:

@@ -93,7 +93,7 @@ class Result(Answer):
 
     def files(self, units: str | None = None) -> Files:
         """Return the files of a report, each made when it is asked for."""
-        return of_result(self, self.trials, units)
+        return of_result(self, lambda: self.trials, units)
 
     def plot(
         self,
