@@ -213,7 +213,7 @@ def test_the_verdict_follows_the_target() -> None:
     assert release.estimate(swinging, followed.treatment_time).verdict.grade == "no"
 
 
-class Lopsided:
+class Lopsided(Unknown):
     """The truth is between 1 below and 3 above the counterfactual, per period."""
 
     kind: IntervalKind = "effect"

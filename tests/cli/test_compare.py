@@ -89,8 +89,8 @@ def test_studies_and_answers_without_privacy_are_compared(files: Path) -> None:
     code, _, err = quick("estimate", files / "low.dpsc.json", files / "regions.csv", "--unit", "who",
                          "--treatment-time-column", "start", "-o", files / "study.json")  # fmt: skip
     assert code == 0, err
-    code, _, err = quick("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03",
-                         "--method", "nonprivate", "--bounds", -10, 60, "-o", files / "raw.json")  # fmt: skip
+    fit = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03")
+    code, _, err = quick(*fit, "--method", "nonprivate", "--bounds", -10, 60, "-o", files / "raw.json")  # fmt: skip
     assert code == 0, err
     document = compared(files / "study.json", files / "raw.json", files / "low", "-o", files / "c.html")
     assert [row["budget"] for row in document["answers"]] == ["ε = 1, δ = 1e-06", "NOT PRIVATE", "ε = 1, δ = 1e-06"]

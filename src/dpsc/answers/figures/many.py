@@ -118,6 +118,8 @@ def small_multiples(study: Answers, sheet: Sheet, units: str | None = None) -> A
     for panel in panels[: len(names)]:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     sheet.below(panels[0], list(entries.values()), list(entries), caption_of(study, shown=len(names)))
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once: with many panels that takes a second
     first: Axes = panels[0]
     return first
 
@@ -150,8 +152,9 @@ def caption_of(study: Answers, shown: int | None = None) -> str:
 
 def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float) -> None:
     axes.axhline(0, color=GREY, lw=1)
-    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=5.5, ls="", label="average effect")
-    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=3.5,
+    size = float(np.clip(100 / len(table), 1.5, 3.5))  # many bars are thin
+    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=2 + size, ls="", label="average effect")
+    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=size,
                 label=f"{percent(level)} interval")  # fmt: skip
     plain(axes)
 

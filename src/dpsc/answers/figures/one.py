@@ -67,7 +67,9 @@ def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     times, found = PeriodAxis(result.target.index), result.cumulative()
     after = times.values[result.T0 :]
     axes.axhline(0, color=GREY, lw=1)
-    axes.plot(after, found["effect"], color=BLUE, lw=2, marker=_marker("s", result), ms=4, label="sum of the effects")
+    axes.plot(
+        after, found["effect"], color=BLUE, lw=2, marker=_marker("s", len(after)), ms=4, label="sum of the effects"
+    )
     if result.interval_kind != "none":
         band(axes, after, found["lower"], found["upper"], BLUE, interval_name(result))
     label_y(axes, _in_units(f"sum of the effects on {outcome_of(result)}", units))
@@ -84,7 +86,7 @@ def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
 def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
     """Draw the observed line, the counterfactual over the whole axis, and its band."""
     times = PeriodAxis(result.target.index).values
-    axes.plot(times, result.target, color=BLACK, lw=1.9, marker=_marker("o", result), ms=3.2, label=OBSERVED)
+    axes.plot(times, result.target, color=BLACK, lw=1.9, marker=_marker("o", len(times)), ms=3.2, label=OBSERVED)
     whole = np.concatenate([result.fitted, result.counterfactual])
     axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=1.9, ls=(0, (4, 1.6)), label=WITHOUT)
     for lower, upper, start, label in bands(result):
@@ -100,7 +102,9 @@ def draw_gaps(axes: Axes, result: Answer) -> None:
     times = PeriodAxis(result.target.index).values
     axes.axhline(0, color=GREY, lw=1)
     whole = gaps_of(result)
-    axes.plot(times[-len(whole) :], whole, color=BLUE, lw=1.9, marker=_marker("s", result), ms=3.4, label="difference")
+    axes.plot(
+        times[-len(whole) :], whole, color=BLUE, lw=1.9, marker=_marker("s", len(times)), ms=3.4, label="difference"
+    )
     for lower, upper, start, label in bands(result):
         seen = result.target.iloc[start:].to_numpy(dtype=np.float64)
         band(axes, times[start:], seen - upper, seen - lower, BLUE, label)
@@ -205,8 +209,8 @@ def _around(axes: Axes, times: Any) -> None:
     axes.set_xlim(times[-2] - step / 4, times[-1] + step)
 
 
-def _marker(form: str, result: Answer) -> str:
-    return form if len(result.target) <= _FEW else ""
+def _marker(form: str, periods: int) -> str:
+    return form if periods <= _FEW else ""
 
 
 def _in_units(text: str, units: str | None) -> str:

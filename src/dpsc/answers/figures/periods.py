@@ -27,6 +27,9 @@ _STEPS = {  # between periods that are written, by what they are
 }
 
 
+_IN_YEARS = ("M", "Q", "Y", "A")  # frequencies of which a year has a whole number
+
+
 @dataclass(frozen=True, eq=False)
 class PeriodAxis:
     """An axis of periods: numbers and dates where they are, labels one after the other."""
@@ -64,9 +67,10 @@ class PeriodAxis:
         """Return the positions of at most so many periods: beginnings of years or round numbers if possible."""
         index: Any = self.index
         calendar, count = isinstance(index, pd.PeriodIndex), len(index)
-        steps = _STEPS.get(index.freqstr.split("-")[0][:1], _STEPS[""]) if calendar else _STEPS[""]
+        frequency = index.freqstr[:1] if calendar else ""
+        steps = _STEPS.get(frequency, _STEPS[""])
         step = next((s for s in steps if -(-count // s) <= most), count)
-        if calendar or pd.api.types.is_integer_dtype(index):
+        if frequency in _IN_YEARS or pd.api.types.is_integer_dtype(index):
             round_ones = np.asarray(index.asi8 if calendar else index) % step == 0
             if 2 <= round_ones.sum() <= most:
                 return [int(k) for k in np.flatnonzero(round_ones)]

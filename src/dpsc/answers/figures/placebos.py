@@ -26,14 +26,14 @@ def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = N
     axes = sheet.axes(3.5)
     names = [period_name(label) for label in result.target.index]
     dates = PeriodAxis(result.target.index[[*map(names.index, found.table.index), result.T0]])
-    places, as_large = dates.values, _as_large(found)
+    places = dates.values
     axes.axhline(0, color=GREY, lw=1)
     axes.vlines(places[:-1], found.table["lower"], found.table["upper"], color=BLUE, alpha=0.4, lw=_width(len(places)))
     axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="",
               label=f"an earlier date, when nothing happened, with its {percent(result.level)} interval")  # fmt: skip
     axes.vlines(places[-1:], found.real.lower, found.real.upper, color=VERMILION, alpha=0.5, lw=_width(len(places)))
     axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="",
-              label=f"the intervention: {as_large} of {len(found.table)} earlier dates look as large")  # fmt: skip
+              label=f"the intervention: {_said(found, 'earlier dates look as large')}")  # fmt: skip
     axes.axhline(found.real.effect, color=VERMILION, lw=1, ls=(0, (1, 1.5)))
     label_y(axes, effect_on(result, units))
     plain(axes)
@@ -51,7 +51,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
     axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8,
               label=f"{len(effects)} made-up units without any effect")  # fmt: skip
-    said = f"the real effect: {_as_large(found)} of {len(effects)} made-up units show one as large"
+    said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=1)
     axes.set_xlim(-1.08 * widest, 1.08 * widest)
@@ -62,10 +62,12 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
 
 
-def _as_large(found: Placebos) -> str:
-    """Return how many placebos are at least as large as the real effect."""
-    count = found.share * len(found.table)
-    return "–" if np.isnan(count) else "none" if round(count) == 0 else str(round(count))
+def _said(found: Placebos, what: str) -> str:
+    """Say how many placebos are at least as large as the real effect."""
+    if np.isnan(found.share):
+        return "no effect was observed"
+    count = round(found.share * len(found.table))
+    return f"{count or 'none'} of {len(found.table)} {what}"
 
 
 def _limit(axes: Axes, found: Placebos) -> str:

@@ -34,7 +34,7 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
     label_x(axes, effect_on(result, units), less=_left_of(axes) - 0.6)
     lines = [*([result.title] if result.title else []), f"Dates that were tried: {', '.join(found.dates)}."]
     caption = "\n".join([*lines, method_of(result)])
-    return sheet.finish(axes, "Do other choices give another answer?", result.private, caption, left=_left_of(axes))
+    return sheet.finish(axes, "Do other choices give another answer?", result.private, caption)
 
 
 def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
@@ -58,7 +58,7 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     ranges(axes, names, pd.DataFrame(rows), level=levels.pop() if len(levels) == 1 else None)
     what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
     label_x(axes, what, less=_left_of(axes) - 0.6)
-    return sheet.finish(axes, "Do the answers agree?", True, "\n".join(notes), left=_left_of(axes))
+    return sheet.finish(axes, "Do the answers agree?", True, "\n".join(notes))
 
 
 def ranges(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 6.0  # inches: letters of 9 points can still be read when the figure is 420 pixels wide
-TITLE, LABEL, SMALL = 12.0, 9.5, 8.5  # sizes of letters, in points
+TITLE, LABEL, SMALL = 11.0, 9.5, 8.5  # sizes of letters, in points
 _MARGIN = 0.08  # inches around everything
 _LINE = 1.3  # the height of a line, in letters
 
@@ -59,14 +59,12 @@ class Sheet:
 
         return Figure(figsize=size, layout="constrained")
 
-    def finish(
-        self, axes: Axes, usual: str, private: bool, caption: str, *, above: float = 6.0, left: float = 0.9
-    ) -> Axes:
+    def finish(self, axes: Axes, usual: str, private: bool, caption: str, *, above: float = 6.0) -> Axes:
         """Write the title over the axes, and legend and caption below; given axes have their legend inside.
 
-        ``above`` is what is between axes and title, in points; ``left`` what is left of the axes, in inches.
+        ``above`` is what is between axes and title, in points.
         """
-        self.entitle(axes, usual, private, above, left)
+        self.entitle(axes, usual, private, above)
         handles, labels = axes.get_legend_handles_labels()
         if self.ax is None:
             self.below(axes, handles, labels, caption)
@@ -75,9 +73,11 @@ class Sheet:
             axes.legend(handles, broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
         return axes
 
-    def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0, left: float = 0.9) -> None:
+    def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0) -> None:
         """Write the title over the axes, broken where they end."""
-        room = inches_wide(axes) if self.ax is not None else _figure_of(axes).get_figwidth() - left
+        figure = _figure_of(axes)
+        beside = max(one.bbox.x0 - one.get_tightbbox().x0 for one in figure.axes) / figure.dpi
+        room = inches_wide(axes) if self.ax is not None else figure.get_figwidth() - beside - 3 * _MARGIN
         text = wrapped(self.words(usual, private), room, TITLE, "bold")
         axes.set_title(text, loc="left", fontsize=TITLE, fontweight="bold", pad=above, parse_math=False)
 
