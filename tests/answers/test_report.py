@@ -90,7 +90,8 @@ def strong() -> Any:
 
 @pytest.fixture(scope="module")
 def contents(strong: Any) -> dict[str, bytes]:
-    return strong.files("€").folder("dpsc estimate <x>")
+    made: dict[str, bytes] = strong.files("€").folder("dpsc estimate <x>")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +214,7 @@ def test_the_verdict_follows_the_target() -> None:
     assert release.estimate(swinging, followed.treatment_time).verdict.grade == "no"
 
 
-class Lopsided(Unknown):
+class Lopsided:
     """The truth is between 1 below and 3 above the counterfactual, per period."""
 
     kind: IntervalKind = "effect"
@@ -226,7 +227,7 @@ class Lopsided(Unknown):
         return np.full(len(combinations), 0.25)
 
     def quantile(self, combinations: Array, p: float) -> Array:
-        return (4 * p - 1) * np.abs(combinations).sum(axis=1)
+        return np.asarray((4 * p - 1) * np.abs(combinations).sum(axis=1))
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         return np.array([-1.0]), np.array([3.0])
