@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
+from dpsc import checks, files
 from dpsc.answers import plot, web, words
 from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.figures import one, placebos, ranges
+from dpsc.answers.report import Files, of_result
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
     Repeats,
     Sensitivity,
+    Trials,
+    all_trials,
     other_choices,
     placebos_in_space,
     placebos_in_time,
@@ -68,6 +73,27 @@ class Result(Answer):
     def sensitivity(self) -> Sensitivity:
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
+
+    @cached_property
+    def trials(self) -> Trials:
+        """Every placebo and other choice that is free, for reports: computed once."""
+        return all_trials(self, self.repeats, units=100)
+
+    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
+        """
+        return self.files(units).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
+        files.write(Path(path), self.files(units).xlsx())
+        return Path(path)
+
+    def files(self, units: str | None = None) -> Files:
+        """Return the files of a report, each made when it is asked for."""
+        return of_result(self, lambda: self.trials, units)
 
     def plot(
         self,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
+from dpsc import checks, files
 from dpsc.answers import plot, web
 from dpsc.answers.effects import Effect, effects_of
 from dpsc.answers.figures import many
+from dpsc.answers.report import Files, of_study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import number, percent, signed
@@ -164,6 +166,22 @@ class Study:
         frames = [r.to_frame().rename_axis("time").reset_index().assign(unit=name) for name, r in self.results.items()]
         frame = pd.concat(frames, ignore_index=True)
         return frame[["unit", *(column for column in frame if column != "unit")]]
+
+    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
+        """
+        return self.files(units).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, units, times, parameters, guarantee. Needs openpyxl."""
+        files.write(Path(path), self.files(units).xlsx())
+        return Path(path)
+
+    def files(self, units: str | None = None) -> Files:
+        """Return the files of a report, each made when it is asked for."""
+        return of_study(self, units)
 
     def summary(self) -> str:
         """Describe the study in plain text."""

@@ -80,6 +80,18 @@ LikeBefore = Annotated[
     str | None,
     typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
 ]
+AnswerOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+    ),
+]
+Title = Annotated[
+    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
+]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]

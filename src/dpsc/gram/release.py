@@ -92,7 +92,7 @@ class Release(ReleasedMatrix):
         if disjoint is not True:
             raise ReleaseError(
                 "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
-                it=Parameter("disjoint", "True"),
+                it=Parameter("disjoint", "True", typed=""),
             )
         first = releases[0]
         for other in releases[1:]:
