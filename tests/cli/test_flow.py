@@ -63,7 +63,7 @@ def test_a_custodian_releases_and_an_analyst_estimates(files: Path) -> None:
     table = pd.read_csv(folder / "counterfactual.csv")
     assert table["month"].tolist() == shown()[T0:]
     np.testing.assert_allclose(table["counterfactual"], expected.counterfactual)
-    np.testing.assert_allclose(table["lower"], expected.interval()["lower"])
+    np.testing.assert_allclose(table["counterfactual_lower"], expected.interval()["lower"])
     assert [row["gap"] for row in result["periods"]] == pytest.approx(table["gap"].tolist())
     page = (folder / "report.html").read_text("utf-8")
     assert "dollars" in page

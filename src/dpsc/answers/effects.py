@@ -9,6 +9,8 @@ import numpy as np
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.types import Array
 
+NO_PERCENT = "no percentages: the counterfactual may be zero or less, and a share of it would mean nothing"
+
 
 class Effect(NamedTuple):
     """One effect, for example the average over the observed periods; what is not known is NaN.

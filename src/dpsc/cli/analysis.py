@@ -85,6 +85,7 @@ class Analysis(BaseModel):
     encoding: Text | None = None
     sheet: Text | None = None
     measured_in: Text | None = Field(default=None, alias="units")
+    title: Text | None = None
     epsilon: Number | None = None
     delta: Number | None = None
     bounds: Pair | None = None

@@ -36,17 +36,13 @@ TimeFormat = Annotated[
     str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
 ]
 _FILE = "How the file is written (recognised from its header, or said)"
-Sep = Annotated[
-    str | None, typer.Option(help="Between columns: comma, semicolon, tab or pipe.", rich_help_panel=_FILE)
-]
+Sep = Annotated[str | None, typer.Option(help="Between columns: comma, semicolon, tab or pipe.", rich_help_panel=_FILE)]
 Decimal = Annotated[str | None, typer.Option(help="Before decimals: point or comma.", rich_help_panel=_FILE)]
 Thousands = Annotated[
     str | None,
     typer.Option(help="Between thousands: comma, point, space, apostrophe or none.", rich_help_panel=_FILE),
 ]
-Encoding = Annotated[
-    str | None, typer.Option(help="utf-8, utf-16, windows-1252, latin-1, ...", rich_help_panel=_FILE)
-]
+Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16, windows-1252, latin-1, ...", rich_help_panel=_FILE)]
 Sheet = Annotated[str | None, typer.Option(help="The sheet of a workbook (.xlsx).", rich_help_panel=_FILE)]
 Bounds = Annotated[
     tuple[float, float] | None,
@@ -92,6 +88,18 @@ Like = Annotated[
 LikeBefore = Annotated[
     str | None,
     typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
+]
+AnswerOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+    ),
+]
+Title = Annotated[
+    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
 ]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from dpsc.data import calendars, cells, columns, dates, declared, dialects, formats, sheets
+from dpsc.data import calendars, cells, columns, dates, declared, dialects, formats, workbooks
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME
 from dpsc.data.dialects import Dialect, Reading
@@ -51,7 +51,7 @@ def open_table(
     kind = formats.format_name(path)
     _require_belonging(kind, dialect)
     if kind == "xlsx":
-        sheet = sheets.open_sheet(path, dialect, text)
+        sheet = workbooks.open_sheet(path, dialect, text)
         with in_file(path):
             columns.require_header(sheet.schema.names, text=True)
         return Table(sheet, Reading(numbers=dialect.numbers()))
@@ -115,7 +115,7 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
 
 def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
     """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
-    if isinstance(table.dataset, sheets.Sheet):
+    if isinstance(table.dataset, workbooks.Sheet):
         yield from table.dataset.rows(names, size, table.reading.numbers)
         return
     for fragment in table.dataset.get_fragments():

@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers import plot, web
+from dpsc.answers.figures.before import plan_curves
+from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.words import number
 from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
 from dpsc.errors import Parameter, ParameterError
@@ -22,6 +26,9 @@ from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
 from dpsc.gram.simulation import Units, simulated
 from dpsc.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ERRORS = ("error", "without_privacy", "last_value")
 _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
@@ -40,9 +47,12 @@ class Plan:
         the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
         the same if something new hits target and donors alike after the intervention, by three times the usual change
         from one period to the next.
+    unit : str
+        The unit of errors, in words.
     """
 
     table: pd.DataFrame
+    unit: str = ""
 
     def epsilon_for(self, error: float, n: int | None = None) -> float:
         """Return the epsilon at which the expected error falls to ``error``; infinity if no planned one is enough.
@@ -64,6 +74,30 @@ class Plan:
             return float(epsilons[0])
         near = slice(enough - 1, enough + 1)
         return float(np.exp(np.interp(-math.log(error), -np.log(errors[near]), np.log(epsilons[near]))))
+
+    def plot(
+        self, ax: Axes | None = None, title: str | None = None, figsize: tuple[float, float] | None = None
+    ) -> Axes:
+        """Draw the error over epsilon, one curve per number of donors, and return the Axes; a notebook shows it."""
+        return plan_curves(self.table, self.unit, Sheet(ax, title, figsize, shown=True))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what to expect, in words, and the curves."""
+        figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
+        return web.card("The error to expect from a release", self._words(), figure, True, "")
+
+    def _words(self) -> list[str]:
+        """Say what to expect with the smallest and the largest budget, for each number of donors."""
+        lines = []
+        for n, rows in self.table.sort_values("epsilon").groupby("n"):
+            least, most = rows.iloc[0], rows.iloc[-1]
+            span = f" and of {number(most['error'])} with ε = {most['epsilon']:g}" if len(rows) > 1 else ""
+            lines.append(
+                f"{n:,} donors: an error of {number(least['error'])} with ε = {least['epsilon']:g}{span}; "
+                f"{number(most['without_privacy'])} without privacy."
+            )
+        unit = f" Errors are in: {self.unit}." if self.unit else ""
+        return [*lines, f"The target's last value alone: {number(float(self.table['last_value'].median()))}.{unit}"]
 
     def __repr__(self) -> str:
         return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
@@ -160,7 +194,7 @@ def plan(
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
-    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]))
+    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]), _unit(target))
 
 
 def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
@@ -171,6 +205,14 @@ def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: lis
         found = [r.counterfactual(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
         rows.append([*map(units.error, found), *few.ridge_errors(), units.error(y[-1])])
     return np.array(rows)
+
+
+def _unit(target: Any) -> str:
+    """Name the unit of errors: the target's own, or a share of how much it moves."""
+    if target is None:
+        return "share of the target's deviation from its mean before"
+    name = target.name if isinstance(target, pd.Series) else None
+    return "units of the target" if name is None else str(name)
 
 
 def default_runs(T: int) -> int:

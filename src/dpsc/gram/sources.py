@@ -20,8 +20,8 @@ from dpsc import checks
 from dpsc.data import dates
 from dpsc.data.bounds import Bounds
 from dpsc.data.columns import Layout
-from dpsc.data.dialects import Dialect
 from dpsc.data.declared import declared
+from dpsc.data.dialects import Dialect
 from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
