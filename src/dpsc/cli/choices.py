@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpsc.cli import public_series
 from dpsc.data import tables
-from dpsc.data.dialects import Dialect
+from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.matching import aligned, same
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
@@ -51,7 +51,7 @@ def of_options(
     periods: str | None,
     time_format: str | None,
     grid_bits: int | None,
-    dialect: Dialect = Dialect(),
+    dialect: Dialect = UNSAID,
 ) -> Choices:
     """Return what the options say; None stands for an option that was not given."""
     path = public_series.reference(reference, time_format, dialect)

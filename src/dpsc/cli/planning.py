@@ -13,7 +13,7 @@ from rich.table import Table
 from dpsc.answers.words import number
 from dpsc.cli import common, public_series
 from dpsc.data import tables
-from dpsc.data.dialects import Dialect
+from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.gram import settings
@@ -38,7 +38,7 @@ def settings_of(
     reference: Path | None,
     outcome: str | None,
     time_format: str | None,
-    dialect: Dialect = Dialect(),
+    dialect: Dialect = UNSAID,
 ) -> settings.Settings:
     """Return what the sites agree on, from the options of one plan."""
     if len(n) != 1 or len(epsilon) != 1:

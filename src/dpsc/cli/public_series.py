@@ -7,19 +7,19 @@ from pathlib import Path
 import pandas as pd
 
 from dpsc.data import dates, intervention, tables
-from dpsc.data.dialects import Dialect
+from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.periods import in_order
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 
 
-def reference(path: Path | None, time_format: str | None, dialect: Dialect = Dialect()) -> pd.Series[float] | None:
+def reference(path: Path | None, time_format: str | None, dialect: Dialect = UNSAID) -> pd.Series[float] | None:
     """Read the path to subtract from every donor; ``dialect`` is what was said about the donors' table."""
     return None if path is None else _series(path, time_format, dialect)
 
 
 def like(
-    path: Path | None, before: str | None, time_format: str | None, dialect: Dialect = Dialect()
+    path: Path | None, before: str | None, time_format: str | None, dialect: Dialect = UNSAID
 ) -> pd.Series[float] | None:
     """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
     if path is None:

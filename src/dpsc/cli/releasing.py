@@ -50,6 +50,8 @@ def run(
             made.save(output.place)
             output.finish()
     _show(made, out, as_json)
+    if donors.files.as_understood is not None:
+        typer.echo(f"\n{donors.files.path} was read with {donors.files.as_understood}.", err=True)
     account.tell()
     if custodian_notes:
         _tell_the_custodian(donors.files.custodian_units_alike())

@@ -24,7 +24,7 @@ from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_to
 from dpsc.data.bounds import Bounds
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
-from dpsc.data.dialects import Dialect
+from dpsc.data.dialects import AS_USUAL, UNSAID, Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import Matrix, PeriodsFrom
 from dpsc.data.missing import Completion, Missing
@@ -63,7 +63,7 @@ class Files:
     exclude: tuple[str, ...] = ()
     periods: pd.Index[Any] | None = None
     held: bool = False
-    dialect: Dialect = Dialect()
+    dialect: Dialect = UNSAID
 
     @cached_property
     def table(self) -> tables.Table:
@@ -79,8 +79,9 @@ class Files:
 
     @property
     def as_understood(self) -> str | None:
-        """How a text file is read, in words: "separator semicolon, encoding utf-8, decimal comma"."""
-        return self.table.reading.words if formats.format_name(self.path) in ("csv", "tsv") else None
+        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
+        text = formats.format_name(self.path) in ("csv", "tsv")
+        return self.table.reading.words if text and self.table.reading != AS_USUAL else None
 
     @cached_property
     def columns(self) -> list[str]:

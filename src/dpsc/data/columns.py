@@ -10,6 +10,7 @@ from dpsc.checks import did_you_mean
 from dpsc.errors import Parameter, TableError
 
 MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
 WIDE = Parameter("wide", "True", typed="")
 
@@ -52,7 +53,7 @@ class Layout:
 
 def require_header(names: Sequence[str], *, text: bool) -> None:
     """Refuse a first line that is not a header, without quoting it: it may be a donor's row."""
-    if any(map(is_decimal, names)):
+    if any(is_decimal(name) or _DECIMAL_COMMA.fullmatch(name) for name in names):
         raise TableError(
             "there are numbers with decimals where names of columns should be; does it have a header line?"
         )
@@ -96,7 +97,7 @@ def repeated_cell(row: str) -> TableError:
 
 
 def _looks_like_data(name: str) -> bool:
-    return is_number(name) or name in MISSING or bool(re.match(r"^\d{1,4}[-/.]\d{1,2}", name))
+    return is_number(name) or name in MISSING or bool(re.match(r"^[+-]?\d{1,4}[-/., '\s]\d{1,3}", name))
 
 
 def is_number(name: str) -> bool:

@@ -22,6 +22,30 @@ ENCODING = Parameter("encoding", "'windows-1252'")
 DECIMAL_COMMA, DECIMAL_POINT = Parameter("decimal", "'comma'"), Parameter("decimal", "'point'")
 
 
+def _sign(name: str, value: str | None, known: dict[str, str]) -> str | None:
+    if value is None:
+        return None
+    sign = known.get(str(value).strip().lower(), _ALSO.get(str(value), value))
+    if sign not in known.values():
+        words = ", ".join(f"{word} ({mark})" if mark.strip() else word for word, mark in known.items())
+        raise ParameterError(f"{{it}} {str(value)[:20]!r} is not one of {words}.", it=Parameter(name))
+    return sign
+
+
+def _codec(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        found = codecs.lookup(name).name
+        "".encode(found)
+    except (LookupError, ValueError, TypeError):
+        raise ParameterError(
+            f"{{it}} {str(name)[:20]!r} is not an encoding; usual ones are utf-8, utf-16, windows-1252 and latin-1.",
+            it=Parameter("encoding"),
+        ) from None
+    return "utf-8" if found == "utf-8-sig" else found
+
+
 @dataclass(frozen=True)
 class Dialect:
     """What was said about how a file writes its table; None for what was not said.
@@ -105,7 +129,15 @@ class Reading:
         name = next(word for word, sign in SEPARATORS.items() if sign == self.sep)
         marks = self.numbers.decimals
         decimals = "each number by itself" if len(marks) > 1 else f"decimal {'point' if marks == '.' else 'comma'}"
-        return f"separator {name}, encoding {self.encoding}, {decimals}"
+        return f"separator {name}, encoding {self.encoding_name}, {decimals}"
+
+    @property
+    def encoding_name(self) -> str:
+        """The encoding as most people call it."""
+        return {"cp1252": "windows-1252", "iso8859-1": "latin-1"}.get(self.encoding, self.encoding)
+
+
+UNSAID, AS_USUAL = Dialect(), Reading()
 
 
 def reading_of(line: str, encoding: str, given: Dialect, named: Sequence[str], *, tabs: bool) -> Reading:
@@ -149,27 +181,3 @@ def _separator(line: str, named: Sequence[str]) -> str:
             one=Parameter("sep", f"'{one}'"), other=Parameter("sep", f"'{other}'"),
         )  # fmt: skip
     return (fitting or sorted(several, key=lambda sep: -len(headers[sep])) or [","])[0]
-
-
-def _sign(name: str, value: str | None, known: dict[str, str]) -> str | None:
-    if value is None:
-        return None
-    sign = known.get(str(value).strip().lower(), _ALSO.get(str(value), value))
-    if sign not in known.values():
-        words = ", ".join(f"{word} ({mark})" if mark.strip() else word for word, mark in known.items())
-        raise ParameterError(f"{{it}} {str(value)[:20]!r} is not one of {words}.", it=Parameter(name))
-    return sign
-
-
-def _codec(name: str | None) -> str | None:
-    if name is None:
-        return None
-    try:
-        found = codecs.lookup(name).name
-        "".encode(found)
-    except (LookupError, ValueError, TypeError):
-        raise ParameterError(
-            f"{{it}} {str(name)[:20]!r} is not an encoding; usual ones are utf-8, utf-16, windows-1252 and latin-1.",
-            it=Parameter("encoding"),
-        ) from None
-    return "utf-8" if found == "utf-8-sig" else found

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 
 from dpsc.checks import did_you_mean
 from dpsc.data.columns import MISSING
-from dpsc.data.dialects import DECIMAL_COMMA, DECIMAL_POINT, ENCODING, Reading, names_in
+from dpsc.data.dialects import AS_USUAL, DECIMAL_COMMA, DECIMAL_POINT, ENCODING, Reading, names_in
 from dpsc.errors import DpscError, Parameter, TableError
 
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
@@ -218,7 +218,7 @@ def _parquet_batches(fragment: Any, columns: list[str], size: int, threads: bool
 
 @contextmanager
 def readable(
-    path: Path, schema: Any = None, columns: Sequence[str] = (), reading: Reading = Reading()
+    path: Path, schema: Any = None, columns: Sequence[str] = (), reading: Reading = AS_USUAL
 ) -> Iterator[None]:
     """Say which file cannot be read, and in a CSV where, without quoting its content."""
     try:
@@ -240,7 +240,9 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) 
     where = ""
     if is_text(path) and not _is_written_in(path, reading.encoding):
         return refusal(
-            path, f"it is not text in {reading.encoding}; say in which encoding it is, for example {{it}}.", it=ENCODING
+            path,
+            f"it is not text in {reading.encoding_name}; say in which encoding it is, for example {{it}}.",
+            it=ENCODING,
         )
     if is_text(path) and schema is not None:
         found = _first_mistake(path, schema, columns, reading)

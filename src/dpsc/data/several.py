@@ -12,7 +12,7 @@ import pandas as pd
 from dpsc.data import calendars, cells, formats
 from dpsc.data.columns import MISSING, OUTCOME, TIME, UNIT
 from dpsc.data.dates import period_name
-from dpsc.data.dialects import Dialect
+from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.tables import open_table, require_column, require_rows, require_unambiguous, rows_of
 from dpsc.errors import Parameter, TableError
@@ -46,7 +46,7 @@ def read(
     outcome: str | None = None,
     weight: str | None = None,
     time_format: str | None = None,
-    dialect: Dialect = Dialect(),
+    dialect: Dialect = UNSAID,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated."""
     if path.is_dir():

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from dpsc.data import calendars, cells, columns, dates, declared, dialects, formats, workbooks
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME
-from dpsc.data.dialects import Dialect, Reading
+from dpsc.data.dialects import UNSAID, Dialect, Reading
 from dpsc.data.formats import in_file
 from dpsc.errors import Parameter, TableError
 
@@ -41,7 +41,7 @@ class Table:
 
 
 def open_table(
-    path: Path, text: Sequence[str | None], dialect: Dialect = Dialect(), named: Sequence[str | None] = ()
+    path: Path, text: Sequence[str | None], dialect: Dialect = UNSAID, named: Sequence[str | None] = ()
 ) -> Table:
     """Open a table and check its header; nothing else is read, but for a workbook, which is held in memory.
 
@@ -77,10 +77,8 @@ def _require_belonging(kind: str, dialect: Dialect) -> None:
     """Refuse what was said of another kind of file."""
     if dialect.beside:
         return
-    wrong = ("sheet",) if kind != "xlsx" else ("sep", "encoding")
-    if kind in ("parquet", "feather"):
-        wrong = ("sheet", "sep", "encoding")
-    for name in wrong:
+    text, workbook = kind in ("csv", "tsv"), kind == "xlsx"
+    for name in (*(() if text else ("sep", "encoding")), *(() if workbook else ("sheet",))):
         if getattr(dialect, name) is not None:
             what = "Excel workbooks (.xlsx)" if name == "sheet" else "text files (CSV, TSV)"
             raise TableError(f"{{it}} is for {what}; leave it out.", it=Parameter(name))
@@ -90,6 +88,8 @@ def _header(path: Path, dialect: Dialect, named: Sequence[str]) -> tuple[list[st
     """Return the names in the first line of a CSV, or of the first CSV of a folder, and how to read it."""
     first = formats.files_in(path)[0] if path.is_dir() else path
     line, encoding = formats.first_line(first, dialect.encoding)
+    if re.fullmatch(r'"?sep=.?\W*', line):
+        raise formats.refusal(first, "the first line only says which separator is used (sep=); remove that line.")
     reading = dialects.reading_of(line, encoding, dialect, named, tabs=formats.format_name(first) == "tsv")
     names = dialects.names_in(line, reading.sep)
     if not names:
@@ -192,7 +192,7 @@ def series(
     time: str | None,
     outcome: str | None,
     time_format: str | None = None,
-    dialect: Dialect = Dialect(),
+    dialect: Dialect = UNSAID,
 ) -> pd.Series[float]:
     """Read a public series from a file with a column of periods and a column of numbers."""
     if path.is_dir():

@@ -51,15 +51,14 @@ class Sheet:
 
     def _column(self, name: str, part: list[tuple[Any, ...]], first: int, numbers: Numbers) -> Any:
         place = self.schema.names.index(name)
-        written = [row[place] if place < len(row) else None for row in part]
+        written: list[Any] = [row[place] if place < len(row) else None for row in part]
         if pa.types.is_string(self.schema.field(name).type):
             return pa.array([label(cell) for cell in written], pa.string())
         values = np.array([float(cell) if _is_number(cell) else np.nan for cell in written])
-        texts = [(i, label(cell)) for i, cell in enumerate(written) if cell is not None and not _is_number(cell)]
-        for position, text in texts:  # a number that is written as text, or no number
-            values[position] = cells.floats(
-                pa.array([text], pa.string()), name, Rows(str(self.path), first + position, None, numbers)
-            )[0]
+        texts = [None if _is_number(cell) else label(cell) for cell in written]  # numbers that are written as text
+        if any(text is not None for text in texts):
+            read = cells.floats(pa.array(texts, pa.string()), name, Rows(str(self.path), first, None, numbers))
+            values = np.where([text is None for text in texts], values, read)
         return pa.array(values)
 
 

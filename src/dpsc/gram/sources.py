@@ -21,7 +21,6 @@ from dpsc.data import dates
 from dpsc.data.bounds import Bounds
 from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
-from dpsc.data.dialects import Dialect
 from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
 from dpsc.data.missing import Completion, Missing
@@ -193,11 +192,13 @@ def scan(
         )  # fmt: skip
     index = None if periods is None else declared(periods, time_format)
     Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
+    from dpsc.data.dialects import Dialect  # needs pyarrow, as what follows
+
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
     layout = Layout(unit, time, outcome, wide, time_format)
-    from dpsc.data.arrow import Files  # needs pyarrow
+    from dpsc.data.arrow import Files
     from dpsc.data.formats import is_workbook
 
     if is_workbook(where) and engine in ("stream", "dask"):

@@ -1,0 +1,93 @@
+"""Tables as spreadsheets write them, through every command that reads one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from dpsc import Release
+from tests.cli.conftest import N, months, quick
+from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
+
+
+@pytest.fixture
+def german(files: Path) -> Path:
+    """The same tables with semicolons, decimal commas and Windows-1252, and the target as a workbook."""
+    for name in ("donors", "panel", "target"):
+        table = pd.read_csv(files / f"{name}.csv").rename(columns={"cost": "Größe"})
+        if "who" in table:
+            table["who"] = table["who"].str.replace("patient", "Patientin Müller")
+        table.to_csv(files / f"{name}.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    with pd.ExcelWriter(files / "target.xlsx") as book:
+        pd.DataFrame({"a": []}).to_excel(book, sheet_name="notes", index=False)
+        table["month"] = pd.to_datetime(table["month"])
+        table.to_excel(book, sheet_name="data", index=False)
+    return files
+
+
+COLUMNS_THERE = (*COLUMNS[:-1], "Größe")
+
+
+def release(files: Path, *more: object) -> list[object]:
+    return ["release", files / "donors.csv", *COLUMNS_THERE, *BUDGET, "-o", files / "r.json", *more]
+
+
+def test_from_semicolons_and_decimal_commas_to_an_answer(german: Path) -> None:
+    refused(
+        release(german), "donors.csv: column 'Größe' holds numbers that can be read in two ways",
+        "1.234 is one thousand two hundred thirty-four", "Say which it is: --decimal comma or --decimal point.",
+    )  # fmt: skip
+    code, _, err = quick(*release(german, "--decimal", ","))
+    assert code == 0, err
+    assert Release.load(german / "r.json").n == N
+    assert "was read with separator semicolon, encoding windows-1252, decimal comma." in err
+    asked = ["estimate", german / "r.json"]
+    when = ["--treatment-time", months()[14], "--json"]
+    answers = []
+    for target in (["target.csv", "--decimal", "comma"], ["target.xlsx", "--sheet", "data"]):
+        code, out, err = quick(*asked, german / target[0], *target[1:], *when)
+        assert code == 0, err
+        answers.append(json.loads(out))
+    assert answers[0] == answers[1]
+    refused([*asked, german / "target.xlsx", *when], "there are 2 sheets, 'notes', 'data'", "--sheet NAME")
+    refused(release(german, "--decimal", "comma", "--sep", ":"), "--sep ':' is not one of comma (,), semicolon (;)")
+    refused(release(german, "--decimal", "comma", "--encoding", "utf-8"), "it is not text in utf-8", "--encoding")
+
+
+def test_a_public_series_beside_the_donors_is_read_as_it_is(german: Path) -> None:
+    """What is said of the donors does not change how a plain CSV beside them is read."""
+    target = pd.read_csv(german / "target.csv", sep=";", decimal=",", encoding="cp1252")
+    target.to_csv(german / "plain.csv", index=False)
+    for name in ("plain.csv", "target.csv", "target.xlsx"):
+        said = ("--decimal", "comma", "--sep", "semicolon", "--encoding", "windows-1252")
+        if name == "target.xlsx":
+            refused(release(german, *said, "--reference", german / name), "there are 2 sheets")
+            continue
+        code, _, err = quick(*release(german, *said, "--reference", german / name, "--force"))
+        assert code == 0, err
+
+
+def test_a_spec_keeps_how_the_file_is_written(german: Path) -> None:
+    spec = german / "spec.yaml"
+    when = ("--treated-unit", "clinic", "--treatment-time", months()[14])
+    how = ("--sep", ";", "--decimal", ",", "--encoding", "windows-1252")
+    fit = ["fit", german / "panel.csv", *COLUMNS_THERE, *when, "--method", "nonprivate", "--lambda", 1]
+    assert quick(*fit, *how, "--write-spec", spec)[0] == 0
+    assert yaml.safe_load(spec.read_text("utf-8"))["decimal"] == ","
+    code, out, err = quick("fit", "--spec", spec, "--json")
+    assert code == 0, err
+    code, same, _ = quick(*fit, *how, "--json")
+    assert json.loads(out) == json.loads(same)
+    refused([*fit, "--decimal", ",", "--thousands", ","], "are the same mark")
+
+
+def test_a_plan_reads_a_workbook(german: Path) -> None:
+    plan = ["plan", "--n", 300, "--before", 14, "--after", 4, "--epsilon", 1, "--runs", 1, "--json"]
+    code, out, err = quick(*plan, "--target", german / "target.xlsx", "--sheet", "data")
+    assert code == 0, err
+    assert json.loads(out)["unit"] == "Größe"
+    assert json.loads(quick(*plan, "--target", german / "target.csv", "--decimal", ",")[1]) == json.loads(out)
