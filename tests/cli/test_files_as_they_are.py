@@ -55,7 +55,7 @@ def test_from_semicolons_and_decimal_commas_to_an_answer(german: Path) -> None:
     assert answers[0] == answers[1]
     refused([*asked, german / "target.xlsx", *when], "there are 2 sheets, 'notes', 'data'", "--sheet NAME")
     refused(release(german, "--decimal", "comma", "--sep", ":"), "--sep ':' is not one of comma (,), semicolon (;)")
-    refused(release(german, "--decimal", "comma", "--encoding", "utf-8"), "it is not text in utf-8", "--encoding")
+    refused(release(german, "--encoding", "utf-8", "--force"), "it is not text in utf-8", "--encoding windows-1252")
 
 
 def test_a_public_series_beside_the_donors_is_read_as_it_is(german: Path) -> None:
