@@ -85,7 +85,7 @@ _LEGEND = (
     "Error: median root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
     "Without privacy: ridge on the raw donors. Without donors: the target's last value.",
     "Simulated from public assumptions; no donor was touched and nothing was spent. Real errors were within a factor "
-    "of 2 of the plan for 8 of 10 real panels (docs/choosing-epsilon.md).",
+    "of 2 of the plan for three of four real panels (docs/choosing-epsilon.md).",
 )
 
 
