@@ -118,10 +118,11 @@ def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
     assert rows[-1]["epsilon"] == 2.0
     budget = Budget(2.0, 1e-6)
     for row in rows:
-        cost = Cost.of(GramRelease(epsilon=row["epsilon"], delta=1e-6).guarantee)
-        assert budget.allows([cost] * row["releases"])
-        larger = Cost.of(GramRelease(epsilon=1.001 * row["epsilon"], delta=1e-6).guarantee)
-        assert not budget.allows([larger] * row["releases"])
+        promise, more = (GramRelease(epsilon=k * row["epsilon"], delta=1e-6).guarantee for k in (1, 1.001))
+        assert promise is not None
+        assert more is not None
+        assert budget.allows([Cost.of(promise)] * row["releases"])
+        assert not budget.allows([Cost.of(more)] * row["releases"])
         assert row["epsilon"] > 2 / row["releases"] * 0.999
     assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
 
