@@ -111,7 +111,7 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
         "What was protected",
         "What could be seen: an average effect of",
         "Placebos: effects where there is none",
-        "100 made-up units without any effect",
+        "50 made-up units without any effect",
         "Other choices",
         "dated 1 earlier",
         "Dates tried",

@@ -77,7 +77,7 @@ class Result(Answer):
     @cached_property
     def trials(self) -> Trials:
         """Every placebo and other choice that is free, for reports: computed once."""
-        return all_trials(self, self.repeats, units=100)
+        return all_trials(self, self.repeats, units=50)
 
     def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
         """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
