@@ -256,7 +256,8 @@ class Study:
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:
-        return pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        index: pd.Index[Any] = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        return index
 
     @cached_property
     def _unit_weights(self) -> Array:

@@ -10,7 +10,7 @@ from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.effects import Effect
 from dpsc.answers.several import Several
 from dpsc.data.dates import period_name
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, best_guess
 
 
 def number(value: float) -> str:
@@ -238,7 +238,7 @@ def percent(level: float) -> str:
 def meaning(guarantee: Guarantee) -> list[str]:
     """Say what a guarantee means for a donor."""
     factor = math.exp(min(guarantee.epsilon, 700.0))
-    guess = (factor + guarantee.delta) / (1 + factor)
+    guess = best_guess(guarantee.epsilon, guarantee.delta)
     sentences = [
         f"Epsilon is {guarantee.epsilon:g}. Take any donor and anything that someone might want to learn about them. "
         "If the donor's whole record is replaced by any other, the odds of any conclusion drawn from what was "
