@@ -176,9 +176,9 @@ def test_an_analysis_is_written_reviewed_and_run(files: Path, suffix: str) -> No
     moved.mkdir()
     for name in ("panel.csv", spec.name):
         (files / name).rename(moved / name)
-    code, out, err = quick("fit", "--spec", moved / spec.name, "--level", 0.9, "-o", files / "fit")
+    code, out, err = quick("fit", "--spec", moved / spec.name, "--level", 0.9, "-o", files / "fit.json")
     assert code == 0, err
-    result = json.loads((files / "fit" / "result.json").read_text("utf-8"))
+    result = json.loads((files / "fit.json").read_text("utf-8"))
     assert result["level"] == 0.9
     assert result["average_effect"] == pytest.approx(EFFECT, abs=1.5)
 
