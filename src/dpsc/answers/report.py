@@ -53,10 +53,10 @@ def report(answer: Reported, path: str | Path, *, units: str | None = None, comm
     Examples
     --------
     >>> import tempfile, numpy as np, dpsc
-    >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 12)), axis=1)
-    >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=9)
-    >>> dpsc.report(result, tempfile.mkdtemp(), units="euros").name
-    'report.html'
+    >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 6)), axis=1)
+    >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=4)
+    >>> dpsc.report(result, f"{tempfile.mkdtemp()}/answer.html", units="euros").name
+    'answer.html'
     """
     return answer.report(path, units=units, command=command)
 

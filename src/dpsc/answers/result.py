@@ -77,7 +77,7 @@ class Result(Answer):
     @cached_property
     def trials(self) -> Trials:
         """Every placebo and other choice that is free, for reports: computed once."""
-        return all_trials(self, self.repeats, units=100)
+        return all_trials(self, self.repeats, units=50)
 
     def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
         """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
@@ -88,7 +88,9 @@ class Result(Answer):
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
         """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
-        files.write(Path(path), self.files(units).xlsx())
+        content = self.files(units).xlsx()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write(Path(path), content)
         return Path(path)
 
     def files(self, units: str | None = None) -> Files:

@@ -176,7 +176,9 @@ class Study:
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
         """Write a workbook: answer, effects, periods, units, times, parameters, guarantee. Needs openpyxl."""
-        files.write(Path(path), self.files(units).xlsx())
+        content = self.files(units).xlsx()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write(Path(path), content)
         return Path(path)
 
     def files(self, units: str | None = None) -> Files:

@@ -10,7 +10,7 @@ from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.effects import Effect
 from dpsc.answers.several import Several
 from dpsc.data.dates import period_name
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, best_guess
 
 
 def number(value: float) -> str:
@@ -122,13 +122,11 @@ def share(part: float, of: int) -> str:
 
     Examples
     --------
-    >>> share(0.0, 12), share(0.25, 12), share(1.0, 12), share(1.0, 1)
-    ('none of 12', '3 of 12', 'all 12', 'the only one')
+    >>> share(0.0, 12), share(0.25, 12), share(1.0, 12)
+    ('none of 12', '3 of 12', 'all 12')
     """
     count = round(part * of)
-    if of == 1:
-        return "the only one" if count else "not the only one"
-    return "none of " + str(of) if count == 0 else f"all {of}" if count == of else f"{count} of {of}"
+    return f"none of {of}" if count == 0 else f"all {of}" if count == of > 1 else f"{count} of {of}"
 
 
 def no_effect_chance(effect: Effect) -> str:
@@ -182,17 +180,18 @@ def _beware(verdict: Verdict | None) -> list[str]:
 def _second(result: Answer, unit: str) -> str:
     part = result.average.percent if result.interval_kind == "effect" else math.nan
     share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
-    effect = f"The difference is {signed(result.att)}{unit}{share_of}"
+    low, high = result.att_interval()
+    middle, written_low, written_high = column([result.att, low, high], sign=True)
+    effect = f"The difference is {middle}{unit}{share_of}"
     if result.interval_kind == "none":
         return f"{effect}. This was computed from the raw donors: it is NOT PRIVATE and comes without an interval."
-    low, high = result.att_interval()
     level = percent(result.level)
     if result.interval_kind == "projection noise":
         return (
             f"{effect}. The noise of the last step alone moves it by up to {number((high - low) / 2)}{unit} ({level}); "
             "how well the noisy weights fit is not known, so this is not an interval for the effect."
         )
-    where = f"with a {level} interval from {signed(low)} to {signed(high)}{unit}"
+    where = f"with a {level} interval from {written_low} to {written_high}{unit}"
     if low <= 0 <= high:
         return f"{effect}, {where}: the data are also compatible with no effect at all."
     direction = "an increase" if low > 0 else "a decrease"
@@ -239,7 +238,7 @@ def percent(level: float) -> str:
 def meaning(guarantee: Guarantee) -> list[str]:
     """Say what a guarantee means for a donor."""
     factor = math.exp(min(guarantee.epsilon, 700.0))
-    guess = (factor + guarantee.delta) / (1 + factor)
+    guess = best_guess(guarantee.epsilon, guarantee.delta)
     sentences = [
         f"Epsilon is {guarantee.epsilon:g}. Take any donor and anything that someone might want to learn about them. "
         "If the donor's whole record is replaced by any other, the odds of any conclusion drawn from what was "
@@ -282,6 +281,7 @@ def study_answer(study: Several, units: str | None = None) -> list[str]:
     part = average.percent
     share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
     low, high = average.lower, average.upper
+    middle, written_low, written_high = column([average.effect, low, high], sign=True)
     verdict = (
         "the data are also compatible with no effect at all"
         if low <= 0 <= high
@@ -289,7 +289,7 @@ def study_answer(study: Several, units: str | None = None) -> list[str]:
     )
     sentences.append(
         f"On average over the treated units and periods, the intervention changed the outcome by "
-        f"{signed(average.effect)}{unit}{share_of}, with a {level} interval from {signed(low)} to {signed(high)}"
+        f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
         f"{unit}: {verdict}."
     )
     return sentences

@@ -255,9 +255,8 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 path.rmdir()
 
 
-@contextmanager
-def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
-    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+def require_free(path: Path, force: bool, option: str = "-o") -> None:
+    """Refuse a place that no file may be written to."""
     require_no_password(option, str(path))
     if path.is_dir():
         raise DpscError(f"{path} is a folder; name a file with {option}.")
@@ -265,6 +264,12 @@ def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]
         raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
     if path.is_file() and _starts_with(path, b"SQLite format 3\0"):
         raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
+
+
+@contextmanager
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    require_free(path, force, option)
     with _temporary_beside(path) as folder:
         output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output

@@ -59,7 +59,7 @@ def show_result(result: Result, units: str | None = None) -> None:
     _show_question(screen, result.title)
     facts = Table.grid(padding=(0, 2))
     if math.isfinite(result.att):
-        facts.add_row("average effect", Text(f"{signed(result.att)}{_interval(result)}"))
+        facts.add_row("average effect", Text(_with_interval(result)))
     if result.interval_kind == "effect":
         _add_effects(facts, result.average, result.total, result.level)
         facts.add_row("could be seen", Text(f"an average effect of {number(result.detectable())} or more, up or down"))
@@ -95,8 +95,9 @@ def show_study(study: Study, units: str | None = None) -> None:
     _show_question(screen, study.title)
     facts = Table.grid(padding=(0, 2))
     for name, row in study.effects().iloc[:2].iterrows():
-        ends = f"   {percent(study.level)} interval {signed(row['lower'])} to {signed(row['upper'])}"
-        facts.add_row(str(name), Text(f"{signed(row['effect'])}{ends}   p-value {p_text(row['p_value'])}"))
+        effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
+        interval = f"{percent(study.level)} interval {low} to {high}"
+        facts.add_row(str(name), Text(f"{effect}   {interval}   p-value {p_text(row['p_value'])}"))
     _add_guarantee(facts, study.private, str(study.guarantee), study.reason)
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
@@ -148,8 +149,8 @@ def _show_question(screen: Console, title: str) -> None:
 def _add_effects(facts: Table, average: Effect, total: Effect, level: float) -> None:
     """Add the total, the percentage and the p-value, where they are known."""
     if math.isfinite(total.effect):
-        ends = f"   {percent(level)} interval {signed(total.lower)} to {signed(total.upper)}"
-        facts.add_row("total effect", Text(f"{signed(total.effect)}{ends}"))
+        effect, low, high = column([total.effect, total.lower, total.upper], sign=True)
+        facts.add_row("total effect", Text(f"{effect}   {percent(level)} interval {low} to {high}"))
     if math.isfinite(average.percent):
         part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True, decimals=1)
         facts.add_row("in percent", Text(f"{part}%   {percent(level)} interval {low}% to {high}%"))
@@ -175,12 +176,12 @@ def _light(verdict: Verdict) -> Table:
     return light
 
 
-def _interval(result: Result) -> str:
+def _with_interval(result: Result) -> str:
     if result.interval_kind == "none":
-        return ""
-    low, high = result.att_interval()
+        return signed(result.att)
     of_what = " of projection noise only" if result.interval_kind == "projection noise" else ""
-    return f"   {percent(result.level)} interval{of_what} {signed(low)} to {signed(high)}"
+    effect, low, high = column([result.att, *result.att_interval()], sign=True)
+    return f"{effect}   {percent(result.level)} interval{of_what} {low} to {high}"
 
 
 def show_release(release: Release, path: Path) -> None:

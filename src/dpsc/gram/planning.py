@@ -15,6 +15,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers import plot, web
+from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.before import plan_curves
 from dpsc.answers.figures.sheet import Sheet
 from dpsc.answers.words import number
@@ -25,6 +26,7 @@ from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
 from dpsc.gram.simulation import Units, simulated
+from dpsc.privacy.guarantee import best_guess
 from dpsc.types import Array
 
 if TYPE_CHECKING:
@@ -46,7 +48,9 @@ class Plan:
         the same for ridge on the raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``:
         the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
         the same if something new hits target and donors alike after the intervention, by three times the usual change
-        from one period to the next.
+        from one period to the next. ``detectable``: the smallest average effect that would be seen, with a p-value
+        below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other donors would
+        guess right which of two equally likely records a donor has.
     unit : str
         The unit of errors, in words.
     """
@@ -54,26 +58,30 @@ class Plan:
     table: pd.DataFrame
     unit: str = ""
 
-    def epsilon_for(self, error: float, n: int | None = None) -> float:
-        """Return the epsilon at which the expected error falls to ``error``; infinity if no planned one is enough.
+    def epsilon_for(self, error: float | None = None, n: int | None = None, *, detect: float | None = None) -> float:
+        """Return the epsilon at which the expected error falls to ``error``, or an effect of ``detect`` is seen.
 
-        Between planned budgets, logarithms are interpolated.
+        Infinity if no planned one is enough. Between planned budgets, logarithms are interpolated.
         """
-        checks.finite_number("error", error, above=0)
+        if (error is None) == (detect is None):
+            raise ParameterError("say either error or detect.")
+        column, wished = ("error", error) if detect is None else ("detectable", detect)
+        checks.finite_number(column if detect is None else "detect", wished, above=0)
+        assert wished is not None
         sizes = self.table["n"].unique()
         if n is None and len(sizes) > 1:
             raise ParameterError(f"the plan is for several n ({', '.join(map(str, sizes))}); say which.")
         rows = self.table[self.table["n"] == (sizes[0] if n is None else n)].sort_values("epsilon")
         if rows.empty:
             raise ParameterError(f"the plan has no n = {n}.")
-        errors, epsilons = rows["error"].to_numpy(), rows["epsilon"].to_numpy()
-        if error < errors[-1]:
+        reached, epsilons = rows[column].to_numpy(), rows["epsilon"].to_numpy()
+        if wished < reached[-1]:
             return math.inf
-        enough = int(np.argmax(errors <= error))
+        enough = int(np.argmax(reached <= wished))
         if enough == 0:
             return float(epsilons[0])
         near = slice(enough - 1, enough + 1)
-        return float(np.exp(np.interp(-math.log(error), -np.log(errors[near]), np.log(epsilons[near]))))
+        return float(np.exp(np.interp(-math.log(wished), -np.log(reached[near]), np.log(epsilons[near]))))
 
     def plot(
         self, ax: Axes | None = None, title: str | None = None, figsize: tuple[float, float] | None = None
@@ -114,7 +122,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 0.5,
+    signal_to_noise: float = 0.65,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -185,25 +193,34 @@ def plan(
             if on_progress is not None:
                 on_progress()
     # one penalty is the best for all runs; an error that rises is chance
-    medians = np.median(each, axis=0)
-    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, : len(epsilons)], axis=1), axis=2)
-    plain = np.minimum.accumulate(medians[:, :, len(epsilons) : -1].min(axis=2), axis=1)
+    medians, budgets = np.median(each, axis=0), len(epsilons)
+    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, :budgets], axis=1), axis=2)
+    seen = np.minimum.accumulate(np.minimum.accumulate(medians[0, :, budgets : 2 * budgets], axis=0), axis=1)
+    plain = np.minimum.accumulate(medians[:, :, 2 * budgets : -1].min(axis=2), axis=1)
     free = medians[:, :, -1]
     rows = [
-        (size, e, *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel())
+        (
+            size,
+            e,
+            *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel(),
+            seen[i, j],
+            best_guess(e, delta),
+        )
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
-    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]), _unit(target))
+    columns = ["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"]
+    return Plan(pd.DataFrame(rows, columns=columns), _unit(target))
 
 
 def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
-    """Return one row per n: the error of each release, of ridge with each penalty, and of the last value."""
-    y, rows = units.target[: units.T0], []
+    """Return one row per n: each release's error, the effect it would show, ridge's errors, and the last value's."""
+    y, h, rows = units.target[: units.T0], len(units.target) - units.T0, []
     for size in sizes:
         few = units.first(size)
-        found = [r.counterfactual(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
-        rows.append([*map(units.error, found), *few.ridge_errors(), units.error(y[-1])])
+        found = [r.estimate(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
+        errors, seen = [units.error(each.forecast) for each in found], [detectable_effect(each, h) for each in found]
+        rows.append([*errors, *seen, *few.ridge_errors(), units.error(y[-1])])
     return np.array(rows)
 
 
