@@ -12,6 +12,7 @@ import pandas as pd
 from dpsc.cli import public_series
 from dpsc.data import tables
 from dpsc.data.matching import aligned, same
+from dpsc.data.missing import Missing
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.contents import GRID_BITS
@@ -30,11 +31,14 @@ class Choices:
         The declared periods.
     outcome : str or None
         The name under which the outcome is published; that of its column if None.
+    missing : str or None
+        The rule for missing cells.
     """
 
     algorithm: GramRelease
     periods: pd.Index[Any] | None
     outcome: str | None
+    missing: Missing | None
 
 
 def of_options(
@@ -50,6 +54,7 @@ def of_options(
     periods: str | None,
     time_format: str | None,
     grid_bits: int | None,
+    missing: Missing | None,
 ) -> Choices:
     """Return what the options say; None stands for an option that was not given."""
     path = public_series.reference(reference, time_format)
@@ -63,7 +68,7 @@ def of_options(
             epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, scale=scale, like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
         )  # fmt: skip
-        return Choices(algorithm, index, None)
+        return Choices(algorithm, index, None, missing)
     agreed = load(settings)
     agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
@@ -81,7 +86,8 @@ def of_options(
                 it=Parameter(name),
             )
     algorithm = GramRelease.from_settings(agreed, epsilon=epsilon, delta=delta)
-    return Choices(algorithm, index if agreed.periods is None else agreed.periods, agreed.outcome)
+    periods_of_all = index if agreed.periods is None else agreed.periods
+    return Choices(algorithm, periods_of_all, agreed.outcome, missing or agreed.missing)
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:
