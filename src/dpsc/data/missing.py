@@ -88,8 +88,8 @@ class Completion:
             )  # fmt: skip
         if self.missing == "error":
             raise PanelError(
-                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{kernel}}, {{interpolate}} "
-                "or {midpoint}, or complete the data.",
+                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{kernel}}, "
+                "{interpolate} or {midpoint}, or complete the data.",
                 kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
             )  # fmt: skip
         count = int(holes.sum())

@@ -330,8 +330,8 @@ class Panel:
         """
         if self.missing == "kernel":
             raise PanelError(
-                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram release (the "
-                "default if periods are declared); build it with {interpolate} or {midpoint}.",
+                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram release "
+                "(the default if periods are declared); build it with {interpolate} or {midpoint}.",
                 interpolate=INTERPOLATE, midpoint=MIDPOINT,
             )  # fmt: skip
 

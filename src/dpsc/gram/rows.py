@@ -76,10 +76,10 @@ class IntegerRows:
 
         Each donor: subtract the public reference path, complete missing cells by the public kernel, take off the level
         and whiten, keep the smoothest directions, put the public constant first, scale to length 1, multiply by 2^bits
-        and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked in whole numbers and
-        removed. A donor that is not finite becomes the first unit vector, as one that does not move, and so would one
-        that is still too long. It is a function of the donor alone, the same to the last bit in any block. The array is
-        overwritten by the next call.
+        and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked in whole
+        numbers and removed. A donor that is infinite or has no cell becomes the first unit vector, as one that does not
+        move, and so would one that is still too long. It is a function of the donor alone, the same to the last bit in
+        any block. The array is overwritten by the next call.
         """
         bits, constant = self.map.grid_bits, self.map.constant
         with np.errstate(all="ignore"):
