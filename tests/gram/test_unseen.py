@@ -186,7 +186,7 @@ def test_what_needs_every_cell_refuses_the_rule_whether_or_not_a_cell_is_missing
     if holes:
         rows[3, 2] = np.nan
     panel = Panel.from_arrays(rows, np.full(8, 100.0), treatment_time=5, bounds=(0, 200), missing="kernel")
-    with pytest.raises(PanelError, match="needs every cell.*build it with missing='interpolate'"):
+    with pytest.raises(PanelError, match=r"needs every cell.*build it with missing='interpolate'"):
         OutputPerturbation(epsilon=1.0, seed=1).fit(panel)
     if holes:  # which is not private anyway
         with pytest.raises(PanelError, match="SyntheticControl needs every cell"):

@@ -18,8 +18,8 @@ from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
 from dpsc.data.formats import in_file
 from dpsc.data.frames import label_of
-from dpsc.data.missing import KERNEL, Missing
 from dpsc.data.panel import Panel
+from dpsc.data.rules import KERNEL, Missing
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.weights.classic import SyntheticControl

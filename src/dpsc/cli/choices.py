@@ -12,7 +12,7 @@ import pandas as pd
 from dpsc.cli import public_series
 from dpsc.data import tables
 from dpsc.data.matching import aligned, same
-from dpsc.data.missing import Missing
+from dpsc.data.rules import Missing
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.contents import GRID_BITS

@@ -26,7 +26,8 @@ from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
 from dpsc.data.formats import in_file
 from dpsc.data.frames import Matrix, PeriodsFrom
-from dpsc.data.missing import Completion, Missing
+from dpsc.data.missing import Completion
+from dpsc.data.rules import Missing
 from dpsc.data.writing import row_writer
 from dpsc.errors import TableError, UnorderedError
 from dpsc.types import Array, Write

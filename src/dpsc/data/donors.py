@@ -16,7 +16,8 @@ from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.dates import period_name
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
-from dpsc.data.missing import Completion, Missing, rule_for
+from dpsc.data.missing import Completion
+from dpsc.data.rules import Missing, rule_for
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array

@@ -6,32 +6,18 @@ Under the rule "kernel" cells stay missing here: a Gram release completes them (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc.checks import shown
 from dpsc.data.bounds import Bounds
 from dpsc.data.dates import period_name
+from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, Missing, rule_for
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
-Missing = Literal["error", "interpolate", "midpoint", "kernel"]
 BOUNDS = Parameter("bounds", "(lo, hi)", "LO HI")
-INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
-
-
-def rule_for(missing: Missing | None, declared: bool) -> Missing:
-    """Return the rule for missing cells: as given, else "kernel" if the periods were declared, else "error"."""
-    if missing is None:
-        return "kernel" if declared else "error"
-    if not isinstance(missing, str) or missing not in get_args(Missing):
-        raise PanelError(
-            f"{{missing}} must be 'error', 'interpolate', 'midpoint' or 'kernel', not {shown(missing)}.",
-            missing=Parameter("missing"),
-        )
-    return missing
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from dpsc.data.donors import Donors, array_matrix, require_public_periods
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.intervention import first_treated
 from dpsc.data.matching import aligned
-from dpsc.data.missing import INTERPOLATE, MIDPOINT, Missing
+from dpsc.data.rules import INTERPOLATE, MIDPOINT, Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array

@@ -16,9 +16,9 @@ from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, require_public_periods
 from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.matching import aligned
-from dpsc.data.missing import Missing
 from dpsc.data.panel import Panel
 from dpsc.data.placing import places
+from dpsc.data.rules import Missing
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.contents import (
     GRID_BITS,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from dpsc import checks, files
 from dpsc.data.calendars import calendar
-from dpsc.data.missing import Missing, rule_for
+from dpsc.data.rules import Missing, rule_for
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness

@@ -23,9 +23,10 @@ from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
 from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
-from dpsc.data.missing import Completion, Missing
+from dpsc.data.missing import Completion
 from dpsc.data.panel import Panel
 from dpsc.data.periods import in_order
+from dpsc.data.rules import Missing
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.file_source import FileSource
