@@ -145,7 +145,7 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
     """What the tests bring along, or another package happens to bring, is not there on a user's machine."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.split(r"[<>=\[]", need)[0].lower() for need in project["dependencies"]} | {"dpsc", "yaml"}
-    extras = {"dask": "gram/", "distributed": "gram/", "psycopg": "ledger/"}
+    extras = {"dask": "gram/", "distributed": "gram/", "psycopg": "ledger/", "openpyxl": "answers/sheets"}
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -15,12 +15,17 @@ import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
 from dpsc.answers.base import Verdict
+from dpsc.answers.trials import Trials
 from dpsc.answers.uncertainty import IntervalKind, IntervalPart
 from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 from tests.making import make_panel
+
+
+def caption(axes: Any) -> str:
+    return next(str(text.get_text()) for text in axes.figure.texts if text.get_gid() == "caption")
 
 
 def gram_result(effect: float = 0.0, outcome: str = "cost") -> Any:
@@ -54,7 +59,7 @@ def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
     unseen = result.target.copy()
     unseen.iloc[15:] = np.nan
     assert "no effect to report" in " ".join(words.answer(replace(result, target=unseen)))
-    document = report.to_json(replace(result, target=unseen))
+    document = replace(result, target=unseen).files().content
     assert document["average_effect"] is None
     json.dumps(document, allow_nan=False)
 
@@ -77,27 +82,92 @@ def test_numbers_are_written_for_people(value: float, written: str) -> None:
     assert words.number(value) == written
 
 
-def test_the_page_is_whole_self_contained_and_escaped() -> None:
-    result = gram_result(5.0, outcome="<script>alert(1)</script> & cost")
-    contents = report.result_files(result, command="dpsc estimate <x>", units="€")
-    page = contents["report.html"].decode("utf-8")
+@pytest.fixture(scope="module")
+def strong() -> Any:
+    """A result with a clear effect and a name that is code; what was tried beside it is computed once."""
+    return gram_result(5.0, outcome="<script>alert(1)</script> & cost")
+
+
+@pytest.fixture(scope="module")
+def contents(strong: Any) -> dict[str, bytes]:
+    made: dict[str, bytes] = strong.files("€").folder("dpsc estimate <x>")
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(contents: dict[str, bytes]) -> str:
+    return contents["report.html"].decode("utf-8")
+
+
+def light_page(result: Any) -> str:
+    """Return the page without placebos and other choices, which take a moment."""
+    return report.of_result(result, Trials).html().decode("utf-8")
+
+
+def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes], page: str) -> None:
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     for text in (
         "What was protected",
-        "placebo in time",
-        "straight line",
-        "Average effect",
+        "What could be seen: an average effect of",
+        "Placebos: effects where there is none",
+        "50 made-up units without any effect",
+        "Other choices",
+        "dated 1 earlier",
+        "Dates tried",
+        "a straight line through the target",
+        "number of donors",
         "Cite as",
         "dpsc estimate &lt;x&gt;",
     ):
         assert text in page
-    addresses = re.findall(r"(?:src|href)\s*=\s*\"([^\"]{0,30})", page)
-    assert len(addresses) == 2
+    for jargon in ("forward_rmse", "log_bayes_factor", "noise_scale", ">phi<", ">nu<", ">T0<"):
+        assert jargon not in page
+    addresses = re.findall(r"(?:src|href|srcset)\s*=\s*\"([^\"]{0,30})", page)
+    assert len(addresses) == 12
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
     assert set(contents) == {
         "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
     }  # fmt: skip
+
+
+def test_the_page_scales_to_a_phone_and_prints(page: str) -> None:
+    assert 'media="(max-width: 36rem)"' in page
+    assert "@page { size: A4" in page
+    assert len(re.findall(r'<div class="wide"><table>', page)) == len(re.findall("<table>", page)) > 3
+
+
+def test_the_title_is_the_question() -> None:
+    named = light_page(replace(gram_result(5.0), title="Costs, had nobody come"))
+    assert "<h1>Costs, had nobody come</h1>" in named
+    assert "<title>Costs, had nobody come</title>" in named
+    assert "What would cost have been from" in named
+
+
+def test_every_date_that_was_tried_is_said(strong: Any, contents: dict[str, bytes], page: str) -> None:
+    document = json.loads(contents["result.json"])
+    tried = {row["treatment_time"]: row["for"] for row in document["dates_tried"]}
+    assert next(iter(tried.items())) == ("2021-Q4", ["the intervention"])
+    assert set(tried) == {"2021-Q4", *strong.sensitivity().dates, *strong.placebos().table.index}
+    assert tried["2021-Q3"] == ["dated earlier", "placebo"]
+    listed = page.split("<h2>Dates tried</h2>")[1].split("<h2>")[0]
+    assert all(date in listed for date in tried)
+
+
+def test_the_document_says_what_the_result_does(strong: Any, contents: dict[str, bytes]) -> None:
+    document = json.loads(contents["result.json"])
+    effects = strong.effects()
+    assert [row["of"] for row in document["effects"]] == list(effects.index)
+    assert [row["p_value"] for row in document["effects"]] == pytest.approx(list(effects["p_value"]))
+    assert document["p_value"] == pytest.approx(strong.p_value)
+    assert document["total"]["effect"] == pytest.approx(strong.total.effect)
+    assert document["detectable"] == pytest.approx(strong.detectable())
+    assert document["percent"] is None
+    assert "zero or less" in document["no_percent"]
+    assert document["placebos"]["in_time"]["share_as_large"] == strong.placebos().share
+    assert document["placebos"]["in_time"]["count"] == len(strong.placebos().table)
+    assert [row["choice"] for row in document["sensitivity"]] == list(strong.sensitivity().table["choice"])
+    assert document["parameters"]["release"] == strong.repeats.release.identities[0][:8]
 
 
 @pytest.mark.parametrize(
@@ -111,28 +181,28 @@ def test_the_page_is_whole_self_contained_and_escaped() -> None:
 def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said: str) -> None:
     """In the page, the numbers, the summary and the figure; in words, and with a light of its own for each grade."""
     result = replace(gram_result(5.0), verdict=verdict)
-    contents = report.result_files(result)
-    page = contents["report.html"].decode("utf-8")
+    page = light_page(result)
     reason = words.sentence(verdict.reason)
     assert reason[0].isupper()
     assert reason.endswith(".")
     light = f'<div class="verdict {verdict.grade}"><span class="light"></span><p><strong>{html.escape(said)}</strong>'
-    between = page.split(html.escape(words.answer(result)[1]))[1].split(f"{light} {html.escape(reason)}</p></div>")
+    between = page.split(html.escape(words.answer(result)[-1]))[1].split(f"{light} {html.escape(reason)}</p></div>")
     assert len(between) == 2
     assert "<figure>" not in between[0]
     assert f".{verdict.grade} .light" in page
-    document = json.loads(contents["result.json"])
+    document = report.of_result(result, Trials).content
     assert document["verdict"] == {"grade": verdict.grade, "headline": verdict.headline, "reason": verdict.reason}
     assert f"{said} {reason}" in result.summary()
-    assert result.plot().get_supxlabel() == said
+    assert caption(result.plot()).startswith(f"{said}\n")
+    assert ("The donors do not help here" in document["answer"][0]) is (verdict.grade == "no")
+    assert ("The donors do not help here" in page) is (verdict.grade == "no")
 
 
 def test_without_a_verdict_nothing_is_said_of_it() -> None:
     result = SyntheticControl().fit(make_panel())
     assert result.verdict is None
-    contents = report.result_files(result)
-    assert json.loads(contents["result.json"])["verdict"] is None
-    assert "Do the donors help?" not in contents["report.html"].decode("utf-8") + result.summary()
+    assert result.files().content["verdict"] is None
+    assert "Do the donors help?" not in light_page(result) + result.summary()
 
 
 def test_the_verdict_follows_the_target() -> None:
@@ -153,74 +223,99 @@ class Lopsided:
         size = np.abs(combinations).sum(axis=1) * (1.0 if part == "both" else 0.5)
         return -size, 3 * size
 
+    def below(self, combinations: Array, values: Array) -> Array:
+        return np.full(len(combinations), 0.25)
+
+    def quantile(self, combinations: Array, p: float) -> Array:
+        return np.asarray((4 * p - 1) * np.abs(combinations).sum(axis=1))
+
+    def ends_before(self, level: float) -> tuple[Array, Array]:
+        return np.array([-1.0]), np.array([3.0])
+
 
 def test_intervals_that_are_not_symmetric_are_written_and_drawn_as_they_are() -> None:
     """Where the untreated outcome may be higher, the effect may be lower."""
     result = replace(gram_result(2.0), uncertainty=Lopsided())
     low, high = result.att_interval()
     assert (low, high) == pytest.approx((result.att - 3, result.att + 1))
-    assert f"from {words.signed(low)} to {words.signed(high)}" in words.answer(result)[1]
-    page = report.result_files(result)["report.html"].decode("utf-8")
-    assert f"interval {words.signed(low)} to {words.signed(high)}" in page
+    _, least, most = words.column([result.att, low, high], sign=True)
+    assert f"from {least} to {most}" in words.answer(result)[1]
+    _, written_low, written_high = words.column([result.att, low, high], sign=True, decimals=3)
+    assert f">{written_low} to {written_high}<" in light_page(result)
     band = result.to_frame()
-    np.testing.assert_allclose(band["lower"], result.counterfactual - 1)
-    np.testing.assert_allclose(band["upper"], result.counterfactual + 3)
-    top, bottom = result.plot().axes
-    for axes, middle, below, above in ((top, result.counterfactual, 1, 3), (bottom, result.gaps, 3, 1)):
+    np.testing.assert_allclose(band["counterfactual_lower"], result.counterfactual - 1)
+    np.testing.assert_allclose(band["counterfactual_upper"], result.counterfactual + 3)
+    top, bottom = result.plot().figure.axes
+    without = np.concatenate([result.fitted, result.counterfactual])
+    for axes, middle, below, above in ((top, without, 1, 3), (bottom, result.target - without, 3, 1)):
         drawn = axes.collections[0].get_paths()[0].get_extents()
         assert drawn.y0 == pytest.approx((middle - below).min())
         assert drawn.y1 == pytest.approx((middle + above).max())
 
 
 def test_a_non_private_page_says_so_and_makes_no_promise() -> None:
-    contents = report.result_files(SyntheticControl().fit(make_panel()), command="dpsc fit")
+    contents = SyntheticControl().fit(make_panel()).files().folder("dpsc fit")
     page = contents["report.html"].decode("utf-8")
     assert "NOT PRIVATE" in page
     assert "What was protected" not in page
     document = json.loads(contents["result.json"])
     assert document["private"] is False
     assert document["guarantee"] is None
+    assert document["placebos"] == {"in_time": None, "in_space": None}
 
 
-def test_the_numbers_in_the_page_are_those_of_the_result() -> None:
-    result = gram_result(5.0)
-    page = report.result_files(result, command="")["report.html"].decode("utf-8")
-    assert f"Average effect: {words.signed(result.att)}" in page
-    for value in result.counterfactual:
-        assert f">{words.number(value)}<" in page
-    placebo = result.placebo_in_time()
-    assert words.signed(placebo.att) in page
+def test_the_numbers_in_the_page_are_those_of_the_result(strong: Any, page: str) -> None:
+    paths = [*strong.observed, *strong.counterfactual]
+    for written in (*words.column(strong.counterfactual, like=paths), *words.column(strong.gaps, sign=True)):
+        assert f">{written}<" in page
+    table = strong.sensitivity().table
+    for written in words.column(table["effect"], sign=True):
+        assert f">{written}<" in page
+    share = words.share(strong.placebos().share, len(strong.placebos().table))
+    assert f"{share} would have looked at least as surprising" in page
+
+
+@pytest.mark.parametrize("values", [[1.25, -0.333333, 10.0], [1234.5, 2.0], [0.01, 0.0202], [1.0, 30.0]])
+def test_a_column_has_the_same_number_of_decimals(values: list[float]) -> None:
+    written = words.column([*values, None], sign=True)
+    assert len({len(text.partition(".")[2]) for text in written[:-1]}) == 1
+    assert written[-1] == "–"
+    size = max(map(abs, values))
+    for value, text in zip(values, written, strict=False):
+        assert float(text.replace(",", "")) == pytest.approx(value, abs=size / 1000)
 
 
 def test_a_report_is_written_from_python_as_from_the_command(tmp_path: Path) -> None:
-    result = gram_result(5.0)
+    result = SyntheticControl().fit(make_panel())
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "result.json").write_text("of an earlier report")
     page = dpsc.report(result, str(tmp_path / "new"), units="euros", command="make it")
     assert page == tmp_path / "new" / "report.html"
-    contents = report.result_files(result, command="make it", units="euros")
+    contents = result.files("euros").folder("make it")
     assert {file.name: file.read_bytes() for file in page.parent.iterdir()} == contents
-    assert dpsc.report(SyntheticControl().fit(make_panel()), tmp_path / "a" / "b").exists()
+    assert result.report(tmp_path / "a" / "page.html") == tmp_path / "a" / "page.html"
+    assert [file.name for file in (tmp_path / "a").iterdir()] == ["page.html"]
 
 
-def test_a_report_computes_its_placebo_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_a_report_tries_everything_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
     real = Forecast.placebo
 
-    def counting(self: Forecast, treatment_time: Any | None = None) -> Any:
+    def counting(self: Forecast, treatment_time: Any | None = None, longest: int | None = None) -> Any:
         asked.append(treatment_time)
-        return real(self, treatment_time)
+        return real(self, treatment_time, longest)
 
     monkeypatch.setattr(Forecast, "placebo", counting)
-    report.result_files(gram_result())
-    assert asked == [None]
+    result = gram_result()
+    result.files().html()
+    result.files().json()
+    assert asked == list(result.target.index[2:15])
 
 
 def test_all_notes_are_on_the_figure() -> None:
     result = OutputPerturbation(epsilon=0.01).fit(make_panel())
     assert len(result.notes) == 2
-    figure = result.plot()
-    assert figure.get_supxlabel().count("Note:") == 2
+    assert caption(result.plot()).count("Note:") == 2
 
 
 def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
@@ -229,5 +324,5 @@ def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
     donors = np.random.default_rng(0).normal(size=(50, 6))
     release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(donors)
     result = replace(release, times=times).estimate(np.ones(6), "=1+1")
-    lines = report.result_files(result)["counterfactual.csv"].decode().splitlines()
+    lines = result.files().csv().decode().splitlines()
     assert [line[:2] for line in lines] == ["'=", "'=", "'+", "'@"]

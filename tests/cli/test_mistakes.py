@@ -335,7 +335,7 @@ def test_existing_output_is_not_replaced_without_a_word(files: Path) -> None:
     refused(fit(files, *BUDGET, "-o", files / "answer"), "already has files in it", "--force")
     assert quick(*fit(files, *BUDGET, "-o", files / "answer", "--force"))[0] == 0
     assert (files / "answer" / "note.txt").read_text() == "mine"
-    refused(fit(files, *BUDGET, "-o", files / "r.json"), "is a file; name a folder")
+    refused(fit(files, *BUDGET, "-o", files / "r.json"), "already exists", "--force")
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Release
 from dpsc.gram import settings
+from dpsc.ledger.budget import Budget, Cost
 from tests.cli.conftest import T0, H, quick
 
 PLAN = ("plan", "--before", T0, "--after", H, "--runs", 1)
@@ -81,3 +83,63 @@ def test_settings_are_not_written_over_something_else(files: Path) -> None:
     (files / "s.json").write_text("mine")
     assert quick(*options, files / "s.json")[0] == 2
     assert (files / "s.json").read_text("utf-8") == "mine"
+
+
+def test_the_effect_to_be_seen_comes_first_and_the_budget_follows(files: Path) -> None:
+    options = (*PLAN, "--n", 400, "--averages", 30, "--target", files / "target.csv")
+    code, out, err = quick(*options, "--detect", "50%", "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    (way,) = (each for each in answer["ways"] if each["change"] == "budget")
+    assert (way["n"], way["T0"]) == (400, T0)
+    seen = {row["epsilon"]: row["detectable"] for row in answer["table"]}
+    near = [e for e in seen if e >= way["epsilon"] * 0.999]
+    values = pd.read_csv(files / "target.csv").iloc[:T0, -1]
+    assert seen[min(near)] <= 0.5 * abs(values.mean()) * 1.001
+    code, out, err = quick(*options, "--detect", "50%")
+    assert code == 0, err
+    assert out.index("To see an effect of 50%") < out.index("What to expect")
+    assert "an attacker would guess right" in " ".join(out.split())
+
+
+def test_if_no_budget_is_enough_it_says_what_to_change(files: Path) -> None:
+    options = (*PLAN, "--n", 30, "--target", files / "target.csv")
+    code, out, err = quick(*options, "--detect", "0.000001")
+    assert code == 0, err
+    assert "no budget up to" in out
+    assert "averages more units" in " ".join(out.split())
+
+
+def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
+    code, out, err = quick(*PLAN, "--n", 300, "--epsilon", 2, "--releases", 8, "--json")
+    assert code == 0, err
+    rows = json.loads(out)["releases"]
+    assert [row["releases"] for row in rows] == [8, 4, 2, 1]
+    assert rows[-1]["epsilon"] == 2.0
+    budget = Budget(2.0, 1e-6)
+    for row in rows:
+        promise, more = (GramRelease(epsilon=k * row["epsilon"], delta=1e-6).guarantee for k in (1, 1.001))
+        assert promise is not None
+        assert more is not None
+        assert budget.allows([Cost.of(promise)] * row["releases"])
+        assert not budget.allows([Cost.of(more)] * row["releases"])
+        assert row["epsilon"] > 2 / row["releases"] * 0.999
+    assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--detect", "5%"), "--target"),
+        (("--detect", "much"), "--detect"),
+        (("--detect", "-3"), "--detect"),
+        (("--detect", "1", "--error", 1), "one of --error, --detect and --releases"),
+        (("--detect", "1", "--n", 50), "one --n"),
+        (("--error", 1, "--epsilon", 1), "leave out --epsilon"),
+        (("--releases", 4), "one --epsilon"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_refused(options: tuple[object, ...], message: str) -> None:
+    code, _, err = quick(*PLAN, "--n", 100, *options)
+    assert code == 2
+    assert message in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,65 @@ def test_periods_are_declared_in_any_of_four_ways(how: str, files: Path) -> None
     assert release.periods_from == "declared"
     assert [str(period) for period in release.times] == shown()
     assert release.n == 400
+
+
+@pytest.mark.parametrize("scale", [("--scale", 3), ()], ids=["given", "found"])
+def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
+    scale: tuple[object, ...], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*arguments: Any, **options: Any) -> Any:
+        raise AssertionError("noise was drawn")
+
+    book = files / "book.sqlite"
+    init(book)
+    before = sorted(path.name for path in files.iterdir())
+    monkeypatch.setattr(discrete, "add", never)
+    options = (*COLUMNS, *BUDGET, *scale, "--ledger", book, "-o", files / "out.json", "--dry-run")
+    code, out, err = quick("release", files / "donors.csv", *options)
+    assert code == 0, err
+    text = " ".join(out.split())
+    assert "DRY RUN" in text
+    assert "400 donors, 18 periods from 2020-01 to 2021-06" in text
+    assert "epsilon 1 of 'patients', where up to 2 is left: there is room for it" in text
+    assert Ledger(book).entries("patients") == []
+    assert sorted(path.name for path in files.iterdir()) == before
+    code, out, _ = quick("release", files / "donors.csv", *options, "--json")
+    make = GramRelease(epsilon=1.0, delta=1e-7, scale=3.0 if scale else None)
+    assert 0.02 < json.loads(out)["noise_share"] == make.noise_share(400, 18) < 0.2
+
+
+def test_a_dry_run_refuses_what_a_release_refuses(files: Path) -> None:
+    code, _, err = quick("release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", files / "donors.csv", "--dry-run")
+    assert (code, "read by this command" in err) == (2, True)
+    code, _, err = quick("release", files / "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 0.1, "-o", files / "x",
+                         "--dry-run")  # fmt: skip
+    assert (code, "--delta" in err) == (2, True)
+
+
+def test_a_release_from_which_nothing_can_be_learned_is_refused_before_it_is_booked(files: Path) -> None:
+    book = files / "book.sqlite"
+    init(book)
+    few = pd.read_csv(files / "donors.csv")
+    few = few[few["who"].isin(["patient 1", "patient 2"])]
+    few.to_csv(files / "two.csv", index=False)
+    options = (
+        "release",
+        files / "two.csv",
+        *COLUMNS,
+        *BUDGET,
+        "--scale",
+        3,
+        "--ledger",
+        book,
+        "-o",
+        files / "two.json",
+    )
+    code, _, err = quick(*options)
+    assert code == 2
+    assert "nothing could be learned" in err
+    assert "2 donors" in err
+    assert Ledger(book).entries("patients") == []
+    assert not (files / "two.json").exists()
+    code, _, err = quick(*options, "--i-know")
+    assert code == 0, err
+    assert len(Ledger(book).entries("patients")) == 1

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from dpsc import Donors, GramRelease, Panel, Release, ReleaseError, scan
-from dpsc.answers import words
-from dpsc.answers.report import result_files
+from dpsc.answers import report, words
+from dpsc.answers.trials import Trials
 from dpsc.gram import settings
 from dpsc.gram.release_file import dumps
 from dpsc.gram.release_file import loads as read_text
@@ -248,8 +248,9 @@ def test_a_panel_takes_a_target_in_another_form() -> None:
 )
 def test_labels_are_shown_as_people_write_them(freq: str, form: str, first: str, last: str) -> None:
     result = released(form, freq).estimate(pd.Series(TARGET, index=written(form, freq)), written(form, freq)[10])
-    files = result_files(result)
-    texts = {name: files[name].decode() for name in ("result.json", "counterfactual.csv", "report.html")}
+    files = report.of_result(result, Trials)
+    contents = {"result.json": files.json(), "counterfactual.csv": files.csv(), "report.html": files.html()}
+    texts = {name: content.decode() for name, content in contents.items()}
     texts["summary"] = result.summary()
     for text in texts.values():
         assert first in text

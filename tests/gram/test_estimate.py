@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dpsc import DpscError, GramRelease, OutputPerturbation, Panel, ParameterError, PrivateResult, Release, ReleaseError
+from dpsc.answers import plot
 from dpsc.answers.uncertainty import IntervalPart
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.models import Gaussian
@@ -302,7 +303,7 @@ def test_results_can_be_pickled_and_drawn(tmp_path: object) -> None:
     again = pickle.loads(pickle.dumps(result))
     assert again.summary() == result.summary()
     assert again.placebo_in_time().att == result.placebo_in_time().att
-    result.plot().canvas.draw()
+    plot.figure_of(result.plot()).draw_without_rendering()
 
 
 def test_a_private_result_from_a_panel_and_dates() -> None:

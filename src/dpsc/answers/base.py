@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.effects import Effect, effects_of
+from dpsc.answers.effects import NO_PERCENT, Effect, detectable_effect, effects_of
 from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Uncertainty, Unknown
 from dpsc.data.dates import period_name
 from dpsc.errors import ParameterError
@@ -191,7 +191,7 @@ class Answer:
         """Why the average effect is not stated in percent; empty if it is."""
         if self.interval_kind != "effect" or not np.isnan(self.average.percent) or np.isnan(self.att):
             return ""
-        return "no percentages: the counterfactual may be zero or less, and a share of it would mean nothing"
+        return NO_PERCENT
 
     def cumulative(self, level: float | None = None) -> pd.DataFrame:
         """Return the sum of the effects up to each period, with its interval: ``effect``, ``lower``, ``upper``."""
@@ -206,9 +206,7 @@ class Answer:
         without an interval for the effect.
         """
         level, power = checks.share("level", level), checks.share("power", power)
-        average = np.full((1, len(self.counterfactual)), 1 / len(self.counterfactual))
-        at = {p: float(self.uncertainty.quantile(average, p)[0]) for p in (level / 2, 1 - level / 2, power, 1 - power)}
-        return max(at[1 - level / 2] - at[1 - power], at[power] - at[level / 2])
+        return detectable_effect(self.uncertainty, len(self.counterfactual), level, power)
 
     def interval_before(self, level: float | None = None) -> pd.DataFrame:
         """Return, for each period before the intervention, an interval around the fit; NaN if nothing is known."""

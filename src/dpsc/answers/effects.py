@@ -9,6 +9,8 @@ import numpy as np
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.types import Array
 
+NO_PERCENT = "no percentages: the counterfactual may be zero or less, and a share of it would mean nothing"
+
 
 class Effect(NamedTuple):
     """One effect, for example the average over the observed periods; what is not known is NaN.
@@ -61,6 +63,16 @@ def effects_of(
     ])  # fmt: skip
     columns[:, weightless] = np.nan
     return [Effect(*map(float, column)) for column in columns.T]
+
+
+def detectable_effect(uncertainty: Uncertainty, periods: int, level: float = 0.05, power: float = 0.8) -> float:
+    """Return the smallest average effect over all periods with a p-value below ``level`` in a share ``power`` of cases.
+
+    It holds for either sign of the effect; NaN if the error is not known.
+    """
+    average = np.full((1, periods), 1 / periods)
+    at = {p: float(uncertainty.quantile(average, p)[0]) for p in (level / 2, 1 - level / 2, power, 1 - power)}
+    return max(at[1 - level / 2] - at[1 - power], at[power] - at[level / 2])
 
 
 def _percent(actual: Array, without: Array) -> Array:

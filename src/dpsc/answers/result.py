@@ -7,19 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
-from dpsc.answers import plot
+from dpsc import checks, files
+from dpsc.answers import plot, web, words
 from dpsc.answers.base import Answer, Verdict
+from dpsc.answers.figures import one, placebos, ranges
+from dpsc.answers.report import Files, of_result
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
     Repeats,
     Sensitivity,
+    Trials,
+    all_trials,
     other_choices,
     placebos_in_space,
     placebos_in_time,
@@ -30,7 +36,7 @@ from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 
@@ -40,6 +46,11 @@ class Result(Answer):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
     repeats: Repeats = field(default_factory=NoRepeats)
+
+    @property
+    def figures(self) -> Mapping[str, plot.Drawing]:
+        """The kinds of figures that :meth:`plot` draws."""
+        return _FIGURES
 
     def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
         """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
@@ -63,12 +74,58 @@ class Result(Answer):
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
 
-    def plot(self) -> Figure:
-        """Return a figure of the observed and the counterfactual path, with the gaps below.
+    @cached_property
+    def trials(self) -> Trials:
+        """Every placebo and other choice that is free, for reports: computed once."""
+        return all_trials(self, self.repeats, units=50)
 
-        A notebook shows it; elsewhere save it with ``.savefig("path.png")``.
+    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
         """
-        return plot.overview(self)
+        return self.files(units).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
+        content = self.files(units).xlsx()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write(Path(path), content)
+        return Path(path)
+
+    def files(self, units: str | None = None) -> Files:
+        """Return the files of a report, each made when it is asked for."""
+        return of_result(self, lambda: self.trials, units)
+
+    def plot(
+        self,
+        kind: str = "overview",
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
+        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
+
+        Parameters
+        ----------
+        kind : str
+            "overview" (the path and the gaps), "path" (observed and counterfactual), "gaps" (their difference, before
+            the intervention too), "cumulative" (what the effects add up to), "placebos" (effects at earlier dates),
+            "placebos in space" (effects of made-up units), or "sensitivity" (effects under other choices).
+        ax : Axes, optional
+            Draw here instead of on a new figure; of the overview, the path alone.
+        title : str, optional
+            Instead of the answer's own question.
+        figsize : pair of float, optional
+            Of a new figure, in inches.
+        """
+        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the question, the answer in words, and the figure."""
+        lines = [*words.answer(self), *([] if self.verdict is None else [words.donors_help(self.verdict)])]
+        figure = plot.draw(self, "overview")
+        return web.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
@@ -153,6 +210,19 @@ class UnprovenResult(Result):
 
     guarantee: None = field(default=None, init=False)
     reason: str
+
+
+_FIGURES: Mapping[str, plot.Drawing] = {
+    "overview": one.overview,
+    "path": one.path,
+    "gaps": one.gaps,
+    "cumulative": one.cumulative,
+    "placebos": lambda result, sheet, units: placebos.in_time(result, result.placebos(), sheet, units),
+    "placebos in space": lambda result, sheet, units: placebos.in_space(
+        result, result.placebos_in_space(), sheet, units
+    ),
+    "sensitivity": lambda result, sheet, units: ranges.sensitivity(result, result.sensitivity(), sheet, units),
+}
 
 
 class Findings(TypedDict, total=False):

@@ -5,19 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
+from dpsc import checks, files
+from dpsc.answers import plot, web
 from dpsc.answers.effects import Effect, effects_of
+from dpsc.answers.figures import many
+from dpsc.answers.report import Files, of_study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.uncertainty import Uncertainty
-from dpsc.answers.words import number, percent
+from dpsc.answers.words import number, percent, signed
 from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FIGURES: Mapping[str, plot.Drawing] = {
+    "event": many.event,
+    "calendar": many.calendar,
+    "units": many.small_multiples,
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +58,40 @@ class Study:
     uncertainty: Uncertainty
     level: float = 0.95
     title: str = ""
+
+    @property
+    def figures(self) -> Mapping[str, plot.Drawing]:
+        """The kinds of figures that :meth:`plot` draws."""
+        return _FIGURES
+
+    def plot(
+        self,
+        kind: str = "event",
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
+        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
+
+        Parameters
+        ----------
+        kind : str
+            "event" (the average effect k periods after adoption), "calendar" (in each period), or "units" (every unit
+            in a panel of its own).
+        ax : Axes, optional
+            Draw here instead of on a new figure; not for "units".
+        title : str, optional
+            Instead of the study's own question.
+        figsize : pair of float, optional
+            Of a new figure, in inches.
+        """
+        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the pooled effect in words, and the figure."""
+        figure = plot.figure_of(plot.draw(self, "event"))
+        return web.card(self.title or f"Study of {len(self.results)} treated units", self._words(), figure,
+                        self.private, self.reason)  # fmt: skip
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -120,6 +167,24 @@ class Study:
         frame = pd.concat(frames, ignore_index=True)
         return frame[["unit", *(column for column in frame if column != "unit")]]
 
+    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
+        """
+        return self.files(units).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, units, times, parameters, guarantee. Needs openpyxl."""
+        content = self.files(units).xlsx()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write(Path(path), content)
+        return Path(path)
+
+    def files(self, units: str | None = None) -> Files:
+        """Return the files of a report, each made when it is asked for."""
+        return of_study(self, units)
+
     def summary(self) -> str:
         """Describe the study in plain text."""
         average, level = self.average, percent(self.level)
@@ -140,6 +205,17 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<Study of {len(self.results)} units, average effect {number(self.att)}>"
+
+    def _words(self) -> list[str]:
+        average, units, level = self.average, len(self.results), percent(self.level)
+        lines = [
+            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
+            f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
+            f"{signed(average.upper)} (p = {average.p_value:.2g})."
+        ]
+        if self.never_treated:
+            lines.append(f"Never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}.")
+        return lines
 
     @property
     def _first(self) -> PrivateResult | UnprovenResult:
@@ -180,7 +256,8 @@ class Study:
 
     @cached_property
     def _event_times(self) -> pd.Index[Any]:
-        return pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        index: pd.Index[Any] = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+        return index
 
     @cached_property
     def _unit_weights(self) -> Array:

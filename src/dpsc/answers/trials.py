@@ -131,6 +131,35 @@ class Sensitivity:
         return list(dict.fromkeys(self.table["treatment_time"]))
 
 
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Everything that was tried beside the answer itself; None where it is not free or there are too few periods."""
+
+    in_time: Placebos | None = None
+    in_space: Placebos | None = None
+    sensitivity: Sensitivity | None = None
+
+    def dates(self, treatment_time: Any) -> dict[str, list[str]]:
+        """Return every date that was tried and why, the real one first."""
+        tried = {period_name(treatment_time): ["the intervention"]}
+        for date in [] if self.sensitivity is None else self.sensitivity.dates[1:]:
+            tried.setdefault(date, []).append("dated earlier")
+        for date in [] if self.in_time is None else reversed(self.in_time.table.index):
+            tried.setdefault(str(date), []).append("placebo")
+        return tried
+
+
+def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
+    """Return every placebo and every other choice that the release answers for free."""
+    if not repeats.available:
+        return Trials()
+    return Trials(
+        in_time=placebos_in_time(result, repeats),
+        in_space=placebos_in_space(result, repeats, units, seed=0),
+        sensitivity=other_choices(result, repeats),
+    )
+
+
 def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
     """Return the average effect at every earlier date, over as many periods as the intervention has, or are there."""
     rows = {}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dpsc.answers.base import Answer, Verdict
+from dpsc.answers.effects import Effect
+from dpsc.answers.several import Several
 from dpsc.data.dates import period_name
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, best_guess
 
 
 def number(value: float) -> str:
@@ -31,39 +34,164 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
+def column(
+    values: Iterable[float | None],
+    *,
+    sign: bool = False,
+    like: Sequence[float | None] = (),
+    decimals: int | None = None,
+) -> list[str]:
+    """Write numbers that stand below each other with the same number of decimals; what is missing becomes a dash.
+
+    The largest keeps four digits, so that the others line up with it. Numbers in ``like`` count too: columns that are
+    read together, such as an effect and its interval, have as many decimals as each other. Or say how many.
+
+    Examples
+    --------
+    >>> column([1.25, 10.0, None, -0.333333])
+    ['1.25', '10.00', '–', '-0.33']
+    >>> column([1234.5, 2.0], sign=True)
+    ['+1,234', '+2']
+    >>> column([3.0, 1.0]), column([3.0, 45.0], decimals=2)
+    (['3', '1'], ['3.00', '45.00'])
+    """
+    numbers = [math.nan if value is None else float(value) for value in values]
+    known = [abs(v) for v in (*numbers, *(math.nan if v is None else float(v) for v in like)) if math.isfinite(v)]
+    largest = max(known, default=0.0)
+    if largest >= 1e9 or 0 < largest < 1e-4:
+        return [f"{v:{'+' if sign else ''}.3e}" if math.isfinite(v) else "–" for v in numbers]
+    if decimals is None:
+        decimals = decimals_of(largest)
+        while decimals and all(round(v, 6) == round(v, decimals - 1) for v in numbers if math.isfinite(v)):
+            decimals -= 1  # nobody needs the zeros of whole numbers
+    return [_fixed(value, decimals, sign) for value in numbers]
+
+
+def decimals_of(value: float) -> int:
+    """Return how many decimals leave a number four digits.
+
+    Examples
+    --------
+    >>> decimals_of(1234.5), decimals_of(12.345), decimals_of(0.0)
+    (0, 2, 0)
+    """
+    return min(6, max(0, 3 - math.floor(math.log10(abs(value))))) if value else 0
+
+
+def _fixed(value: float, decimals: int, sign: bool) -> str:
+    if not math.isfinite(value):
+        return "–"
+    text = f"{value:+,.{decimals}f}" if sign else f"{value:,.{decimals}f}"
+    return text if text.strip("+-0.,") else text.lstrip("+-")
+
+
+def p_text(p: float | None) -> str:
+    """Write a p-value with two digits, and a small one as below a thousandth.
+
+    Examples
+    --------
+    >>> p_text(0.0304), p_text(0.25), p_text(1e-7), p_text(None)
+    ('0.030', '0.25', '< 0.001', '–')
+    """
+    if p is None or not math.isfinite(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def chance(p: float) -> str:
+    """Say how often something happens, in words.
+
+    Examples
+    --------
+    >>> chance(0.0304), chance(1e-9), chance(0.9)
+    ('about 3 times in 100', 'less than once in 1,000 times', 'about 90 times in 100')
+    """
+    if p < 0.001:
+        return "less than once in 1,000 times"
+    if p < 0.01:
+        return f"about {_times(round(1000 * p))} in 1,000"
+    return f"about {_times(round(100 * p))} in 100"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def share(part: float, of: int) -> str:
+    """Say how many of so many.
+
+    Examples
+    --------
+    >>> share(0.0, 12), share(0.25, 12), share(1.0, 12)
+    ('none of 12', '3 of 12', 'all 12')
+    """
+    count = round(part * of)
+    return f"none of {of}" if count == 0 else f"all {of}" if count == of > 1 else f"{count} of {of}"
+
+
+def no_effect_chance(effect: Effect) -> str:
+    """Say what a p-value means; empty if there is none."""
+    if not math.isfinite(effect.p_value):
+        return ""
+    return f"If there were no effect, one at least this far from zero would be seen {chance(effect.p_value)}."
+
+
+def outcome(result: Answer) -> str:
+    """Name the outcome, as a part of a sentence."""
+    return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
+
+
+def question(result: Answer) -> str:
+    """Ask the usual question."""
+    return (
+        f"What would {outcome(result)} have been {span(result)} without the intervention at "
+        f"{period_name(result.treatment_time)}?"
+    )
+
+
 def parameter_text(value: Any) -> str:
     """Write a parameter: a float with :func:`number`, anything else as it is."""
     return number(value) if isinstance(value, float) else str(value)
 
 
 def answer(result: Answer, units: str | None = None) -> list[str]:
-    """Answer the question in two sentences."""
+    """Answer the question in two sentences, after a warning if the donors do not help."""
     seen = result.observed.notna()
-    outcome, unit = str(result.target.name), f" {units}" if units else ""
+    what, unit = outcome(result), f" {units}" if units else ""
     if not seen.any():
         path = f"an average of {number(float(result.counterfactual.mean()))}{unit}"
-        return [f"Without the intervention we would expect {path} of {outcome} {span(result)}.",
+        return [f"Without the intervention we would expect {path} of {what} {span(result)}.",
                 "The target was not observed in that time, so there is no effect to report."]  # fmt: skip
     actual, without = result.observed[seen].mean(), result.counterfactual[seen].mean()
     first = (
-        f"Without the intervention, {outcome} would have averaged about {number(float(without))}{unit} {span(result)}; "
+        f"Without the intervention, {what} would have averaged about {number(float(without))}{unit} {span(result)}; "
         f"it was {number(float(actual))}."
     )
-    return [first, _second(result, unit)]
+    return [*_beware(result.verdict), first, _second(result, unit)]
+
+
+def _beware(verdict: Verdict | None) -> list[str]:
+    """Begin with what the reader must know first: an answer that the donors do not carry."""
+    if verdict is None or verdict.grade != "no":
+        return []
+    return ["The donors do not help here: they do not track this target, so the answer rests on its own past."]
 
 
 def _second(result: Answer, unit: str) -> str:
-    effect = f"The difference is {signed(result.att)}{unit}"
+    part = result.average.percent if result.interval_kind == "effect" else math.nan
+    share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
+    low, high = result.att_interval()
+    middle, written_low, written_high = column([result.att, low, high], sign=True)
+    effect = f"The difference is {middle}{unit}{share_of}"
     if result.interval_kind == "none":
         return f"{effect}. This was computed from the raw donors: it is NOT PRIVATE and comes without an interval."
-    low, high = result.att_interval()
     level = percent(result.level)
     if result.interval_kind == "projection noise":
         return (
             f"{effect}. The noise of the last step alone moves it by up to {number((high - low) / 2)}{unit} ({level}); "
             "how well the noisy weights fit is not known, so this is not an interval for the effect."
         )
-    where = f"with a {level} interval from {signed(low)} to {signed(high)}{unit}"
+    where = f"with a {level} interval from {written_low} to {written_high}{unit}"
     if low <= 0 <= high:
         return f"{effect}, {where}: the data are also compatible with no effect at all."
     direction = "an increase" if low > 0 else "a decrease"
@@ -110,7 +238,7 @@ def percent(level: float) -> str:
 def meaning(guarantee: Guarantee) -> list[str]:
     """Say what a guarantee means for a donor."""
     factor = math.exp(min(guarantee.epsilon, 700.0))
-    guess = (factor + guarantee.delta) / (1 + factor)
+    guess = best_guess(guarantee.epsilon, guarantee.delta)
     sentences = [
         f"Epsilon is {guarantee.epsilon:g}. Take any donor and anything that someone might want to learn about them. "
         "If the donor's whole record is replaced by any other, the odds of any conclusion drawn from what was "
@@ -127,4 +255,41 @@ def meaning(guarantee: Guarantee) -> list[str]:
     )
     if guarantee.arithmetic == "float":
         sentences.append("It was computed in floating point, whose last digits may leak more than the proof says.")
+    return sentences
+
+
+def study_question(study: Several) -> str:
+    """Ask the usual question about several units."""
+    first = next(iter(study.results.values()))
+    dates, count = {result.T0 for result in study.results.values()}, len(study.results)
+    when = f"at {period_name(first.treatment_time)}" if len(dates) == 1 else "that reached each at its own time"
+    who = "the treated unit" if count == 1 else f"{count} treated units"
+    return f"What would {outcome(first)} have been in {who} without the intervention {when}?"
+
+
+def study_answer(study: Several, units: str | None = None) -> list[str]:
+    """Answer the question about several units: the pooled effect, its interval, its chance."""
+    unit, average, level = f" {units}" if units else "", study.average, percent(study.level)
+    grades = [result.verdict.grade for result in study.results.values() if result.verdict is not None]
+    sentences = []
+    if grades and grades.count("no") * 2 > len(grades):
+        sentences.append(
+            f"The donors do not help here: they do not track {grades.count('no')} of the {len(grades)} units."
+        )
+    if not math.isfinite(average.effect):
+        return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]
+    part = average.percent
+    share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
+    low, high = average.lower, average.upper
+    middle, written_low, written_high = column([average.effect, low, high], sign=True)
+    verdict = (
+        "the data are also compatible with no effect at all"
+        if low <= 0 <= high
+        else f"{'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
+    )
+    sentences.append(
+        f"On average over the treated units and periods, the intervention changed the outcome by "
+        f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
+        f"{unit}: {verdict}."
+    )
     return sentences

@@ -13,10 +13,12 @@ from typer.core import TyperGroup
 
 from dpsc.cli import ledger
 from dpsc.cli.audit import audit
+from dpsc.cli.compare import compare
 from dpsc.cli.demo import demo
 from dpsc.cli.estimate import estimate
 from dpsc.cli.fit import fit
 from dpsc.cli.inspect import inspect
+from dpsc.cli.merge import merge
 from dpsc.cli.plan import plan
 from dpsc.cli.release import release
 from dpsc.cli.reproduce import reproduce
@@ -57,7 +59,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, release, inspect, estimate, fit, audit, reproduce):
+for command in (demo, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger.app)
 

@@ -80,6 +80,7 @@ class Analysis(BaseModel):
     outcome: Text | None = None
     time_format: Text | None = None
     measured_in: Text | None = Field(default=None, alias="units")
+    title: Text | None = None
     epsilon: Number | None = None
     delta: Number | None = None
     bounds: Pair | None = None

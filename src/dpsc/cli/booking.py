@@ -122,6 +122,17 @@ class Account:
             yield
         self._entry = entry
 
+    def would_cost(self, algorithm: object) -> str:
+        """Say what a booking would cost and whether the ledger has room for it; books nothing."""
+        if self._ledger is None:
+            return "there is no ledger; nothing would be booked"
+        promise = getattr(algorithm, "guarantee", None)
+        if promise is None:
+            return "a run without a guarantee cannot be booked"
+        left = self._ledger.remaining(self._dataset, partition=self._partition)
+        room = "there is room for it" if promise.epsilon <= left else "there is NO ROOM for it"
+        return f"epsilon {promise.epsilon:g} of {self._dataset!r}, where up to {left:g} is left: {room}"
+
     def tell(self) -> None:
         """Say on stderr what the release cost and what is spent and left, or that nothing was booked."""
         if self._ledger is None and not self._silent:

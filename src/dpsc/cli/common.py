@@ -83,6 +83,18 @@ LikeBefore = Annotated[
     str | None,
     typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
 ]
+AnswerOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+    ),
+]
+Title = Annotated[
+    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
+]
 Level = Annotated[float, typer.Option(help="The level of the intervals.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
@@ -237,9 +249,8 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 path.rmdir()
 
 
-@contextmanager
-def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
-    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+def require_free(path: Path, force: bool, option: str = "-o") -> None:
+    """Refuse a place that no file may be written to."""
     require_no_password(option, str(path))
     if path.is_dir():
         raise DpscError(f"{path} is a folder; name a file with {option}.")
@@ -247,6 +258,12 @@ def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]
         raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
     if path.is_file() and _starts_with(path, b"SQLite format 3\0"):
         raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
+
+
+@contextmanager
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    require_free(path, force, option)
     with _temporary_beside(path) as folder:
         output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output

@@ -1,49 +1,96 @@
-"""The last step of every command that finds an answer: on the terminal, as JSON, and as files in a folder."""
+"""The last step of every command that finds an answer: on the terminal, as JSON, and as what the ending of -o says."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import typer
 
 from dpsc import files
-from dpsc.answers.report import report, to_json
+from dpsc.answers import sheets
+from dpsc.answers.report import PAGE, Files
 from dpsc.answers.result import Result
+from dpsc.answers.study import Study
 from dpsc.cli import common, screens
+from dpsc.errors import ParameterError
 from dpsc.gram.release import Release
 
+Finding = Result | Study
 
-def write(result: Result, folder: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
-    """Write every file of an answer, the numbers first; a release answers further questions at no cost."""
-    save(result, None, folder / "result.json", units=units)
+_ENDINGS: dict[str, Callable[[Files, str], bytes]] = {
+    ".html": lambda made, command: made.html(command),
+    ".htm": lambda made, command: made.html(command),
+    ".xlsx": lambda made, _: made.xlsx(),
+    ".json": lambda made, _: made.json(),
+    ".csv": lambda made, _: made.csv(),
+    ".png": lambda made, _: made.picture("png"),
+    ".svg": lambda made, _: made.picture("svg"),
+}
+_NOT_WRITTEN = {".pdf", ".xls", ".ods", ".doc", ".docx", ".txt", ".md", ".tsv", ".parquet", ".feather", ".jpg",
+                ".jpeg", ".zip", ".yaml", ".yml"}  # fmt: skip
+
+
+def is_file(out: Path) -> bool:
+    """Tell whether -o names a file, by its ending, or a folder; refuse a kind of file that is not written."""
+    ending = out.suffix.lower()
+    if ending in _NOT_WRITTEN and not out.is_dir():
+        more = " An .html page prints to PDF from any browser." if ending == ".pdf" else ""
+        raise ParameterError(
+            f"-o {out}: a {ending} file is not written. Name a file that ends in {', '.join(_ENDINGS)}, or a folder."
+            + more
+        )
+    if ending == ".xlsx":
+        sheets.require_openpyxl()
+    return ending in _ENDINGS
+
+
+def place(out: Path, force: bool) -> AbstractContextManager[common.Output]:
+    """Give the temporary place of a file or a folder; whether it can be written is checked first."""
+    return common.output_file(out, force) if is_file(out) else common.output_folder(out, force)
+
+
+def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
+    """Write an answer to a file or into a folder, the numbers first; a release answers further questions for free."""
+    made = found.files(units)
+    if is_file(where):
+        with common.working("drawing"):
+            files.write(where, _ENDINGS[where.suffix.lower()](made, command))
+        return
+    files.write(where / "result.json", made.json())
     if release is not None:
-        release.save(folder / "release.dpsc.json")
+        release.save(where / "release.dpsc.json")
     with common.working("drawing"):
-        report(result, folder, units=units, command=command)
+        for name, content in made.folder(command).items():
+            files.write(where / name, content)
 
 
-def save(result: Result, release: Release | None, path: Path, *, units: str | None) -> None:
+def save(found: Finding, release: Release | None, path: Path, *, units: str | None) -> None:
     """Write an answer to one file: the release from which it can be had again, or else its numbers."""
     if release is not None:
         release.save(path)
     else:
-        files.write(path, json.dumps(to_json(result, units), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        files.write(path, found.files(units).json())
 
 
-def show(result: Result, out: Path | None, *, units: str | None, as_json: bool) -> None:
+def show(found: Finding, out: Path | None, *, units: str | None, as_json: bool) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if as_json:
-        typer.echo(json.dumps(to_json(result, units), ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(found.files(units).content, ensure_ascii=False, allow_nan=False))
         return
-    screens.show_result(result, units)
+    if isinstance(found, Study):
+        screens.show_study(found, units)
+    else:
+        screens.show_result(found, units)
     if out is not None:
-        common.console().print(f"\nOpen {out / 'report.html'}", soft_wrap=True)
+        common.console().print(f"\nOpen {out if is_file(out) else out / PAGE}", soft_wrap=True)
 
 
-def hand_over(result: Result, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:
+def hand_over(found: Finding, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:
     """Write and show an answer that has already been found."""
     if out is not None:
-        with common.output_folder(out, force) as output:
-            write(result, output.place, command=command, units=units)
-    show(result, out, units=units, as_json=as_json)
+        with place(out, force) as output:
+            write(found, output.place, command=command, units=units)
+    show(found, out, units=units, as_json=as_json)

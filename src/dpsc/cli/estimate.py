@@ -1,4 +1,4 @@
-"""``dpsc estimate``: the analyst turns a release and a public target into an answer."""
+"""``dpsc estimate``: the analyst turns a release and public targets into answers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,37 @@ import typer
 
 from dpsc.cli import common
 
+SEVERAL = "Several treated units"
+
 
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
-    target: Annotated[Path, typer.Argument(help="The target: a table with a column of periods and one of numbers.")],
-    treatment_time: Annotated[str, typer.Option(help="The first treated period.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder for figures, tables and the report.")
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="The target: a table with a column of periods and one of numbers. With --treatment-time-column a "
+            "long table of several targets, one row per unit and period."
+        ),
+    ],
+    treatment_time: Annotated[str | None, typer.Option(help="The first treated period (one target).")] = None,
+    out: common.AnswerOut = None,
+    title: common.Title = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names the units.", rich_help_panel=SEVERAL)
+    ] = None,
+    treatment_time_column: Annotated[
+        str | None,
+        typer.Option(
+            help="The column with each unit's first treated period, the same in all its rows; empty for a unit that "
+            "was never treated: it is shown and not used for any number.",
+            rich_help_panel=SEVERAL,
+        ),
+    ] = None,
+    weight_column: Annotated[
+        str | None,
+        typer.Option(help="The column with each unit's weight in pooled effects; equal without.",
+                     rich_help_panel=SEVERAL),
     ] = None,
     time: common.Time = None,
     outcome: common.Outcome = None,
@@ -25,19 +48,25 @@ def estimate(
     level: common.Level = 0.95,
     force: common.Force = False,
     json: common.Json = False,
-) -> None:
-    """Answer what the target would have been without the intervention; costs no budget."""
+) -> None:  # fmt: skip
+    """Answer what targets would have been without the intervention; costs no budget."""
     with common.errors("estimate"):
-        from dpsc.cli import delivery
-        from dpsc.data import intervention, tables
-        from dpsc.data.formats import in_file
+        from dpsc.cli import delivery, estimating
         from dpsc.gram.release import Release
 
+        estimating.require_one_question(treatment_time, treatment_time_column, unit, weight_column)
         common.keep_apart(out, release, target)
+        if out is not None:
+            delivery.is_file(out)
         loaded = Release.load(release)
-        series = tables.series(target, time, outcome, time_format)
-        with in_file(target):
-            result = loaded.estimate(
-                series, intervention.typed_period(treatment_time, loaded.times, time_format), level=level
-            )
-        delivery.hand_over(result, out, command=common.typed(ctx), units=units, force=force, as_json=json)
+        if treatment_time_column is not None and unit is not None:
+            found: delivery.Finding = estimating.several(
+                loaded, target, unit=unit, start=treatment_time_column, weight=weight_column, time=time,
+                outcome=outcome, time_format=time_format, level=level, title=title or "",
+            )  # fmt: skip
+        else:
+            found = estimating.one(
+                loaded, target, str(treatment_time), time=time, outcome=outcome, time_format=time_format, level=level,
+                title=title or "",
+            )  # fmt: skip
+        delivery.hand_over(found, out, command=common.typed(ctx), units=units, force=force, as_json=json)

@@ -20,9 +20,8 @@ def fit(
     method: Annotated[str | None, typer.Option(help="gram (default), output, objective or nonprivate.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual.")] = None,
     delta: Annotated[float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder for figures, tables and the report.")
-    ] = None,
+    out: common.AnswerOut = None,
+    title: common.Title = None,
     unit: Annotated[
         str | None, typer.Option(help="The column that names the units.", rich_help_panel="Columns")
     ] = None,
@@ -73,7 +72,7 @@ def fit(
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
             "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
             "smoothness": smoothness, "reference": reference, "scale": scale, "like": like, "like_before": like_before,
-            "split": split, "lambda": lambda_, "units": units, "level": level,
+            "split": split, "lambda": lambda_, "units": units, "title": title, "level": level,
         }  # fmt: skip
         analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
         require_reasonable(analysis.epsilon, i_know)
@@ -82,8 +81,10 @@ def fit(
         if write_spec is not None:
             fitting.write_spec(analysis, write_spec, force)
             return
+        kept = fitting.kept_beside(analysis, out)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        common.keep_apart(out, *read, *account.files)
+        for place in (out, kept):
+            common.keep_apart(place, *read, *account.files)
         fitting.run(
-            analysis, account, out, command=common.typed(ctx), i_know=i_know, force=force, as_json=json
+            analysis, account, out, kept, command=common.typed(ctx), i_know=i_know, force=force, as_json=json
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,50 +51,73 @@ def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
 
 
 def run(
-    analysis: Analysis, account: Account, out: Path | None, *, command: str, i_know: bool, force: bool, as_json: bool
+    analysis: Analysis,
+    account: Account,
+    out: Path | None,
+    kept: Path | None,
+    *,
+    command: str,
+    i_know: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Read the panel, book the guarantee, fit, write, and only then show: the noise is paid for if a screen fails."""
     algorithm, units = analysis.algorithm(), analysis.measured_in
     private = not isinstance(algorithm, SyntheticControl)
-    saved = _unused_name(algorithm) if out is None and private else None
-    with _output(out, saved, force) as output:
+    with ExitStack() as places:
+        beside = None if kept is None else places.enter_context(common.output_file(kept, force and out is not None))
+        output = None if out is None else places.enter_context(delivery.place(out, force))
         panel = _read(analysis, algorithm, i_know)
         summed = algorithm.custodian_sum(panel) if isinstance(algorithm, GramRelease) else None  # private, still
         about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
-        place = saved if out is None else out / "result.json"
+        place = kept if kept is not None else out if out is None or delivery.is_file(out) else out / "result.json"
         with account.booking(algorithm, output=place, description=about):  # before there is an answer
-            result, release = _fit(algorithm, panel, summed, analysis.level, account.payer)
+            result, release = _fit(algorithm, panel, summed, analysis, account.payer)
+            if kept is not None and beside is not None:  # what is paid for comes first
+                delivery.save(result, release, beside.place, units=units)
+                beside.finish()
+                typer.echo(
+                    f"dpsc fit: saved to {kept}" + ("; -o DIR makes a report." if out is None else "."), err=True
+                )
             if out is not None and output is not None:
-                _write(result, release, output, out, command=command, units=units)
-            elif saved is not None and output is not None:
-                delivery.save(result, release, output.place, units=units)
-                output.finish()
-                typer.echo(f"dpsc fit: saved to {saved}; -o DIR makes a report.", err=True)
+                _write(result, release, output, out, kept, command=command, units=units)
     delivery.show(result, out, units=units, as_json=as_json)
     if private:
         account.tell()
 
 
-def _unused_name(algorithm: Algorithm) -> Path:
-    ending = "dpsc.json" if isinstance(algorithm, GramRelease) else "json"
-    return Path(f"dpsc-fit-{secrets.token_hex(4)}.{ending}")
+def kept_beside(analysis: Analysis, out: Path | None) -> Path | None:
+    """Return where to save what is paid for: the release, or else the numbers; None if they are in the output anyway.
 
-
-def _output(out: Path | None, saved: Path | None, force: bool) -> AbstractContextManager[common.Output | None]:
-    if out is not None:
-        return common.output_folder(out, force)
-    return nullcontext() if saved is None else common.output_file(saved, force=False)
+    A folder has both. A page, a table or a picture has neither, so that a file with them is written beside it.
+    """
+    gram = analysis.method == "gram"
+    if analysis.method == "nonprivate":
+        return None
+    if out is None:
+        return Path(f"dpsc-fit-{secrets.token_hex(4)}.{'dpsc.json' if gram else 'json'}")
+    if not delivery.is_file(out) or (out.suffix.lower() == ".json" and not gram):
+        return None
+    return out.with_suffix(".dpsc.json" if gram else ".json")
 
 
 def _write(
-    result: Result, release: Release | None, output: common.Output, out: Path, *, command: str, units: str | None
+    result: Result,
+    release: Release | None,
+    output: common.Output,
+    out: Path,
+    kept: Path | None,
+    *,
+    command: str,
+    units: str | None,
 ) -> None:
     """Write the files of an answer; if the figures cannot be made, keep the numbers, which may be paid for."""
     try:
         delivery.write(result, output.place, command=command, units=units, release=release)
     except Exception:
-        output.finish()
-        typer.echo(f"dpsc fit: the figures could not be made; what was computed is in {out}.", err=True)
+        if kept is None:
+            output.finish()
+        typer.echo(f"dpsc fit: the figures could not be made; what was computed is in {kept or out}.", err=True)
         raise
     output.finish()
 
@@ -111,16 +134,17 @@ def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
 
 
 def _fit(
-    algorithm: Algorithm, panel: Panel, summed: CustodianSum | None, level: float, payer: str | None
+    algorithm: Algorithm, panel: Panel, summed: CustodianSum | None, analysis: Analysis, payer: str | None
 ) -> tuple[Result, Release | None]:
     """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
+    level, title = analysis.level, analysis.title or ""
     if isinstance(algorithm, SyntheticControl):
         with common.working("fitting"):
-            return algorithm.fit(panel), None
+            return replace(algorithm.fit(panel), title=title), None
     if isinstance(algorithm, GramRelease):
         with common.working("releasing"):
             release = algorithm.release(summed, dataset=payer)
-            return release.estimate(panel.target, panel.treatment_time, level=level), release
+            return release.estimate(panel.target, panel.treatment_time, level=level, title=title), release
     draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
     with screens.progress("drawing noise", draws) as advance:
-        return replace(algorithm.fit(panel, on_progress=advance), level=level), None
+        return replace(algorithm.fit(panel, on_progress=advance), level=level, title=title), None

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from dpsc.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpsc.gram.algorithm import GramRelease
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
@@ -39,4 +43,15 @@ def require_small_delta(delta: float | None, n: int | None, i_know: bool) -> Non
         raise ParameterError(
             f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "
             "one donor at random would satisfy it. Use --delta 1e-6 or less. To go on anyway, add --i-know."
+        )
+
+
+def require_worth_having(algorithm: GramRelease, n: int, T: int, i_know: bool) -> None:
+    """Refuse a release from which nothing could be learned, before it is booked; n is public."""
+    share = algorithm.noise_share(n, T)
+    if share >= 1 and not i_know:
+        raise ParameterError(
+            f"nothing could be learned from this release: with {n:,} donors and --epsilon {algorithm.epsilon:g} its "
+            f"noise is {share:.0%} of what all donors say together. Use more donors or a larger --epsilon (dpsc plan "
+            "tells how large). Nothing was booked or written. To go on anyway, add --i-know."
         )

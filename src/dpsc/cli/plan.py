@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,12 +28,20 @@ def plan(
     time: common.Time = None,
     outcome: common.Outcome = None,
     time_format: common.TimeFormat = None,
-    error: Annotated[float | None, typer.Option(help="Also say which epsilon brings the error down to this.")] = None,
+    error: Annotated[float | None, typer.Option(help="The error that may be made: say what it takes.")] = None,
+    detect: Annotated[
+        str | None,
+        typer.Option(help="The average effect that must be seen, as a number or as 5% of the target: what it takes."),
+    ] = None,
+    releases: Annotated[
+        int | None,
+        typer.Option(min=2, max=1000, help="How many releases share each budget, for example one a quarter."),
+    ] = None,
     smoothness: common.Smoothness = None,
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
     signal_to_noise: Annotated[
         float, typer.Option(help="Assumed: size of what donors share over size of what is each one's own.")
-    ] = 0.5,
+    ] = 0.65,
     runs: Annotated[
         int | None, typer.Option(min=1, help="How many panels to simulate; by default as many as take some seconds.")
     ] = None,
@@ -53,32 +62,52 @@ def plan(
     force: common.Force = False,
     json: common.Json = False,
 ) -> None:
-    """Say what error to expect from a release, from public numbers alone."""
+    """Say what a release would show, from public numbers alone: the effect, the error, and what it takes."""
     with common.errors("plan"):
         from dpsc import files
-        from dpsc.answers import plot
+        from dpsc.answers import plot, words
         from dpsc.cli import planning, screens
         from dpsc.data import tables
         from dpsc.gram.planning import default_runs
         from dpsc.gram.planning import plan as expected
+        from dpsc.gram.taking import what_it_takes
 
         for path in (out, settings):
             common.keep_apart(path, target, reference)
         series = None if target is None else tables.series(target, time, outcome, time_format)
         history = None if series is None else series.iloc[:before]
         budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
+        wished = None
+        if detect is not None:
+            wished = planning.share_of(detect, None if history is None else float(history.mean()))
+        planning.require_one_question(error, detect, releases, n, epsilon)
+        options: dict[str, Any] = {
+            "averages": averages, "sites": sites, "smoothness": kind, "rank": rank, "signal_to_noise": signal_to_noise,
+            "target": history, "runs": runs,
+        }  # fmt: skip
         writing = nullcontext() if settings is None else common.output_file(settings, force, "--settings")
-        with writing as file, screens.progress("simulating panels", runs or default_runs(before + after)) as advance:
+        each = runs or default_runs(before + after)
+        with writing as file, screens.progress("simulating panels", each) as advance:
             if file is not None:
                 planning.settings_of(
                     n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]
                     periods=periods, reference=reference, outcome=outcome, time_format=time_format,
                 ).save(file.place)  # fmt: skip
-            result = expected(
-                n, before, after, budgets, delta, averages=averages, sites=sites, smoothness=kind,  # type: ignore[arg-type]
-                rank=rank, signal_to_noise=signal_to_noise, target=history, runs=runs, on_progress=advance,
-            )  # fmt: skip
-        needed = {} if error is None else {size: result.epsilon_for(error, size) for size in n}
+            taking = rows = None
+            if error is not None or wished is not None:
+                taking = what_it_takes(
+                    n[0], before, after, error=error, detect=wished, delta=delta, on_progress=advance, **options
+                )
+                result = taking.expected
+            elif releases is not None:
+                result, rows = planning.shared(
+                    releases,
+                    budgets[0],
+                    delta,
+                    lambda e: expected(n, before, after, e, delta, on_progress=advance, **options),
+                )
+            else:
+                result = expected(n, before, after, budgets, delta, on_progress=advance, **options)
         unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
         if out is not None:
             with common.output_folder(out, force) as output, common.working("drawing"):
@@ -87,9 +116,19 @@ def plan(
                 files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))
                 files.write(output.place / "plan.svg", plot.as_bytes(figure, "svg"))
         if json:
-            typer.echo(planning.as_json(result.table, unit, needed, settings))
+            more: dict[str, Any] = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
+            more |= {} if rows is None else {"releases": rows}
+            more |= {} if settings is None else {"settings": str(settings)}
+            typer.echo(planning.as_json(result.table, unit, more))
             return
-        planning.show(result.table, unit, needed, error)
+        if taking is not None:
+            what = f"An error of {words.number(error)}" if error is not None else f"To see an effect of {detect}"
+            planning.show_ways(taking, what)
+            common.console().print()
+        if rows is None:
+            planning.show(result.table, unit)
+        else:
+            planning.show_releases(rows, (budgets[0], delta), unit)
         if settings is not None:
             common.console().print(f"\nSettings for all sites are in {settings}", soft_wrap=True)
         if out is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from rich.table import Table
 
-from dpsc.answers.words import number
+from dpsc.answers import words
 from dpsc.cli import common
 from dpsc.data import tables
 from dpsc.data.formats import in_file
@@ -18,9 +19,10 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.gram import settings
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.kernel import Smoothness
-
-_CALM = "Expected error of the counterfactual ({unit})"
-_SHOCK = "The same, if something new hits target and donors alike after the intervention"
+from dpsc.gram.planning import Plan
+from dpsc.gram.taking import EPSILONS, Taking, Way
+from dpsc.ledger.budget import Budget
+from dpsc.privacy.guarantee import best_guess
 
 
 def settings_of(
@@ -57,35 +59,130 @@ def settings_of(
     )  # fmt: skip
 
 
-def show(table: pd.DataFrame, unit: str, needed: dict[int, float], error: float | None) -> None:
-    """Print the expected errors in calm times and in a shock, and which budgets bring them down to ``error``."""
+def show(table: pd.DataFrame, unit: str) -> None:
+    """Print one row per number of donors and budget, in plain words."""
     screen = common.console()
-    screen.print(_errors(table, _CALM.format(unit=unit), ""))
+    shown = Table(title=f"What to expect ({unit})", title_justify="left", show_edge=False)
+    for name in (
+        "donors", "ε", "attacker\nguesses right", "smallest effect\nseen", "error", "error\nin a shock",
+        "without\nprivacy", "without\ndonors",
+    ):  # fmt: skip
+        shown.add_column(name, justify="right")
+    columns = [words.column(table[name]) for name in ("detectable", "error", "error_in_shock", "without_privacy",
+                                                      "last_value")]  # fmt: skip
+    for row, *cells in zip(table.itertuples(), *columns, strict=True):
+        shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", f"{row.guess:.1%}", *cells)
+    screen.print(shown)
     screen.print()
-    screen.print(_errors(table, _SHOCK, "_in_shock"))
-    for n, epsilon in needed.items():
-        reached = f"takes ε = {epsilon:.2g}" if math.isfinite(epsilon) else "is reached with none of these budgets"
-        screen.print(f"With {n:,} donors an error of {number(error or 0)} in calm times {reached}.")
-    screen.print("\nSimulated from public assumptions; no donor was touched and nothing was spent.", style="dim")
+    for line in _LEGEND:
+        screen.print(line, style="dim")
 
 
-def _errors(table: pd.DataFrame, title: str, when: str) -> Table:
-    """Return one row per number of donors and one column per budget."""
+_LEGEND = (
+    "Attacker: someone who knows all other donors guesses which of two equally likely records a donor has; 50% is "
+    "blind.",
+    "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases.",
+    "Error: median root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
+    "Without privacy: ridge on the raw donors. Without donors: the target's last value.",
+    "Simulated from public assumptions; no donor was touched and nothing was spent. Real errors were within a factor "
+    "of 2 of the plan for three of four real panels (docs/choosing-epsilon.md).",
+)
+
+
+def show_ways(taking: Taking, wished: str) -> None:
+    """Say what it takes to reach what is wished, or what to change."""
+    screen = common.console()
+    n = int(taking.expected.table["n"].iloc[0])
+    if not taking.ways:
+        screen.print(
+            f"{wished}: no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as "
+            "many periods before the intervention. What "
+            "would help: a target that averages more units, or a larger effect.",
+            style="bold",
+        )
+        return
+    for way in taking.ways:
+        screen.print(f"{wished}: {_way(way, n)}", style="bold")
+
+
+def _way(way: Way, n: int) -> str:
+    guess = f"an attacker would guess right {best_guess(way.epsilon, 0):.1%} of the time"
+    if way.change == "budget":
+        large = "; that is a large budget" if way.epsilon > 4 else ""
+        return f"ε = {way.epsilon:.2g} is enough with {n:,} donors ({guess}){large}."
+    what = f"{way.n:,} donors" if way.change == "donors" else f"{way.T0} periods before the intervention"
+    return f"with {what}, ε = {way.epsilon:.2g} is enough ({guess})."
+
+
+def show_releases(rows: list[dict[str, float]], budget: tuple[float, float], unit: str) -> None:
+    """Print what each of several releases may cost, and what fewer would bring."""
+    screen = common.console()
+    title = f"Sharing ε = {budget[0]:g}, δ = {budget[1]:g} among releases from the same donors ({unit})"
     shown = Table(title=title, title_justify="left", show_edge=False)
-    shown.add_column("donors", justify="right")
-    for epsilon in sorted(table["epsilon"].unique()):
-        shown.add_column(f"ε = {epsilon:g}", justify="right")
-    shown.add_column("no privacy", justify="right")
-    shown.add_column("last value", justify="right")
-    for n, rows in table.groupby("n"):
-        rows = rows.sort_values("epsilon")
-        others = (rows[f"{name}{when}"].iloc[0] for name in ("without_privacy", "last_value"))
-        shown.add_row(f"{n:,}", *(number(float(v)) for v in (*rows[f"error{when}"], *others)))
-    return shown
+    for name in ("releases", "ε of each", "smallest effect\nseen", "error", "error\nin a shock"):
+        shown.add_column(name, justify="right")
+    columns = [words.column([row[name] for row in rows]) for name in ("detectable", "error", "error_in_shock")]
+    for row, *cells in zip(rows, *columns, strict=True):
+        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
+    screen.print(shown)
+    screen.print(
+        "\nThe ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
+        "new periods or new donors need another.",
+        style="dim",
+    )
 
 
-def as_json(table: pd.DataFrame, unit: str, needed: dict[int, float], written: Path | None) -> str:
+def as_json(table: pd.DataFrame, unit: str, more: dict[str, Any]) -> str:
     """Return a plan for programs."""
-    epsilons = {str(n): epsilon if math.isfinite(epsilon) else None for n, epsilon in needed.items()}
-    body = {"unit": unit, "table": table.to_dict("records"), "epsilon_for_error": epsilons}
-    return json.dumps(body | ({} if written is None else {"settings": str(written)}))
+    return json.dumps({"unit": unit, "table": table.to_dict("records"), **more}, allow_nan=False)
+
+
+def share_of(text: str, level: float | None) -> float:
+    """Understand an effect: a number, or a percentage of the target's mean before the intervention."""
+    number_, is_percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        value = float(number_)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError("{it} must be a number above 0, or a percentage such as 5%.", it=Parameter("detect"))
+    if not is_percent:
+        return value
+    if level is None:
+        raise ParameterError(
+            "{it} in percent needs --target, whose mean it is a percentage of.", it=Parameter("detect")
+        )
+    return value / 100 * abs(level)
+
+
+def require_one_question(
+    error: float | None, detect: str | None, releases: int | None, n: list[int], epsilon: list[float] | None
+) -> None:
+    """Refuse questions that do not go together."""
+    if sum(option is not None for option in (error, detect, releases)) > 1:
+        raise ParameterError("give one of --error, --detect and --releases.")
+    if (error is not None or detect is not None) and len(n) != 1:
+        raise ParameterError("--error and --detect are for one --n; the answer says whether more donors would help.")
+    if (error is not None or detect is not None) and epsilon is not None:
+        raise ParameterError("--error and --detect find the budget themselves; leave out --epsilon.")
+    if releases is not None and (len(n) != 1 or epsilon is None or len(epsilon) != 1):
+        raise ParameterError("--releases shares one --epsilon, the budget of all, at one --n; give one of each.")
+
+
+def shared(
+    releases: int, epsilon: float, delta: float, planned: Callable[[list[float]], Plan]
+) -> tuple[Plan, list[dict[str, float]]]:
+    """Return the plan and, for that many releases and for half of them and so on, what each may cost and show."""
+    counts = [releases]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    budgets = {count: Budget(epsilon, delta).each(count, delta) for count in counts}
+    if not all(budgets.values()):
+        raise ParameterError(f"{{it}} {epsilon:g} is too small to be shared among {releases}.", it=Parameter("epsilon"))
+    result = planned(list(budgets.values()))
+    rows = []
+    for count, each in budgets.items():
+        found = result.table[result.table["epsilon"] == each].iloc[0]
+        rows.append({"releases": count, "epsilon": each,
+                     **{name: float(found[name]) for name in ("detectable", "error", "error_in_shock")}})  # fmt: skip
+    return result, rows

@@ -58,6 +58,9 @@ def release(
     custodian_notes: Annotated[
         bool, typer.Option("--custodian-notes", help="Print private notes for the custodian: units that look alike.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do everything but draw noise, book and write; say what would happen.")
+    ] = False,
     i_know: common.IKnow = False,
     force: common.Force = False,
     json: common.Json = False,
@@ -83,6 +86,9 @@ def release(
             periods=chosen.periods, bounds=bounds, missing=chosen.missing, exclude=exclude or (),
             engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip
+        if dry_run:
+            releasing.rehearse(source, chosen, account, out, i_know=i_know, force=force, as_json=json)
+            return
         releasing.run(
             source, chosen, account, out, reference=reference or settings, n_is_public=not exclude,
             provenance=provenance, custodian_notes=custodian_notes, i_know=i_know, force=force, as_json=json,

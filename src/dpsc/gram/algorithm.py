@@ -301,6 +301,18 @@ class GramRelease:
         paid_by = self._payer if scale.share > 0 else None
         return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from, paid_by)
 
+    def noise_share(self, n: int, T: int) -> float:
+        """Return the size of the largest direction of the noise over that of n donors together: public numbers only.
+
+        From 1 on the noise is larger than everything the donors say, and nothing can be learned from a release.
+        """
+        share = 0.0 if self.scale is not None else LARGEST_SHARE
+        noise = self._scales(share)[0] / 4.0**self.grid_bits
+        kept = (
+            directions_for(n, T, noise, Kernel.named(self.smoothness)) if self.directions is None else self.directions
+        )
+        return noise * math.sqrt(2 * (min(kept, T - 1) + 1)) / n
+
     def _count(self, where: DonorSource, kernel: Kernel, reference: Array | None) -> tuple[Integers, int]:
         """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.
 

@@ -113,6 +113,7 @@ class Forecast:
             parameters={
                 "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
                 "phi": release.kernel.phi, "nu": release.kernel.nu, **found,
+                "release": " + ".join(identity[:8] for identity in release.identities),
             },
             uncertainty=uncertainty,
             level=self.level,

@@ -8,12 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers import plot, web
+from dpsc.answers.effects import detectable_effect
+from dpsc.answers.figures.before import plan_curves
+from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.words import number
 from dpsc.blas import one_thread
 from dpsc.data.frames import to_floats
 from dpsc.errors import Parameter, ParameterError
@@ -21,7 +26,11 @@ from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
 from dpsc.gram.simulation import Units, simulated
+from dpsc.privacy.guarantee import best_guess
 from dpsc.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ERRORS = ("error", "without_privacy", "last_value")
 _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
@@ -39,31 +48,64 @@ class Plan:
         the same for ridge on the raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``:
         the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
         the same if something new hits target and donors alike after the intervention, by three times the usual change
-        from one period to the next.
+        from one period to the next. ``detectable``: the smallest average effect that would be seen, with a p-value
+        below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other donors would
+        guess right which of two equally likely records a donor has.
+    unit : str
+        The unit of errors, in words.
     """
 
     table: pd.DataFrame
+    unit: str = ""
 
-    def epsilon_for(self, error: float, n: int | None = None) -> float:
-        """Return the epsilon at which the expected error falls to ``error``; infinity if no planned one is enough.
+    def epsilon_for(self, error: float | None = None, n: int | None = None, *, detect: float | None = None) -> float:
+        """Return the epsilon at which the expected error falls to ``error``, or an effect of ``detect`` is seen.
 
-        Between planned budgets, logarithms are interpolated.
+        Infinity if no planned one is enough. Between planned budgets, logarithms are interpolated.
         """
-        checks.finite_number("error", error, above=0)
+        if (error is None) == (detect is None):
+            raise ParameterError("say either error or detect.")
+        column, wished = ("error", error) if detect is None else ("detectable", detect)
+        checks.finite_number(column if detect is None else "detect", wished, above=0)
+        assert wished is not None
         sizes = self.table["n"].unique()
         if n is None and len(sizes) > 1:
             raise ParameterError(f"the plan is for several n ({', '.join(map(str, sizes))}); say which.")
         rows = self.table[self.table["n"] == (sizes[0] if n is None else n)].sort_values("epsilon")
         if rows.empty:
             raise ParameterError(f"the plan has no n = {n}.")
-        errors, epsilons = rows["error"].to_numpy(), rows["epsilon"].to_numpy()
-        if error < errors[-1]:
+        reached, epsilons = rows[column].to_numpy(), rows["epsilon"].to_numpy()
+        if wished < reached[-1]:
             return math.inf
-        enough = int(np.argmax(errors <= error))
+        enough = int(np.argmax(reached <= wished))
         if enough == 0:
             return float(epsilons[0])
         near = slice(enough - 1, enough + 1)
-        return float(np.exp(np.interp(-math.log(error), -np.log(errors[near]), np.log(epsilons[near]))))
+        return float(np.exp(np.interp(-math.log(wished), -np.log(reached[near]), np.log(epsilons[near]))))
+
+    def plot(
+        self, ax: Axes | None = None, title: str | None = None, figsize: tuple[float, float] | None = None
+    ) -> Axes:
+        """Draw the error over epsilon, one curve per number of donors, and return the Axes; a notebook shows it."""
+        return plan_curves(self.table, self.unit, Sheet(ax, title, figsize, shown=True))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what to expect, in words, and the curves."""
+        figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
+        return web.card("The error to expect from a release", self._words(), figure, True, "")
+
+    def _words(self) -> list[str]:
+        """Say what to expect with the smallest and the largest budget, for each number of donors."""
+        lines = []
+        for n, rows in self.table.sort_values("epsilon").groupby("n"):
+            least, most = rows.iloc[0], rows.iloc[-1]
+            span = f" and of {number(most['error'])} with ε = {most['epsilon']:g}" if len(rows) > 1 else ""
+            lines.append(
+                f"{n:,} donors: an error of {number(least['error'])} with ε = {least['epsilon']:g}{span}; "
+                f"{number(most['without_privacy'])} without privacy."
+            )
+        unit = f" Errors are in: {self.unit}." if self.unit else ""
+        return [*lines, f"The target's last value alone: {number(float(self.table['last_value'].median()))}.{unit}"]
 
     def __repr__(self) -> str:
         return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
@@ -80,7 +122,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 0.5,
+    signal_to_noise: float = 0.65,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -151,26 +193,43 @@ def plan(
             if on_progress is not None:
                 on_progress()
     # one penalty is the best for all runs; an error that rises is chance
-    medians = np.median(each, axis=0)
-    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, : len(epsilons)], axis=1), axis=2)
-    plain = np.minimum.accumulate(medians[:, :, len(epsilons) : -1].min(axis=2), axis=1)
+    medians, budgets = np.median(each, axis=0), len(epsilons)
+    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, :budgets], axis=1), axis=2)
+    seen = np.minimum.accumulate(np.minimum.accumulate(medians[0, :, budgets : 2 * budgets], axis=0), axis=1)
+    plain = np.minimum.accumulate(medians[:, :, 2 * budgets : -1].min(axis=2), axis=1)
     free = medians[:, :, -1]
     rows = [
-        (size, e, *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel())
+        (
+            size,
+            e,
+            *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel(),
+            seen[i, j],
+            best_guess(e, delta),
+        )
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
-    return Plan(pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK]))
+    columns = ["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"]
+    return Plan(pd.DataFrame(rows, columns=columns), _unit(target))
 
 
 def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
-    """Return one row per n: the error of each release, of ridge with each penalty, and of the last value."""
-    y, rows = units.target[: units.T0], []
+    """Return one row per n: each release's error, the effect it would show, ridge's errors, and the last value's."""
+    y, h, rows = units.target[: units.T0], len(units.target) - units.T0, []
     for size in sizes:
         few = units.first(size)
-        found = [r.counterfactual(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
-        rows.append([*map(units.error, found), *few.ridge_errors(), units.error(y[-1])])
+        found = [r.estimate(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
+        errors, seen = [units.error(each.forecast) for each in found], [detectable_effect(each, h) for each in found]
+        rows.append([*errors, *seen, *few.ridge_errors(), units.error(y[-1])])
     return np.array(rows)
+
+
+def _unit(target: Any) -> str:
+    """Name the unit of errors: the target's own, or a share of how much it moves."""
+    if target is None:
+        return "share of the target's deviation from its mean before"
+    name = target.name if isinstance(target, pd.Series) else None
+    return "units of the target" if name is None else str(name)
 
 
 def default_runs(T: int) -> int:

@@ -44,11 +44,11 @@ class Rehearsal:
         """The sensitivity in standard deviations of the noise."""
         return budget_mu(self.epsilon, self.delta, GRID_BITS)
 
-    def counterfactual(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> Array:
-        """Return the forecast of a target, from its first periods y and a release of n donors like these."""
+    def estimate(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> MixtureUncertainty:
+        """Return the forecast of a target and its uncertainty, from its first periods y and n donors like these."""
         matrix, noise, row_map = self.release(donors, n, y, rng)
         candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y)
-        return MixtureUncertainty(candidates).forecast
+        return MixtureUncertainty(candidates)
 
     def release(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> tuple[Array, float, RowMap]:
         """Return a noisy matrix, the scale of its noise and the map of its rows.

@@ -14,7 +14,7 @@ from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.data.matching import same
 from dpsc.errors import Parameter, ReleaseError
-from dpsc.gram import estimate, release_file, study
+from dpsc.gram import about_release, estimate, release_file, study
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
@@ -92,7 +92,7 @@ class Release(ReleasedMatrix):
         if disjoint is not True:
             raise ReleaseError(
                 "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
-                it=Parameter("disjoint", "True"),
+                it=Parameter("disjoint", "True", typed=""),
             )
         first = releases[0]
         for other in releases[1:]:
@@ -199,6 +199,10 @@ class Release(ReleasedMatrix):
         (['north', 'south'], ['west'], [2, 2, 2, 1])
         """
         return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is in it, and how its donors move."""
+        return about_release.card(self)
 
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any

@@ -99,6 +99,23 @@ class Budget:
                     return size
         return 0.0
 
+    def each(self, releases: int, delta: float) -> float:
+        """Return the epsilon at ``delta`` that each of several Gram releases from the same donors may have, 0 if none.
+
+        Together they are accepted by a ledger with this budget and nothing booked.
+        """
+        delta = min(delta, self.delta)
+
+        def accepted(epsilon: float) -> bool:
+            return epsilon > 0 and self.allows([Cost(epsilon, delta, _GRAM.loss_of(epsilon, delta))] * releases)
+
+        start = self.epsilon / releases
+        least = start * 1e-6
+        if not accepted(least):
+            return 0.0
+        size = _rounded_down(largest(accepted, start, precision=_PRECISION, known=least))
+        return size if accepted(size) else _rounded_down(size * (1 - 1e-4))
+
 
 def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]:
     """Return what was charged to each group of donors that a release from ``partition`` (None: all donors) concerns.

@@ -65,7 +65,7 @@ def gram_release(data: Dataset, point: Point, runs: int, rng: np.random.Generato
     """Simulate :class:`dpsc.GramRelease` and the default estimate from it."""
     release = Rehearsal(point.epsilon, point.delta)
     with one_thread(), np.errstate(all="ignore"):
-        return np.array([release.counterfactual(data.donors, len(data.donors), data.y, rng) for _ in range(runs)])
+        return np.array([release.estimate(data.donors, len(data.donors), data.y, rng).forecast for _ in range(runs)])
 
 
 def _split(point: Point) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -101,3 +102,19 @@ class Guarantee:
             f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}, "
             f"{self.arithmetic} arithmetic{basis}"
         )
+
+
+def best_guess(epsilon: float, delta: float) -> float:
+    """Return how often the best guess is right which of two equally likely records a donor has, at most.
+
+    Whoever guesses knows everything about all other donors. For any test, (epsilon, delta) bounds its power by
+    ``e^epsilon * level + delta`` on both sides, so that the mean of both chances of being right is at most
+    ``(e^epsilon + delta) / (1 + e^epsilon)``.
+
+    Examples
+    --------
+    >>> round(best_guess(1.0, 0.0), 3)
+    0.731
+    """
+    factor = math.exp(min(epsilon, 700.0))
+    return (factor + delta) / (1 + factor)

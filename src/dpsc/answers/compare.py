@@ -1,0 +1,221 @@
+"""Answers side by side: two releases, two budgets, two targets, two dates. Reads what ``result.json`` holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import pandas as pd
+
+from dpsc import files
+from dpsc.answers import pages, plot, sheets, web, words
+from dpsc.answers.document import Document
+from dpsc.answers.words import column, p_text
+from dpsc.errors import ReleaseError
+from dpsc.version import __version__
+
+__all__ = ["Comparison", "Document", "checked", "of"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several answers, each under a name.
+
+    Attributes
+    ----------
+    answers : tuple of pairs
+        A name, and the content of its ``result.json``.
+    title : str
+    """
+
+    answers: tuple[tuple[str, Document], ...]
+    title: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the answers."""
+        return [name for name, _ in self.answers]
+
+    def facts(self) -> dict[str, list[Any]]:
+        """Return what each answer is about: outcome, target, date, release, donors, budget, level, units, method."""
+        facts = {what: [of(document) for _, document in self.answers] for what, of in _FACTS.items()}
+        return {"outcome": facts.pop("outcome"), "target": self._targets(), **facts}
+
+    def differences(self) -> dict[str, list[str]]:
+        """Return the facts that differ, as text."""
+        facts = {what: [_text(value) for value in values] for what, values in self.facts().items()}
+        return {what: values for what, values in facts.items() if len(set(values)) > 1}
+
+    def sentence(self) -> str:
+        """Say what differs."""
+        differing = list(self.differences())
+        if not differing:
+            return "The answers do not differ in target, date, release, budget or method."
+        listed = differing[0] if len(differing) == 1 else f"{', '.join(differing[:-1])} and {differing[-1]}"
+        outcomes = {document["outcome"] for _, document in self.answers}
+        units = {document.get("units") for _, document in self.answers}
+        other = " Their outcomes or units differ: compare percentages, not sizes." if len(outcomes | units) > 2 else ""
+        return f"The answers differ in their {listed}.{other}"
+
+    def columns(self) -> dict[str, list[str]]:
+        """Return the average effects, with the same digits down a column."""
+        effects = [row["average effect"] for row in self._numbers()]
+        numbers = {
+            name: column([row[name] for row in self._numbers()], sign=True, like=effects)
+            for name in ("average effect", "from", "to")
+        }
+        share = column([row["percent"] for row in self._numbers()], sign=True, decimals=1)
+        others = {
+            "percent": [text if text == "–" else f"{text}%" for text in share],
+            "p-value": [p_text(row["p-value"]) for row in self._numbers()],
+            "donors help": [row["donors help"] or "–" for row in self._numbers()],
+        }
+        return {"answer": self.names} | numbers | {name: cells for name, cells in others.items() if set(cells) != {"–"}}
+
+    def content(self) -> Document:
+        """Return everything as plain values."""
+        facts = self.facts()
+        rows = [
+            {"answer": name, **{what: values[k] for what, values in facts.items()}, **numbers}
+            for k, (name, numbers) in enumerate(zip(self.names, self._numbers(), strict=True))
+        ]
+        return {"title": self.title, "answers": rows, "differ_in": list(self.differences()), "says": self.sentence()}
+
+    def json(self) -> bytes:
+        """Return the numbers, for programs."""
+        return (json.dumps(self.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+    def csv(self) -> bytes:
+        """Return the table."""
+        rows = [{name: files.harmless(value) for name, value in row.items()} for row in self._flat()]
+        return pd.DataFrame(rows).to_csv(index=False).encode("utf-8")
+
+    def xlsx(self) -> bytes:
+        """Return the table as a workbook."""
+        return sheets.book({"comparison": self._flat()})
+
+    def picture(self, format: Literal["png", "svg"]) -> bytes:
+        """Return the figure."""
+        return plot.as_bytes(plot.figure_of(self._axes(None, self.title)), format)
+
+    def html(self, command: str = "") -> bytes:
+        """Return a page with the figure and the table."""
+        differing = self.differences()
+        page = web.render(
+            "compare.html",
+            title=self.title,
+            says=self.sentence(),
+            table=pages.table(self.columns()),
+            differences=pages.table({"answer": self.names} | differing, labels=1 + len(differing)),
+            image=pages.image(lambda figsize: self._axes(figsize, "")),  # the page asks the question
+            private=all(document["private"] for _, document in self.answers),
+            command=command,
+            version=__version__,
+            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        )
+        return page.encode("utf-8")
+
+    def _flat(self) -> list[dict[str, Any]]:
+        """Return one row per answer, without lists in its cells."""
+        return [
+            {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in row.items()}
+            for row in self.content()["answers"]
+        ]
+
+    def _targets(self) -> list[str]:
+        """Name what was observed: a study by its units, a target by its average over the periods that all have."""
+        single = [document for _, document in self.answers if document.get("kind") != "study"]
+        times = [{row.get("time") for row in document["periods"] if row["observed"] is not None} for document in single]
+        common = set.intersection(*times) if times else set()
+        return [_target(document, common) for _, document in self.answers]
+
+    def _axes(self, figsize: tuple[float, float] | None, title: str) -> Any:
+        return plot.compare(list(self.answers), title=title, figsize=figsize)
+
+    def _numbers(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "average effect": document["average_effect"],
+                "from": (document["average_effect_interval"] or [None, None])[0],
+                "to": (document["average_effect_interval"] or [None, None])[1],
+                "percent": (document.get("percent") or {}).get("effect"),
+                "p-value": document.get("p_value"),
+                "donors help": (document.get("verdict") or {}).get("grade"),
+            }
+            for _, document in self.answers
+        ]
+
+
+def of(answers: Sequence[tuple[str, Document]], title: str = "") -> Comparison:
+    """Return answers side by side."""
+    return Comparison(tuple(answers), title or "Do the answers agree?")
+
+
+_FACTS: dict[str, Callable[[Document], Any]] = {
+    "outcome": lambda document: document["outcome"],
+    "first treated period": lambda document: document["treatment_time"],
+    "release": lambda document: document["parameters"].get("release"),
+    "donors": lambda document: document["parameters"].get("n"),
+    "budget": lambda document: _budget(document["guarantee"]),
+    "level": lambda document: document["level"],
+    "units": lambda document: document.get("units"),
+    "method": lambda document: document["method"],
+}
+
+
+def _target(document: Document, times: set[Any]) -> str:
+    if document.get("kind") == "study":
+        return f"{len(document['by_unit'])} units"
+    seen = [row for row in document["periods"] if row["observed"] is not None]
+    values = [row["observed"] for row in seen if row.get("time") in times or not times]
+    return f"average {words.number(sum(values) / len(values))}" if values else "not observed"
+
+
+def _budget(guarantee: Mapping[str, Any] | None) -> str:
+    return "NOT PRIVATE" if guarantee is None else f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return str(value[0]) if len(value) == 1 else f"{len(value)} dates from {min(value)} to {max(value)}"
+    return "–" if value is None else f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def checked(document: Any, where: str) -> Document:
+    """Return the content of a ``result.json``, or say that it is none: it may be from anywhere."""
+    refusal = ReleaseError(f"{where} is not an answer of dpsc: name the result.json of dpsc estimate or dpsc fit.")
+    if not isinstance(document, dict):
+        raise refusal
+    numbers = (document.get("average_effect"), document.get("p_value"), document.get("level"))
+    interval = document.get("average_effect_interval")
+    periods, guarantee, percent, verdict = (document.get(k) for k in ("periods", "guarantee", "percent", "verdict"))
+    whole = (
+        all(isinstance(document.get(name), str) for name in ("outcome", "method"))
+        and isinstance(document.get("private"), bool)
+        and isinstance(document.get("treatment_time"), str | list)
+        and isinstance(document.get("parameters"), dict)
+        and all(_is_number(value) for value in numbers)
+        and (interval is None or (isinstance(interval, list) and len(interval) == 2 and all(map(_is_number, interval))))
+        and isinstance(periods, list)
+        and all(isinstance(row, dict) and "observed" in row and _is_number(row["observed"]) for row in periods)
+        and (guarantee is None or _has_numbers(guarantee, "epsilon", "delta"))
+        and (percent is None or _has_numbers(percent, "effect"))
+        and (verdict is None or (isinstance(verdict, dict) and verdict.get("grade") in ("yes", "unclear", "no")))
+        and (document.get("kind") != "study" or isinstance(document.get("by_unit"), list))
+    )
+    if not whole:
+        raise refusal
+    return document
+
+
+def _has_numbers(value: Any, *names: str) -> bool:
+    return isinstance(value, dict) and all(value.get(name) is not None and _is_number(value[name]) for name in names)
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether a value is a finite number, or not there."""
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))

@@ -1,0 +1,1 @@
+"""Figures, one idea per file; :mod:`dpsc.answers.plot` is their front."""

@@ -1,0 +1,167 @@
+"""The sheet that a figure is drawn on: axes, a title that is a question, a legend and a caption below."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpsc.answers.figures.text import width, wrapped
+from dpsc.answers.palette import GREY, GRID
+from dpsc.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 6.0  # inches: letters of 9 points can still be read when the figure is 420 pixels wide
+TITLE, LABEL, SMALL = 11.0, 9.5, 8.5  # sizes of letters, in points
+_MARGIN = 0.08  # inches around everything
+_LINE = 1.3  # the height of a line, in letters
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Where to draw: on a new figure, with legend and caption below, or on axes that somebody has.
+
+    Attributes
+    ----------
+    ax : Axes, optional
+        Draw here instead of on a new figure.
+    title : str, optional
+        Instead of the usual one.
+    figsize : pair of float, optional
+        Of the new figure, in inches.
+    shown : bool
+        Make the new figure through pyplot if this is a notebook, which then shows it.
+    """
+
+    ax: Axes | None = None
+    title: str | None = None
+    figsize: tuple[float, float] | None = None
+    shown: bool = False
+
+    def axes(self, height: float) -> Axes:
+        """Return the axes to draw on; a new figure has this height in inches if none was asked for."""
+        return self.ax if self.ax is not None else self.figure(height).subplots()
+
+    def figure(self, height: float) -> Figure:
+        """Return a new figure; refuse where axes were given."""
+        if self.ax is not None:
+            raise ParameterError("this figure has several panels and needs a figure of its own: leave out ax.")
+        size = self.figsize if self.figsize is not None else (WIDTH, height)
+        if self.shown and _in_a_notebook():
+            from matplotlib import pyplot
+
+            return pyplot.figure(figsize=size, layout="constrained")
+        from matplotlib.figure import Figure
+
+        return Figure(figsize=size, layout="constrained")
+
+    def finish(self, axes: Axes, usual: str, private: bool, caption: str, *, above: float = 6.0) -> Axes:
+        """Write the title over the axes, and legend and caption below; given axes have their legend inside.
+
+        ``above`` is what is between axes and title, in points.
+        """
+        self.entitle(axes, usual, private, above)
+        handles, labels = axes.get_legend_handles_labels()
+        if self.ax is None:
+            self.below(axes, handles, labels, caption)
+        elif handles:
+            broken = [wrapped(label, 0.6 * inches_wide(axes), SMALL - 1) for label in labels]
+            axes.legend(handles, broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
+        return axes
+
+    def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0) -> None:
+        """Write the title over the axes, broken where they end."""
+        figure = _figure_of(axes)
+        beside = max(one.bbox.x0 - one.get_tightbbox().x0 for one in figure.axes) / figure.dpi
+        room = inches_wide(axes) if self.ax is not None else figure.get_figwidth() - beside - 3 * _MARGIN
+        text = wrapped(self.words(usual, private), room, TITLE, "bold")
+        axes.set_title(text, loc="left", fontsize=TITLE, fontweight="bold", pad=above, parse_math=False)
+
+    def words(self, usual: str, private: bool) -> str:
+        """Return the title, the usual one if none was asked for; it says NOT PRIVATE where there is no guarantee."""
+        title = usual if self.title is None else self.title
+        return title if private else f"{title}\nNOT PRIVATE".strip()
+
+    def below(self, axes: Axes, handles: Sequence[Any], labels: Sequence[str], caption: str) -> None:
+        """Write the caption at the foot of the figure and the legend over it, and make room for both."""
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        figure = _figure_of(axes)
+        wide, high = figure.get_size_inches()
+        room = wide - 2 * _MARGIN
+        small = wrapped(caption, room, SMALL)
+        foot = len(small.splitlines()) * SMALL * _LINE / 72 + 1.5 * _MARGIN  # inches
+        columns = _columns(labels, room)
+        rows = -(-len(labels) // columns) if labels else 0
+        key = rows * LABEL * 1.55 / 72 + (2 * _MARGIN if rows else 0)
+        if self.figsize is None:
+            high += foot + key
+            figure.set_size_inches(wide, high)
+        if caption:
+            figure.text(_MARGIN / wide, _MARGIN / high, small, fontsize=SMALL, color=GREY, va="bottom", ha="left",
+                        linespacing=_LINE, parse_math=False, gid="caption").set_in_layout(False)  # fmt: skip
+        if labels:
+            legend = figure.legend(
+                handles, [wrapped(label, room - 0.6, LABEL) for label in labels], loc="lower left", ncols=columns,
+                bbox_to_anchor=(0, foot / high), frameon=False, fontsize=LABEL, handler_map=_side_by_side(),
+                columnspacing=1.4, borderaxespad=0.2,
+            )  # fmt: skip
+            legend.set_in_layout(False)
+            key = legend.get_window_extent().height / figure.dpi + _MARGIN
+        share = (foot + key) / high
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share), h_pad=0.06, w_pad=0.06))
+
+
+def plain(axes: Axes, *, grid: str = "y") -> None:
+    """Take away what no reader needs, and draw a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=grid, color=GRID, lw=0.6)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=LABEL, color=GREY)
+
+
+def label_y(axes: Axes, text: str) -> None:
+    """Write the label of the y axis, broken where the axis ends."""
+    high = _figure_of(axes).get_figheight() * axes.get_position().height
+    axes.set_ylabel(wrapped(text, max(1.0, 0.85 * high), LABEL), fontsize=LABEL, parse_math=False)
+
+
+def label_x(axes: Axes, text: str, less: float = 0.0) -> None:
+    """Write the label of the x axis, broken where the axis ends, which is some inches shorter than usual."""
+    axes.set_xlabel(wrapped(text, inches_wide(axes) - less, LABEL), fontsize=LABEL, parse_math=False)
+
+
+def inches_wide(axes: Axes) -> float:
+    """Return the width of axes, about: the layout is not made yet."""
+    return float(_figure_of(axes).get_figwidth() * axes.get_position().width)
+
+
+def _figure_of(axes: Axes) -> Any:
+    return axes.get_figure(root=True)
+
+
+def _columns(labels: Sequence[str], room: float) -> int:
+    """Return the largest number of columns that fit."""
+    for columns in range(len(labels), 1, -1):
+        parts = [labels[k::columns] for k in range(columns)]  # not the legend's order, but no column is wider
+        if sum(max(width(label, LABEL) for label in part) + 0.6 for part in parts) <= room:
+            return columns
+    return 1
+
+
+def _side_by_side() -> dict[type, Any]:
+    """Return how a legend draws an entry that stands for the same thing in two colours."""
+    from matplotlib.legend_handler import HandlerTuple
+
+    return {tuple: HandlerTuple(ndivide=None, pad=0.0)}
+
+
+def _in_a_notebook() -> bool:
+    """Whether this runs in a kernel, which shows figures that were made through pyplot."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")

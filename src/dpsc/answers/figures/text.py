@@ -1,0 +1,35 @@
+"""How long a text is on a figure, and where it must be broken to fit."""
+
+from __future__ import annotations
+
+_SAFETY = 0.96  # small letters are drawn a little wider than they are
+
+
+def width(text: str, size: float, weight: str = "normal") -> float:
+    """Return the width of a line in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size, weight=weight)
+    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]) / 72
+
+
+def wrapped(text: str, inches: float, size: float, weight: str = "normal") -> str:
+    """Break a text into lines that fit; a word that is too long is broken, too."""
+    inches *= _SAFETY
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split():
+            longer = f"{line} {word}".strip()
+            if width(longer, size, weight) <= inches:
+                line = longer
+                continue
+            lines += [line] if line else []
+            line = word
+            while width(line, size, weight) > inches and len(line) > 1:
+                fits = next(k for k in range(len(line) - 1, 0, -1) if k == 1 or width(line[:k], size, weight) <= inches)
+                lines.append(line[:fits])
+                line = line[fits:]
+        lines.append(line)
+    return "\n".join(lines)
