@@ -27,6 +27,8 @@ from panels import Array, Problem
 
 from dpsc import GramRelease
 from dpsc.data.missing import Completion
+from dpsc.gram.kernel import Kernel
+from dpsc.gram.unseen import complete_in_place
 
 OUT = Path(__file__).parent / "results"
 PANELS = ("wages of young men", "income in counties", "murders in counties")
@@ -101,6 +103,33 @@ def main(runs: int, workers: int) -> None:
     write_tables(rows)
 
 
+def left_of_common(rule: str, how: str, share: float, path: Array) -> float:
+    """Return how much of a movement that all donors share is left in their mean, once their cells are filled."""
+    T, donors = len(path), 5000
+    X = with_holes(np.tile(path, (donors, 1)), how, share, problems.generator(how, share, "common"))
+    X = X[~np.isnan(X).all(axis=1)]
+    if rule == "interpolate":
+        Completion(pd.RangeIndex(T), rule, None, declared=True).in_place(X)
+    columns = X.T.copy()
+    complete_in_place(columns, Kernel.named("high"))
+    mean, own = columns.mean(axis=1) - columns.mean(), path - path.mean()
+    return float(mean @ own / (own @ own))
+
+
+def common_table(T: int = 36) -> list[str]:
+    """Return what is left of a common trend, and of a step two thirds of the way, without noise."""
+    paths = {"trend": np.arange(T, dtype=float), "step": (np.arange(T) >= 2 * T // 3).astype(float)}
+    cells = [(rule, name) for rule in RULES[:2] for name in paths]
+    head = " | ".join(f"{rule}, {name}" for rule, name in cells)
+    lines = [f"## What is left of a movement that all donors share, in the mean of {T} periods", ""]
+    lines += [f"| missing | {head} |", "|---|" + "---|" * len(cells)]
+    for how in HOW:
+        for share in SHARES[1:]:
+            left = [f"{left_of_common(rule, how, share, paths[name]):.0%}" for rule, name in cells]
+            lines.append(f"| {share:.0%}, {how} | {' | '.join(left)} |")
+    return [*lines, ""]
+
+
 def write_tables(rows: pd.DataFrame) -> None:
     """Write geometric means over panels, by what is missing and by the number of donors, and every panel by itself."""
 
@@ -120,6 +149,7 @@ def write_tables(rows: pd.DataFrame) -> None:
                 numbers = [mean(those[those["shock"] == shock], rule) for rule, shock in cells]
                 lines.append(f"| {label} | {those['complete'].mean():.0%} | {' | '.join(numbers)} |")
         lines.append("")
+    lines += common_table()
     lines += [
         "## Panels, all donors",
         "",
