@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 
 import ablation
+import missing
 import smoothness
 import two_step
 
@@ -23,3 +24,4 @@ if __name__ == "__main__":
     gram.main("report", runs, workers=2)
     ablation.main(max(2, runs // 3), workers=2)
     smoothness.main(max(2, runs // 2), workers=2)
+    missing.main(max(2, runs // 2), workers=2)

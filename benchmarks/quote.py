@@ -52,6 +52,11 @@ def two_step_short() -> str:
     return "\n".join(lines)
 
 
+def missing(heading: str) -> str:
+    """Return the table of missing cells under a heading that starts so."""
+    return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -115,6 +120,8 @@ QUOTES = {
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "smoothness": smoothness,
+    "missing": lambda: missing("All donors"),
+    "missing common": lambda: missing("What is left"),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale gram": lambda: page("gram_table"),

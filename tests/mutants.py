@@ -22,7 +22,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FAST_TESTS = (  # those that touch what is mutated, the slow ones last
     "tests/privacy", "tests/gram/test_rows.py", "tests/gram/test_kernel.py", "tests/gram/test_mapping.py",
-    "tests/gram/test_sensitivity.py", "tests/gram/test_scale.py", "tests/gram/test_one_donor.py",
+    "tests/gram/test_sensitivity.py", "tests/gram/test_unseen.py", "tests/gram/test_scale.py",
+    "tests/gram/test_one_donor.py",
     "tests/gram/test_stream.py", "tests/gram/test_agreement.py", "tests/gram/test_algorithm.py",
     "tests/gram/test_release.py",
     "tests/data/test_bounds.py", "tests/data/test_panel.py", "tests/weights",

@@ -179,8 +179,10 @@ def test_missing_cells_name_the_options_that_fill_them(files: Path) -> None:
     refused(release(files), "donors.csv", "has no value in period 2020-08;", "--missing interpolate")
     refused(release(files, "--missing", "midpoint"), "--bounds LO HI")
     refused(release(files, "--missing", "guess"), "missing must be")
-    code, _, err = quick(*release(files, "--missing", "interpolate"))
-    assert code == 0, err
+    refused(release(files), "--missing kernel")
+    for rule in ("interpolate", "kernel"):
+        code, _, err = quick(*release(files, "--missing", rule, "--force"))
+        assert code == 0, err
 
 
 def test_a_missing_row_names_the_option_that_declares_the_periods(files: Path) -> None:

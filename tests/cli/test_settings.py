@@ -118,3 +118,15 @@ def test_files_that_are_no_settings(sites: Path) -> None:
     assert quick(*small())[0] == 0
     refused([*small(), "--settings", "small.json", "-o", "again.json"], "small.json: this is not a dpsc settings file")
     refused(small("-o", "settings.json", "--force"), "settings.json is read by this command")
+
+
+def test_the_rule_for_missing_cells_may_be_in_the_settings_and_an_option_comes_first(sites: Path) -> None:
+    table = pd.read_csv(sites / "small.csv")
+    table.loc[7, "cost"] = np.nan
+    table.to_csv(sites / "small.csv", index=False)
+    replace(AGREED, periods=None, reference=None).save(sites / "settings.json")
+    refused(small(), "has no value in period")
+    replace(AGREED, periods=None, reference=None, missing="kernel").save(sites / "settings.json")
+    refused(small("--missing", "error"), "has no value in period")
+    code, _, err = quick(*small())
+    assert code == 0, err

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpsc.cli import spec
 from dpsc.cli.analysis import Analysis
 from dpsc.errors import TableError
+from tests.making import long
 
 WRITTEN_BY_0_1_0 = """
 dpsc-analysis: 1
@@ -83,7 +85,8 @@ def test_numbers_dates_and_names_are_understood_as_people_write_them(tmp_path: P
         ("like: 3.5\nlike_before: [1]", "like_before must be text."),
         ("scale: 2", "scale belongs to --method gram, not to nonprivate."),
         ("like: l.csv", "like belongs to --method gram, not to nonprivate."),
-        ("missing: 3", "missing '3' is not one of error, interpolate, midpoint."),
+        ("missing: 3", "missing '3' is not one of error, interpolate, midpoint, kernel."),
+        ("missing: kernel", "missing='kernel' belongs to --method gram, not to nonprivate."),
         ("smoothness: very", "smoothness 'very' is not one of high, mild, none."),
         ("lambd: 3", "'lambd' is not a field of an analysis. Did you mean 'lambda'?"),
         ("3: 3", "'3' is not a field of an analysis."),
@@ -100,3 +103,14 @@ def test_a_mistake_is_told_with_the_file_the_field_and_what_is_expected(tmp_path
 def test_a_name_twice_is_refused_in_json_too(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="says 'data' twice"):
         load(tmp_path, '{"dpsc-analysis": 1, "data": "a", "data": "b"}', "a.json")
+
+
+@pytest.mark.parametrize(("method", "rule"), [("gram", "kernel"), ("nonprivate", "interpolate")])
+def test_with_declared_periods_only_a_gram_release_leaves_cells_missing(tmp_path: Path, method: str, rule: str) -> None:
+    values = np.random.default_rng(0).normal(size=(6, 5))
+    table = long(values, units=list("abcdef"), times=range(1, 6), names=("who", "year", "x")).drop(index=8)
+    table.to_csv(tmp_path / "x.csv", index=False)
+    said = NEEDED.replace("nonprivate", method) + "time: year\noutcome: x\nperiods: 1..5\n"
+    panel = load(tmp_path, said + ("epsilon: 1\ndelta: 1e-6\n" if method == "gram" else "")).panel()
+    assert panel.missing == rule
+    assert np.isnan(panel.donors).sum() == (method == "gram")

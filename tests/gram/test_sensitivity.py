@@ -81,6 +81,42 @@ def test_no_pair_of_rows_moves_the_matrix_further_than_sqrt_2_and_some_move_it_s
     assert worst > 0.9**2 * bound  # a bound 10% too small would be broken
 
 
+def patterns_of(rows: Array, seed: int) -> Array:
+    """The rows with cells missing: late, early, at random, all but one or two, all; hostile rows as well as any."""
+    rng, T = np.random.default_rng(seed), rows.shape[1]
+    found = []
+    for row in rows:
+        late, few, first = np.arange(T) < rng.integers(0, T + 1), np.zeros(T, bool), np.arange(T) == rng.integers(T)
+        few[rng.choice(T, 2, replace=False)] = True
+        found += [np.where(gone, np.nan, row) for gone in (late, ~late, rng.random(T) < 0.5, ~few, ~first)]
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_no_pair_of_rows_with_different_cells_missing_moves_the_matrix_further(name: str) -> None:
+    """Completing a row by a public kernel is a public map of that row: the bound is the same, and reached."""
+    made = MAPS[name]
+    hostile = hostile_rows(made)
+    q = vectors(patterns_of(hostile[np.random.default_rng(1).permutation(len(hostile))[:50]], seed=made.T), made)
+    q += vectors(np.where(np.arange(made.T) < made.T // 2, np.nan, hostile[-2 * made.T :]), made)
+    bound = 2 * 16**made.grid_bits
+    assert all(0 < sum(v * v for v in vector) <= 4**made.grid_bits for vector in q)
+    worst = max(change(one, other) for i, one in enumerate(q) for other in q[:i])
+    assert 0.99**2 * bound <= worst <= bound
+    assert worst > 0.9**2 * bound  # a bound 10% too small would be broken
+
+
+def test_a_cell_that_goes_missing_moves_the_sum_almost_as_far_as_a_donor_replaced() -> None:
+    """The neighbour is the same donor, one cell less: the one in which it moved very much."""
+    made, rng = MAPS["all directions"], np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(30, 8)), [0, 0, 0, 1e9, 0, 0, 0, 0]])
+    neighbour = rows.copy()
+    neighbour[-1, 3] = np.nan
+    one, other = (sum_of_rows(pool, Products(made)).astype(object) for pool in (rows, neighbour))
+    moved = math.sqrt(float(((one - other) ** 2).sum())) / 4.0**made.grid_bits
+    assert 0.999 * math.sqrt(2) < moved <= math.sqrt(2)
+
+
 @pytest.mark.parametrize("name", ["all directions", "a few directions and a reference"])
 def test_the_sum_over_donors_moves_as_far_as_the_vectors_say(name: str) -> None:
     made = MAPS[name]

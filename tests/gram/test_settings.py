@@ -19,7 +19,7 @@ T = 12
 MONTHS = pd.period_range("2023-01", periods=T, freq="M")
 AGREED = Settings(
     scale=2.5, directions=8, smoothness="mild", periods=MONTHS, reference=np.linspace(0, 1, T), outcome="wages",
-    grid_bits=16, epsilon=1.0, delta=1e-6,
+    grid_bits=16, missing="kernel", epsilon=1.0, delta=1e-6,
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     read = settings.load(tmp_path / "settings.json")
     assert ([] if read.periods is None else list(read.periods)) == list(MONTHS)
     np.testing.assert_array_equal(read.reference, AGREED.reference)
-    for name in ("scale", "directions", "smoothness", "outcome", "grid_bits", "epsilon", "delta"):
+    for name in ("scale", "directions", "smoothness", "outcome", "grid_bits", "missing", "epsilon", "delta"):
         assert getattr(read, name) == getattr(AGREED, name)
     small = Settings(scale=1.0, directions=3)
     assert settings.loads(small.dumps()).dumps() == small.dumps()
@@ -108,6 +108,8 @@ def test_a_series_that_does_not_move_gives_no_scale() -> None:
         ({"directions": 2.5}, "directions"),
         ({"grid_bits": 30}, "grid_bits"),
         ({"smoothness": "very"}, "smoothness"),
+        ({"missing": "guess"}, "missing"),
+        ({"missing": ["kernel"]}, "missing"),
         ({"epsilon": 0}, "epsilon"),
         ({"delta": 1.5}, "delta"),
         ({"outcome": "a\x1b[2J"}, "printable"),

@@ -153,7 +153,8 @@ def test_a_donor_without_any_value_in_the_declared_periods_is_named_as_the_probl
     table = pd.DataFrame([(u, t, float(i + t)) for i, u in enumerate("abcde") for t in range(6)], columns=list("uty"))
     table["y"] = table["y"].mask(table["u"] == "c")
     panel = Panel.from_long(
-        table, unit="u", time="t", outcome="y", treated_unit="a", treatment_time=4, periods="0..5"
+        table, unit="u", time="t", outcome="y", treated_unit="a", treatment_time=4, periods="0..5",
+        missing="interpolate",
     )  # fmt: skip
     with pytest.raises(PanelError, match="no value in any of the declared periods"):
         SyntheticControl(**options).fit(panel)

@@ -20,6 +20,7 @@ from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import label_of
 from dpsc.data.panel import Panel
+from dpsc.data.rules import KERNEL, Missing
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.weights.classic import SyntheticControl
@@ -90,7 +91,7 @@ class Analysis(BaseModel):
     delta: Number | None = None
     bounds: Pair | None = None
     periods: Text | None = None
-    missing: Literal["error", "interpolate", "midpoint"] | None = None
+    missing: Missing | None = None
     smoothness: Literal["high", "mild", "none"] | None = None
     reference: File | None = None
     scale: Number | None = None
@@ -114,6 +115,8 @@ class Analysis(BaseModel):
             if getattr(self, "lambda_" if name == "lambda" else name) is not None and self.method not in methods:
                 belongs = f"{{it}} belongs to --method {' or '.join(methods)}, not to {self.method}."
                 raise ParameterError(belongs, it=Parameter(name))
+        if self.missing == "kernel" and self.method != "gram":
+            raise ParameterError("{it} belongs to --method gram, not to " + f"{self.method}.", it=KERNEL)
         if self.method in ("output", "objective") and self.bounds is None:
             raise ParameterError(
                 f"--method {self.method} needs --bounds LO HI, public bounds of the outcome: its noise is calibrated "
@@ -142,6 +145,7 @@ class Analysis(BaseModel):
         if self.periods is not None:
             index = tables.typed_periods(self.periods, self.reference_path(), self.time_format)
         files = Files(self.data, self.layout, periods=index, held=True, dialect=self.dialect)
+        fallback: Missing | None = None if index is None or self.method == "gram" else "interpolate"
         with in_file(self.data):
             matrix = files.matrix()
             return Panel.of(
@@ -149,7 +153,7 @@ class Analysis(BaseModel):
                 treated_unit=label_of(matrix.units, self.treated_unit, Parameter("treated_unit", "")),
                 treatment_time=intervention.typed_period(self.treatment_time, files.times, self.time_format),
                 bounds=self.bounds,
-                missing=self.missing,
+                missing=self.missing or fallback,
                 outcome=files.outcome,
             )
 

@@ -13,6 +13,7 @@ from dpsc.cli import public_series
 from dpsc.data import tables
 from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.matching import aligned, same
+from dpsc.data.rules import Missing
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.contents import GRID_BITS
@@ -31,11 +32,14 @@ class Choices:
         The declared periods.
     outcome : str or None
         The name under which the outcome is published; that of its column if None.
+    missing : str or None
+        The rule for missing cells.
     """
 
     algorithm: GramRelease
     periods: pd.Index[Any] | None
     outcome: str | None
+    missing: Missing | None
 
 
 def of_options(
@@ -51,6 +55,7 @@ def of_options(
     periods: str | None,
     time_format: str | None,
     grid_bits: int | None,
+    missing: Missing | None,
     dialect: Dialect = UNSAID,
 ) -> Choices:
     """Return what the options say; None stands for an option that was not given."""
@@ -65,7 +70,7 @@ def of_options(
             epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, scale=scale, like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
         )  # fmt: skip
-        return Choices(algorithm, index, None)
+        return Choices(algorithm, index, None, missing)
     agreed = load(settings)
     agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
@@ -83,7 +88,8 @@ def of_options(
                 it=Parameter(name),
             )
     algorithm = GramRelease.from_settings(agreed, epsilon=epsilon, delta=delta)
-    return Choices(algorithm, index if agreed.periods is None else agreed.periods, agreed.outcome)
+    periods_of_all = index if agreed.periods is None else agreed.periods
+    return Choices(algorithm, periods_of_all, agreed.outcome, missing or agreed.missing)
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:

@@ -58,7 +58,10 @@ Periods = Annotated[
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(help="Missing donor cells: error (default), interpolate (default with --periods) or midpoint."),
+    typer.Option(
+        help="Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
+        "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
+    ),
 ]
 Smoothness = Annotated[
     str | None,

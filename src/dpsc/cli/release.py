@@ -40,7 +40,7 @@ def release(
         Path | None,
         typer.Option(
             help="What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
-            "It may also suggest --epsilon and --delta.",
+            "It may also suggest --epsilon, --delta and --missing.",
         ),
     ] = None,
     bounds: common.Bounds = None,
@@ -84,12 +84,12 @@ def release(
         chosen = choices.of_options(
             settings=settings, epsilon=epsilon, delta=delta, smoothness=smoothness, reference=reference, scale=scale,  # type: ignore[arg-type]
             like=like, like_before=like_before, periods=periods, time_format=time_format, grid_bits=grid_bits,
-            dialect=Dialect(sep, decimal, thousands, encoding, sheet),
+            missing=missing, dialect=Dialect(sep, decimal, thousands, encoding, sheet),  # type: ignore[arg-type]
         )  # fmt: skip
         require_reasonable(chosen.algorithm.epsilon, i_know)  # which settings may have suggested
         source = scan(
             donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format,
-            periods=chosen.periods, bounds=bounds, missing=missing, exclude=exclude or (),  # type: ignore[arg-type]
+            periods=chosen.periods, bounds=bounds, missing=chosen.missing, exclude=exclude or (),
             sep=sep, decimal=decimal, thousands=thousands, encoding=encoding, sheet=sheet,
             engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip

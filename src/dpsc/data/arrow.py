@@ -27,7 +27,8 @@ from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
 from dpsc.data.dialects import AS_USUAL, UNSAID, Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import Matrix, PeriodsFrom
-from dpsc.data.missing import Completion, Missing
+from dpsc.data.missing import Completion
+from dpsc.data.rules import Missing
 from dpsc.data.writing import row_writer
 from dpsc.errors import TableError, UnorderedError
 from dpsc.types import Array, Write

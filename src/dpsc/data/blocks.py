@@ -1,4 +1,4 @@
-"""Blocks of donors from files: without excluded units, no unit twice, every cell filled and within the bounds."""
+"""Blocks of donors from files: no excluded unit, no unit twice, cells within the bounds, filled if the rule says so."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.dates import period_name
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
-from dpsc.data.missing import Completion, Missing
+from dpsc.data.missing import Completion
+from dpsc.data.rules import Missing, rule_for
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array
@@ -33,7 +34,8 @@ class Donors:
     ----------
     values : array, n × T
         Private. One row per donor, in the order of first appearance in the input (that order, like n, counts as
-        public); missing cells filled, values clipped to the bounds if there are any.
+        public); missing cells filled, or still missing under the rule "kernel"; values clipped to the bounds if there
+        are any.
     times : Index
         The periods, in order.
     labels : Index
@@ -44,6 +46,8 @@ class Donors:
         What the numbers are called.
     periods_from : str
         Where the periods are from; a release says it.
+    missing : {"error", "interpolate", "midpoint", "kernel"}
+        The rule for missing cells; public.
     """
 
     values: Array
@@ -52,6 +56,7 @@ class Donors:
     bounds: Bounds | None = None
     outcome: str = "outcome"
     periods_from: PeriodsFrom = "header"
+    missing: Missing = "error"
     _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -80,10 +85,11 @@ class Donors:
             period, because a period that one donor alone has would be published.
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Values outside are clipped silently.
-        missing : {"error", "interpolate", "midpoint"}, optional
-            What to do with missing cells: refuse; interpolate along the donor's own row, ends held constant; or the
-            middle of the bounds, which is also what a donor without any value gets. Default: interpolate if the
-            periods were declared, else refuse.
+        missing : {"error", "interpolate", "midpoint", "kernel"}, optional
+            What to do with missing cells: refuse; interpolate along the donor's own row, ends held constant; the
+            middle of the bounds, which is also what a donor without any value gets; or leave them missing, so that a
+            Gram release takes what its public kernel expects there given the donor's own other cells. Default:
+            "kernel" if the periods were declared, else refuse.
 
         Examples
         --------
@@ -145,7 +151,8 @@ class Donors:
         times = periods_of.plain(matrix.times[order])
         given: Any = order if by_column else slice(None)
         public = None if bounds is None else Bounds.parse(bounds, len(times), scaling, given)
-        completion = Completion(times, missing, public, declared=matrix.periods_from == "declared")
+        rule = rule_for(missing, matrix.periods_from == "declared")
+        completion = Completion(times, rule, public, declared=matrix.periods_from == "declared")
         rows = np.arange(len(matrix.values)) if rows is None else rows
 
         values = matrix.values  # copied only where rows or columns move
@@ -159,7 +166,7 @@ class Donors:
             first += len(part)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
-        return cls(values, times, matrix.units[rows], public, outcome, matrix.periods_from, diagnostics)
+        return cls(values, times, matrix.units[rows], public, outcome, matrix.periods_from, rule, diagnostics)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"

@@ -1,22 +1,23 @@
-"""Fills missing cells and clips donors' values to the bounds, each row by itself. No other module does either."""
+"""Fills missing cells and clips donors' values to the bounds, each row by itself.
+
+Under the rule "kernel" cells stay missing here: a Gram release completes them (:mod:`dpsc.gram.unseen`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc.checks import shown
 from dpsc.data.bounds import Bounds
 from dpsc.data.dates import period_name
+from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, Missing, rule_for
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
-Missing = Literal["error", "interpolate", "midpoint"]
 BOUNDS = Parameter("bounds", "(lo, hi)", "LO HI")
-INTERPOLATE, MIDPOINT = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,8 @@ class Completion:
     ----------
     times : Index
         The periods.
-    missing : {"error", "interpolate", "midpoint"}, optional
-        Default: interpolate if the periods were declared, else refuse.
+    missing : {"error", "interpolate", "midpoint", "kernel"}, optional
+        Default: "kernel" if the periods were declared, else refuse.
     bounds : Bounds or None
     declared : bool
         Whether the periods were declared beforehand. A donor without any value then stays without: it has no direction,
@@ -41,13 +42,7 @@ class Completion:
     declared: bool = False
 
     def __post_init__(self) -> None:
-        if self.missing is None:
-            object.__setattr__(self, "missing", "interpolate" if self.declared else "error")
-        if not isinstance(self.missing, str) or self.missing not in get_args(Missing):
-            raise PanelError(
-                f"{{missing}} must be 'error', 'interpolate' or 'midpoint', not {shown(self.missing)}.",
-                missing=Parameter("missing"),
-            )
+        object.__setattr__(self, "missing", rule_for(self.missing, self.declared))
         if self.missing == "midpoint" and self.bounds is None:
             raise PanelError(
                 "{midpoint} fills with the middle of the bounds; give {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS
@@ -55,7 +50,7 @@ class Completion:
 
     @np.errstate(all="ignore")  # set here, as threads do not inherit it: a warning would reveal donors' values
     def in_place(self, rows: Array, first: int | None = None) -> int:
-        """Complete donors that are the rows of an array, and return how many cells were filled.
+        """Complete donors that are the rows of an array, and return how many cells were filled or left for the kernel.
 
         ``first`` is the position of the first row among all donors, if it is known.
         """
@@ -74,16 +69,18 @@ class Completion:
         elif infinite.any():
             raise PanelError(
                 f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, or "
-                "make it missing and choose {interpolate} or {midpoint}.",
-                interpolate=INTERPOLATE, midpoint=MIDPOINT,
+                "make it missing and choose {kernel}, {interpolate} or {midpoint}.",
+                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
             )  # fmt: skip
         if self.missing == "error":
             raise PanelError(
-                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{interpolate}} or "
-                "{midpoint}, or complete the data.",
-                interpolate=INTERPOLATE, midpoint=MIDPOINT,
+                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{kernel}}, "
+                "{interpolate} or {midpoint}, or complete the data.",
+                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
             )  # fmt: skip
         count = int(holes.sum())
+        if self.missing == "kernel":
+            return count
         if self.missing == "interpolate":
             affected = np.flatnonzero(holes.any(axis=1))
             rows[affected] = _interpolate(rows[affected])

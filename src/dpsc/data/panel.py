@@ -22,7 +22,7 @@ from dpsc.data.donors import Donors, array_matrix, require_public_periods
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.intervention import first_treated
 from dpsc.data.matching import aligned
-from dpsc.data.missing import Missing
+from dpsc.data.rules import INTERPOLATE, MIDPOINT, Missing
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array
@@ -76,7 +76,8 @@ class Panel:
     ----------
     donors : array, n × T
         Private. One row per donor, in the order of first appearance in the input (that order, like n, counts
-        as public); missing cells filled, values clipped to the bounds if there are any.
+        as public); missing cells filled, or still missing under the rule "kernel"; values clipped to the bounds if
+        there are any.
     target : Series
         Public. The treated unit, indexed by time; may be missing after the intervention.
     T0 : int
@@ -85,6 +86,8 @@ class Panel:
         Public. Chosen without looking at the donors.
     donor_labels : Index
         Private. The unit of each row.
+    missing : {"error", "interpolate", "midpoint", "kernel"}
+        Public. The rule for missing donor cells.
     """
 
     donors: Array
@@ -94,6 +97,7 @@ class Panel:
     donor_labels: pd.Index[Any]
     outcome: str = "outcome"
     periods_from: PeriodsFrom = "header"
+    missing: Missing = "error"
     _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -134,7 +138,7 @@ class Panel:
             Public bounds of the outcome. Donor values outside are clipped silently.
         scaling : {"zero", "center"}
             See :class:`~dpsc.data.bounds.Bounds`.
-        missing : {"error", "interpolate", "midpoint"}, optional
+        missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             What to do with missing donor cells: see :meth:`dpsc.Donors.from_long`.
 
         Examples
@@ -255,7 +259,7 @@ class Panel:
         _check_target(series, T0, pool.bounds)
         return cls(
             pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.periods_from,
-            pool._diagnostics,
+            pool.missing, pool._diagnostics,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -304,6 +308,7 @@ class Panel:
     def scaled(self, algorithm: str) -> ScaledPanel:
         """Scale to [-1, 1] with the public bounds, or refuse in the name of the algorithm that needs them."""
         require_public_periods(self.periods_from)
+        self.require_filled(algorithm)
         if self.bounds is None:
             raise PanelError(
                 f"{algorithm} needs public bounds on the outcome: its noise is calibrated to them. Build the "
@@ -317,6 +322,18 @@ class Panel:
         upper = np.minimum(self.bounds.scale(self.bounds.upper), 1.0)[self.post]
         Z = np.clip(self.bounds.scale(self.donors[:, self.post], self.post), lower, upper)
         return ScaledPanel(self.donors, self.bounds, self.T0, Z, y, lower, upper)
+
+    def require_filled(self, algorithm: str) -> None:
+        """Refuse, in the name of an algorithm that needs every cell, a panel whose cells may be missing.
+
+        It depends on the rule alone, never on whether a cell is missing: that is private.
+        """
+        if self.missing == "kernel":
+            raise PanelError(
+                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram release "
+                "(the default if periods are declared); build it with {interpolate} or {midpoint}.",
+                interpolate=INTERPOLATE, midpoint=MIDPOINT,
+            )  # fmt: skip
 
     def custodian_diagnostics(self) -> dict[str, int]:
         """Count what was clipped and filled, and units that look alike. Private: see :class:`dpsc.Donors`.

@@ -18,6 +18,7 @@ from dpsc.data.frames import PeriodsFrom, to_floats
 from dpsc.data.matching import aligned
 from dpsc.data.panel import Panel
 from dpsc.data.placing import places
+from dpsc.data.rules import Missing
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.contents import (
     GRID_BITS,
@@ -204,6 +205,7 @@ class GramRelease:
         provenance: str = "",
         outcome: str | None = None,
         dataset: str | None = None,
+        missing: Missing | None = None,
     ) -> Release:
         """Turn private donors into a release.
 
@@ -220,6 +222,8 @@ class GramRelease:
         dataset : str, optional
             The name under which the donors are booked in a ledger, published with the release: releases of the same
             data set do not merge. Partitions of one data set are disjoint, so each is given by a name of its own.
+        missing : {"error", "interpolate", "midpoint", "kernel"}, optional
+            The rule for missing cells of a wide frame or an array, refused by default; other donors have theirs.
 
         Notes
         -----
@@ -234,7 +238,9 @@ class GramRelease:
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             checks.printable(name, "" if text is None else str(text))
-        summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors)
+        if isinstance(donors, CustodianSum) and missing is not None:
+            raise ParameterError("{it} is for frames and arrays, not for a sum.", it=Parameter("missing"))
+        summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors, missing=missing)
         self._require_own(summed)
         total, n, size = summed.total, summed.n, len(summed.total)
         warn_of_large_delta(self.delta, n)
@@ -265,12 +271,14 @@ class GramRelease:
         )
 
     @np.errstate(all="ignore")
-    def custodian_sum(self, donors: Any, *, on_rows: OnRows = lambda rows: None) -> CustodianSum:
-        """Add up the donors exactly, without noise: private, only for :meth:`release`.
+    def custodian_sum(
+        self, donors: Any, *, on_rows: OnRows = lambda rows: None, missing: Missing | None = None
+    ) -> CustodianSum:
+        """Add up the donors exactly, without noise: private, only for :meth:`release`, whose ``missing`` it takes.
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
-        where = source_of(donors)
+        where = source_of(donors, missing)
         require_public_periods(where.periods_from)
         T = len(where.times)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import RowMap
+from dpsc.gram.unseen import complete_in_place
 from dpsc.types import Array, Write
 
 _TINY, _HUGE = 1e-200, 1e200
@@ -22,25 +23,37 @@ class Movements:
     def __init__(self, T: int, block: int, kernel: Kernel, reference: Array | None) -> None:
         self.kernel, self.reference = kernel, reference
         self._memory, self._scratch = np.empty((T, block)), np.empty((3, block))
+        self._expect_holes = False
 
     def __call__(self, write: Write) -> tuple[Array, Array]:
         """Return a T × rows array, one column per donor and nothing in its first row, and the squared lengths.
 
-        It is a function of the donor alone, the same to the last bit in any block: every operation is on single cells,
-        sums over time too. The array is overwritten by the next call.
+        Missing cells are first completed, each donor by itself. A donor without any cell stays missing. It is a
+        function of the donor alone, the same to the last bit in any block: every operation is on single cells, sums
+        over time too. The array is overwritten by the next call.
         """
         with _ONE_AT_A_TIME, np.errstate(all="ignore"):
-            columns = write(self._memory)
-            self._centre(columns)
-            self.kernel.whiten_movement_in_place(columns, self._scratch[:, : columns.shape[1]])
-            return columns, sum_of_squares(columns)
+            columns, squares = self._moved(write)
+            if not self._expect_holes and np.isnan(squares).any():  # looking for holes first would cost all others time
+                self._expect_holes = True
+                columns, squares = self._moved(write)
+            return columns, squares
+
+    def _moved(self, write: Write) -> tuple[Array, Array]:
+        columns = write(self._memory)
+        self._centre(columns)
+        if self._expect_holes:
+            complete_in_place(columns, self.kernel)
+        self.kernel.whiten_movement_in_place(columns, self._scratch[:, : columns.shape[1]])
+        return columns, sum_of_squares(columns)
 
     def with_care(self, write: Write, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return chosen donors whose squares overflow: their largest entry is first scaled to 1; and these scales."""
         columns = write(np.empty_like(self._memory))[:, chosen]
         self._centre(columns)
-        scales = np.abs(columns).max(axis=0)
+        scales = np.fmax.reduce(np.abs(columns), axis=0)  # of the cells that are there
         columns /= scales
+        complete_in_place(columns, self.kernel)
         self.kernel.whiten_movement_in_place(columns)
         return columns, scales
 
@@ -61,12 +74,12 @@ class IntegerRows:
     def __call__(self, write: Write) -> Array:
         """Return an array of whole float64 numbers, one column per donor, sums of squares at most 4^bits.
 
-        Each donor: subtract the public reference path, take off the level and whiten with the public kernel, keep the
-        smoothest directions, put the public constant first, scale to length 1, multiply by 2^bits and truncate toward
-        zero. Truncation makes no vector longer; what rounding before it may add is checked in whole numbers and
-        removed. A donor that is not finite becomes the first unit vector, as one that does not move, and so would one
-        that is still too long. It is a function of the donor alone, the same to the last bit in any block. The array is
-        overwritten by the next call.
+        Each donor: subtract the public reference path, complete missing cells by the public kernel, take off the level
+        and whiten, keep the smoothest directions, put the public constant first, scale to length 1, multiply by 2^bits
+        and truncate toward zero. Truncation makes no vector longer; what rounding before it may add is checked in whole
+        numbers and removed. A donor that is infinite or has no cell becomes the first unit vector, as one that does not
+        move, and so would one that is still too long. It is a function of the donor alone, the same to the last bit in
+        any block. The array is overwritten by the next call.
         """
         bits, constant = self.map.grid_bits, self.map.constant
         with np.errstate(all="ignore"):

@@ -17,6 +17,7 @@ import pandas as pd
 
 from dpsc import checks, files
 from dpsc.data.calendars import calendar
+from dpsc.data.rules import Missing, rule_for
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.gram.contents import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.gram.kernel import Kernel, Smoothness
@@ -49,6 +50,8 @@ class Settings:
         The public path that is subtracted from every donor, one number per period.
     outcome : str, optional
     grid_bits : int
+    missing : {"error", "interpolate", "midpoint", "kernel"}, optional
+        A suggestion for missing cells: releases that differ in it add up, but their donors were read differently.
     epsilon, delta : float, optional
         A suggestion; each site decides on its own budget.
 
@@ -67,12 +70,14 @@ class Settings:
     reference: Array | None = None
     outcome: str | None = None
     grid_bits: int = GRID_BITS
+    missing: Missing | None = None
     epsilon: float | None = None
     delta: float | None = None
 
     def __post_init__(self) -> None:
         require_scale(self.scale)
         Kernel.named(self.smoothness)
+        rule_for(self.missing, declared=False)
         if self.periods is not None:
             object.__setattr__(self, "periods", calendar(self.periods).rename(self.periods.name))
         T = LARGEST_T if self.periods is None else len(self.periods)
@@ -112,6 +117,7 @@ class Settings:
             "scale": float(self.scale),
             "directions": int(self.directions),
             "grid_bits": int(self.grid_bits),
+            "missing": self.missing,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "periods": None if self.periods is None else periods_to_json(self.periods),
@@ -208,7 +214,7 @@ def agreed(
     scale, like
         As in :class:`dpsc.GramRelease`; one of them is needed, because sites cannot count donors together.
     **labels
-        ``periods``, ``reference`` and ``outcome``.
+        ``periods``, ``reference``, ``outcome`` and ``missing``.
     """
     if (scale is None) == (like is None):
         raise ParameterError(

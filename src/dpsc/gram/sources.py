@@ -23,9 +23,10 @@ from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
 from dpsc.data.donors import Donors
 from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
-from dpsc.data.missing import Completion, Missing
+from dpsc.data.missing import Completion
 from dpsc.data.panel import Panel
 from dpsc.data.periods import in_order
+from dpsc.data.rules import Missing
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.file_source import FileSource
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "memory", "stream", "dask"]
 LARGE = 100 * 2**20  # bytes of a file above which it is streamed
-_DASK = Parameter("engine", "'dask'")
+_DASK, _MISSING = Parameter("engine", "'dask'"), Parameter("missing")
 
 
 @runtime_checkable
@@ -70,7 +71,7 @@ class DonorSource(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArrayDonors:
-    """Donors as an n × T array of finite numbers, periods in order."""
+    """Donors as an n × T array, periods in order; cells that a release is to complete are NaN."""
 
     values: Array
     times: pd.Index[Any]
@@ -224,8 +225,13 @@ def _fitting(path: Path) -> Engine:
     return "stream" if path.exists() and path.stat().st_size > LARGE else "memory"
 
 
-def source_of(donors: Any) -> DonorSource:
-    """Return donors of any form as a source; an array of floats is not copied."""
+def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
+    """Return donors of any form as a source; an array of floats is not copied, unless there is a rule to fill it."""
+    if missing is not None:
+        if isinstance(donors, (DonorSource, Panel, Donors)) and not isinstance(donors, pd.DataFrame):
+            raise ParameterError("{it} is for frames and arrays; these donors have a rule already.", it=_MISSING)
+        read = Donors.from_wide if isinstance(donors, pd.DataFrame) else Donors.from_arrays
+        donors = read(donors, missing=missing)
     if isinstance(donors, DonorSource) and not isinstance(donors, pd.DataFrame):
         return donors
     if isinstance(donors, Panel):
@@ -244,7 +250,7 @@ def source_of(donors: Any) -> DonorSource:
         times = pd.RangeIndex(values.shape[1], name="time")
     if not all(np.isfinite(part).all() for part in row_blocks(values)):
         raise PanelError(
-            "the donors have missing or infinite cells; Donors.from_long, from_wide or from_arrays says where, or "
-            "fills them with missing='interpolate' or missing='midpoint'."
+            "the donors have missing or infinite cells; missing='kernel' takes what the public kernel expects there. "
+            "Donors.from_long, from_wide or from_arrays says where they are, or fills them in other ways."
         )
     return ArrayDonors(values, times, "outcome")

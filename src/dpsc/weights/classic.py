@@ -75,6 +75,7 @@ class SyntheticControl:
         """Learn the weights before the intervention and project the donors after it."""
         require_panel(panel)
         if np.isnan(panel.donors).any():  # with declared periods and no bounds
+            panel.require_filled("SyntheticControl")
             raise PanelError(
                 "a donor has no value in any of the declared periods; leave it out with donors=, or build the panel "
                 "with bounds=(lo, hi), whose middle it then gets."

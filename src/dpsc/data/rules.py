@@ -1,0 +1,23 @@
+"""What to do with missing cells: a public choice, made without looking at a donor."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from dpsc.checks import shown
+from dpsc.errors import PanelError, Parameter
+
+Missing = Literal["error", "interpolate", "midpoint", "kernel"]
+INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
+
+
+def rule_for(missing: Missing | None, declared: bool) -> Missing:
+    """Return the rule for missing cells: as given, else "kernel" if the periods were declared, else "error"."""
+    if missing is None:
+        return "kernel" if declared else "error"
+    if not isinstance(missing, str) or missing not in get_args(Missing):
+        raise PanelError(
+            f"{{missing}} must be 'error', 'interpolate', 'midpoint' or 'kernel', not {shown(missing)}.",
+            missing=Parameter("missing"),
+        )
+    return missing
