@@ -57,6 +57,16 @@ def missing(heading: str) -> str:
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
 
 
+def study() -> str:
+    """Return the coverage of pooled intervals."""
+    return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
+
+
+def planning() -> str:
+    """Return how right plans are."""
+    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -119,6 +129,8 @@ QUOTES = {
     "factors": factors,
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
+    "study": study,
+    "planning": planning,
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
@@ -142,6 +154,7 @@ def main() -> None:
         ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",
         ROOT / "docs" / "scaling.md",
+        ROOT / "docs" / "studies.md",
     ):
         text = path.read_text(encoding="utf-8")
 
