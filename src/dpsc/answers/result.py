@@ -102,7 +102,7 @@ class Result(Answer):
         kind: str = "overview",
         ax: Axes | None = None,
         title: str | None = None,
-        figsize: tuple[float, float] | None = None,
+        figsize: tuple[float, float | None] | None = None,
     ) -> Axes:
         """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
 
