@@ -77,7 +77,7 @@ def test_without_a_ledger_it_is_said_that_nothing_was_booked() -> None:
     code, out, err = release("b.json", "--json")
     assert json.loads(out)["file"] == "b.json"
     assert "Nothing was booked" in err
-    for code, _, err in (release("c.json", "--no-ledger"), fit(*BUDGET, "--no-ledger")):
+    for code, _, err in (release("c.json", "--no-ledger"), fit(*BUDGET, "--no-ledger", "-o", "other")):
         assert (code, err) == (0, "")
 
 
