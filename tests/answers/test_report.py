@@ -335,3 +335,14 @@ def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
     result = replace(release, times=times).estimate(np.ones(6), "=1+1")
     lines = result.files().csv().decode().splitlines()
     assert [line[:2] for line in lines] == ["'=", "'=", "'+", "'@"]
+
+
+def test_dates_that_somebody_asked_for_before_are_listed(strong: Any) -> None:
+    asked = ["2021-Q2", "2021-Q4", strong.target.index[3], "2021-Q2"]
+    content = strong.files(dates_tried=asked).content
+    tried = {row["treatment_time"]: row["for"] for row in content["dates_tried"]}
+    assert tried["2021-Q4"] == ["the intervention"]
+    assert tried["2021-Q2"] == ["asked for, too", "dated earlier", "placebo"]
+    listed = strong.files(dates_tried=asked).html().decode().split("<h2>Dates tried</h2>")[1].split("<h2>")[0]
+    assert "before settling on it" in listed
+    assert "before settling on it" not in strong.files(dates_tried=["2021-Q4"]).html().decode()

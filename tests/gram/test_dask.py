@@ -18,8 +18,8 @@ from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout
 from dpsc.errors import DpscError, TableError
 from dpsc.gram import dask as engine
+from dpsc.gram.counting import Counts
 from dpsc.gram.dask import DaskDonors
-from dpsc.gram.scale import Counts
 from dpsc.gram.summing import Summand
 from dpsc.types import Array
 from tests.cli.conftest import quick

@@ -17,8 +17,8 @@ import pytest
 from dpsc import Donors, DpscError, GramRelease, PanelError, scan
 from dpsc.gram import scale, sources, summing
 from dpsc.gram.algorithm import CustodianSum
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
-from dpsc.gram.scale import Counts
 from dpsc.gram.sources import Engine
 from dpsc.types import Array, Integers
 

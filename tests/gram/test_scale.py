@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from dpsc import GramRelease, Panel, ParameterError
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import constant_for, movement, whitened_size
 from dpsc.gram.scale import (
@@ -18,7 +19,6 @@ from dpsc.gram.scale import (
     LARGEST_SHARE,
     LEAST,
     MOST_COUNTS,
-    Counts,
     estimated,
     noisy_counts,
     share_for,

@@ -17,10 +17,11 @@ from scipy.optimize import minimize
 
 from dpsc.audit.neighbours import rows_of_every_kind
 from dpsc.data.writing import row_writer
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.rows import IntegerRows
-from dpsc.gram.scale import LEAST, MOST, MOST_COUNTS, Counts
+from dpsc.gram.scale import LEAST, MOST, MOST_COUNTS
 from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.summing import Products
 from dpsc.types import Array, Integers

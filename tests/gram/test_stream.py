@@ -18,7 +18,7 @@ from dpsc.data.columns import Layout
 from dpsc.data.declared import declared
 from dpsc.errors import PanelError, TableError
 from dpsc.gram import summing
-from dpsc.gram.scale import Counts
+from dpsc.gram.counting import Counts
 from dpsc.gram.sources import FileDonors, source_of
 from dpsc.gram.summing import Products, Summand
 from dpsc.types import Array, Integers

@@ -8,9 +8,9 @@ import pytest
 
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, ParameterError, SyntheticControl, scan
 from dpsc.data.writing import row_writer
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rows import IntegerRows, Movements
-from dpsc.gram.scale import Counts
 from dpsc.gram.sources import Engine, sum_of_rows
 from dpsc.gram.summing import Products
 from dpsc.gram.unseen import complete_in_place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,7 @@ from dpsc.answers import words
 from dpsc.answers.base import Answer
 from dpsc.answers.effects import NO_PERCENT, Effect
 from dpsc.answers.several import Several
-from dpsc.answers.trials import Placebos, Trials
+from dpsc.answers.trials import ALSO_ASKED, Placebos, Trials
 from dpsc.data.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
@@ -55,12 +55,16 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
     }
 
 
-def of_study(study: Several, units: str | None = None) -> Document:
+def of_study(study: Several, units: str | None = None, others: Sequence[str] = ()) -> Document:
     """Return the answers of several units and their pooled effects."""
     first = next(iter(study.results.values()))
     tried: dict[str, list[str]] = {}
     for name, result in study.results.items():
         tried.setdefault(period_name(result.treatment_time), []).append(str(name))
+    dates = list(tried)
+    for date in others:
+        if ALSO_ASKED not in tried.setdefault(date, []):
+            tried[date].append(ALSO_ASKED)
     effects = study.effects()
     return {
         "kind": "study",
@@ -73,7 +77,7 @@ def of_study(study: Several, units: str | None = None) -> Document:
         "no_guarantee": study.reason or None,
         "outcome": str(first.target.name),
         "units": units,
-        "treatment_time": sorted(tried, key=list(tried).index),
+        "treatment_time": dates,
         **_stated(study.average),
         "total": {name: _plain(value) for name, value in effects.loc[["total"]].to_dict("records")[0].items()},
         "no_percent": None if math.isfinite(study.average.percent) else NO_PERCENT,

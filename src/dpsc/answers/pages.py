@@ -46,10 +46,10 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         seen=seen,
         for_effect=for_effect,
         average=result.average,
-        effects=_effects(document["effects"][:2], ["average", "total"]),
-        periods=_periods(document["periods"]),
+        effects=effects_table(document["effects"][:2], ["average", "total"]),
+        periods=periods_table(document["periods"]),
         baselines=_baselines(document),
-        sensitivity=_sensitivity(document["sensitivity"]),
+        sensitivity=sensitivity_table(document["sensitivity"]),
         images=images,
         **_shared(document, result.guarantee, command),
     )
@@ -63,8 +63,8 @@ def of_study(study: Several, document: Document, command: str) -> str:
         "study.html",
         study=study,
         average=study.average,
-        effects=_effects(document["effects"], names),
-        by_unit=_by_unit(document["by_unit"]),
+        effects=effects_table(document["effects"], names),
+        by_unit=by_unit_table(document["by_unit"]),
         by_event_time=_counted(document["by_event_time"], "periods_after", "periods after"),
         by_calendar_time=_counted(document["by_calendar_time"], "time", "period"),
         grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
@@ -108,7 +108,7 @@ Rows = Sequence[Mapping[str, Any]]
 Write = Callable[[Any], str]
 
 
-def _effects(rows: Rows, names: Sequence[str]) -> Table:
+def effects_table(rows: Rows, names: Sequence[str]) -> Table:
     """Return effects with their intervals, in percent, and with p-values."""
     effect, low, high = _alike(rows, ("effect", "lower", "upper"))
     part, least, most = (
@@ -131,7 +131,7 @@ def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
     return [column([row[name] for row in rows], sign=True, decimals=decimals) for name in names]
 
 
-def _periods(rows: Rows) -> Table:
+def periods_table(rows: Rows) -> Table:
     """Return what was, what would have been, and the difference, period by period."""
     of_path = [row[name] for row in rows for name in ("observed", "counterfactual")]
     observed, path = (column([row[name] for row in rows], like=of_path) for name in ("observed", "counterfactual"))
@@ -152,7 +152,8 @@ def _interval(rows: Rows, name: str, like: Sequence[Any], *, sign: bool) -> dict
     return {what: [_between(*ends) for ends in zip(low, high, strict=True)]}
 
 
-def _sensitivity(rows: Rows) -> Table:
+def sensitivity_table(rows: Rows) -> Table:
+    """Return the average effect under other choices."""
     if not rows:
         return Table([], [])
     return table({
@@ -163,7 +164,8 @@ def _sensitivity(rows: Rows) -> Table:
     }, labels=2)  # fmt: skip
 
 
-def _by_unit(rows: Rows) -> Table:
+def by_unit_table(rows: Rows) -> Table:
+    """Return the effect on each unit, and whether donors help."""
     lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
     return table({

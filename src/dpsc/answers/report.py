@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -25,12 +25,21 @@ PAGE = "report.html"
 class Reported(Protocol):
     """What can be written as a report: a result or a study."""
 
-    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+    def report(
+        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
+    ) -> Path:
         """Write it."""
         ...
 
 
-def report(answer: Reported, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+def report(
+    answer: Reported,
+    path: str | Path,
+    *,
+    units: str | None = None,
+    command: str = "",
+    dates_tried: Iterable[Any] = (),
+) -> Path:
     """Write an answer as files: a page for people, the figures, the table, and the numbers for programs.
 
     Parameters
@@ -43,6 +52,8 @@ def report(answer: Reported, path: str | Path, *, units: str | None = None, comm
         The outcome's units.
     command : str, optional
         The command that gives this answer again; the page shows it.
+    dates_tried : iterable of periods, optional
+        Treatment times for which you asked before you settled on this one: the report lists them all.
 
     Returns
     -------
@@ -58,7 +69,7 @@ def report(answer: Reported, path: str | Path, *, units: str | None = None, comm
     >>> dpsc.report(result, f"{tempfile.mkdtemp()}/answer.html", units="euros").name
     'answer.html'
     """
-    return answer.report(path, units=units, command=command)
+    return answer.report(path, units=units, command=command, dates_tried=dates_tried)
 
 
 class Files:
@@ -147,12 +158,13 @@ def of_result(result: Answer, trials: Callable[[], Trials], units: str | None = 
     )
 
 
-def of_study(study: Several, units: str | None = None) -> Files:
-    """Return the files of a study."""
+def of_study(study: Several, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+    """Return the files of a study; other dates that somebody asked for are listed."""
+    others = tuple(map(period_name, dates_tried))
     return Files(
         study,
         units,
-        lambda: document.of_study(study, units),
+        lambda: document.of_study(study, units, others),
         pages.STUDY_FIGURES,
         lambda content, command: pages.of_study(study, content, command),
     )

@@ -5,8 +5,8 @@ A result is frozen. A number computed from donors without a mechanism exists onl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
@@ -79,12 +79,14 @@ class Result(Answer):
         """Every placebo and other choice that is free, for reports: computed once."""
         return all_trials(self, self.repeats, units=50)
 
-    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+    def report(
+        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
+    ) -> Path:
         """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
 
         :func:`dpsc.report` says more.
         """
-        return self.files(units).write(Path(path), command)
+        return self.files(units, dates_tried).write(Path(path), command)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
         """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
@@ -93,9 +95,9 @@ class Result(Answer):
         files.write(Path(path), content)
         return Path(path)
 
-    def files(self, units: str | None = None) -> Files:
-        """Return the files of a report, each made when it is asked for."""
-        return of_result(self, lambda: self.trials, units)
+    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+        """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
+        return of_result(self, lambda: replace(self.trials, others=tuple(map(period_name, dates_tried))), units)
 
     def plot(
         self,

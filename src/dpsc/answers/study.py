@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -167,12 +167,14 @@ class Study:
         frame = pd.concat(frames, ignore_index=True)
         return frame[["unit", *(column for column in frame if column != "unit")]]
 
-    def report(self, path: str | Path, *, units: str | None = None, command: str = "") -> Path:
+    def report(
+        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
+    ) -> Path:
         """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
 
         :func:`dpsc.report` says more.
         """
-        return self.files(units).write(Path(path), command)
+        return self.files(units, dates_tried).write(Path(path), command)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
         """Write a workbook: answer, effects, periods, units, times, parameters, guarantee. Needs openpyxl."""
@@ -181,9 +183,9 @@ class Study:
         files.write(Path(path), content)
         return Path(path)
 
-    def files(self, units: str | None = None) -> Files:
-        """Return the files of a report, each made when it is asked for."""
-        return of_study(self, units)
+    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+        """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
+        return of_study(self, units, dates_tried)
 
     def summary(self) -> str:
         """Describe the study in plain text."""

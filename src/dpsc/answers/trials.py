@@ -13,6 +13,7 @@ from dpsc.answers.effects import Effect
 from dpsc.data.dates import period_name
 from dpsc.errors import ParameterError
 
+ALSO_ASKED = "asked for, too"
 _EARLIER = (1, 2, 3, 4)
 _LEFT_OUT = (1, 2, 4)
 _LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
@@ -133,15 +134,22 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Everything that was tried beside the answer itself; None where it is not free or there are too few periods."""
+    """Everything that was tried beside the answer itself; None where it is not free or there are too few periods.
+
+    ``others`` are treatment times for which somebody asked before settling on the one of the answer.
+    """
 
     in_time: Placebos | None = None
     in_space: Placebos | None = None
     sensitivity: Sensitivity | None = None
+    others: tuple[str, ...] = ()
 
     def dates(self, treatment_time: Any) -> dict[str, list[str]]:
         """Return every date that was tried and why, the real one first."""
         tried = {period_name(treatment_time): ["the intervention"]}
+        for date in self.others:
+            if ALSO_ASKED not in tried.setdefault(date, []) and date != period_name(treatment_time):
+                tried[date].append(ALSO_ASKED)
         for date in [] if self.sensitivity is None else self.sensitivity.dates[1:]:
             tried.setdefault(date, []).append("dated earlier")
         for date in [] if self.in_time is None else reversed(self.in_time.table.index):

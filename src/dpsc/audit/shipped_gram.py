@@ -10,10 +10,11 @@ from dpsc.audit import exact_loss, neighbours
 from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.contents import GRID_BITS
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.mapping import RowMap
 from dpsc.gram.release import Release
-from dpsc.gram.scale import Counts, noisy_counts
+from dpsc.gram.scale import noisy_counts
 from dpsc.gram.sources import sum_of_rows
 from dpsc.gram.summing import Products
 from dpsc.privacy import discrete

@@ -58,6 +58,7 @@ def estimate(
     with common.errors("estimate"):
         from dpsc.cli import delivery, estimating
         from dpsc.data.dialects import Dialect
+        from dpsc.gram import asking
         from dpsc.gram.release import Release
 
         estimating.require_one_question(treatment_time, treatment_time_column, unit, weight_column)
@@ -67,12 +68,12 @@ def estimate(
         loaded = Release.load(release)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
         if treatment_time_column is not None and unit is not None:
-            found: delivery.Finding = estimating.several(
+            found: delivery.Finding = asking.several(
                 loaded, target, unit=unit, start=treatment_time_column, weight=weight_column, time=time,
                 outcome=outcome, time_format=time_format, dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
         else:
-            found = estimating.one(
+            found = asking.one(
                 loaded, target, str(treatment_time), time=time, outcome=outcome, time_format=time_format,
                 dialect=dialect, level=level, title=title or "",
             )  # fmt: skip

@@ -1,18 +1,8 @@
-"""What ``dpsc estimate`` does: read one target or several, and ask the release."""
+"""What ``dpsc estimate`` refuses before it asks the release."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from dpsc.answers.result import Result
-from dpsc.answers.study import Study
-from dpsc.data import intervention, tables
-from dpsc.data import several as several_targets
-from dpsc.data.dialects import Dialect
-from dpsc.data.formats import in_file
-from dpsc.errors import ParameterError, TableError
-from dpsc.gram.release import Release
+from dpsc.errors import ParameterError
 
 
 def require_one_question(
@@ -33,55 +23,3 @@ def require_one_question(
     for option, value in (("--unit", unit), ("--weight-column", weight_column)):
         if treatment_time_column is None and value is not None:
             raise ParameterError(f"{option} is for several targets; it needs --treatment-time-column too.")
-
-
-def one(
-    release: Release,
-    target: Path,
-    treatment_time: str,
-    *,
-    time: str | None,
-    outcome: str | None,
-    time_format: str | None,
-    dialect: Dialect,
-    level: float,
-    title: str,
-) -> Result:
-    """Return the answer for one target."""
-    series = tables.series(target, time, outcome, time_format, dialect)
-    with in_file(target):
-        first = intervention.typed_period(treatment_time, release.times, time_format)
-        return release.estimate(series, first, level=level, title=title)
-
-
-def several(
-    release: Release,
-    targets: Path,
-    *,
-    unit: str,
-    start: str,
-    weight: str | None,
-    time: str | None,
-    outcome: str | None,
-    time_format: str | None,
-    dialect: Dialect,
-    level: float,
-    title: str,
-) -> Study:
-    """Return the answers for the units of a long table, and their pooled effects."""
-    found = several_targets.read(
-        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
-        dialect=dialect,
-    )  # fmt: skip
-    with in_file(targets):
-        starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-        return release.study(found.series, starts, weights=found.weights, level=level, title=title)
-
-
-def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        return intervention.typed_period(text, release.times, time_format, "treatment_time_column")
-    except TableError as problem:
-        raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None

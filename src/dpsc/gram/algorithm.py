@@ -27,13 +27,13 @@ from dpsc.gram.contents import (
     MOST_COORDINATES,
     require_public_labels,
 )
+from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.mapping import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, whitened_size
 from dpsc.gram.release import Release
 from dpsc.gram.scale import (
     COUNTED_AT_MOST,
     LARGEST_SHARE,
-    Counts,
     Scale,
     estimated,
     guess_from,

@@ -1,0 +1,67 @@
+"""Questions to a release about targets in files: one target, or several in a long table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpsc.answers.result import Result
+from dpsc.answers.study import Study
+from dpsc.data import intervention, tables
+from dpsc.data import several as several_targets
+from dpsc.data.dialects import UNSAID, Dialect
+from dpsc.data.formats import in_file
+from dpsc.errors import TableError
+from dpsc.gram.release import Release
+
+
+def one(
+    release: Release,
+    target: Path,
+    treatment_time: str,
+    *,
+    time: str | None = None,
+    outcome: str | None = None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    level: float = 0.95,
+    title: str = "",
+) -> Result:
+    """Return the answer for one target."""
+    series = tables.series(target, time, outcome, time_format, dialect)
+    with in_file(target):
+        first = intervention.typed_period(treatment_time, release.times, time_format)
+        return release.estimate(series, first, level=level, title=title)
+
+
+def several(
+    release: Release,
+    targets: Path,
+    *,
+    unit: str,
+    start: str,
+    weight: str | None = None,
+    time: str | None = None,
+    outcome: str | None = None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    """Return the answers for the units of a long table, and their pooled effects."""
+    found = several_targets.read(
+        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
+        dialect=dialect,
+    )  # fmt: skip
+    with in_file(targets):
+        starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
+        return release.study(found.series, starts, weights=found.weights, level=level, title=title)
+
+
+def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return intervention.typed_period(text, release.times, time_format, "treatment_time_column")
+    except TableError as problem:
+        raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None
