@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from dpsc.folders import private_folder
 from dpsc.gram import cluster
 
 INTRUDER = """
@@ -81,7 +82,7 @@ def test_workers_keep_rows_in_memory(client: Any) -> None:
 
 
 def test_a_private_folder_is_private_and_goes_away() -> None:
-    with cluster.private_folder() as folder:
+    with private_folder("dpsc-dask-") as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "rows").write_text("secret")
     assert not folder.exists()
@@ -90,15 +91,15 @@ def test_a_private_folder_is_private_and_goes_away() -> None:
 def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = (
-        "import time, tempfile; from dpsc.gram import cluster\n"
+        "import time, tempfile; from dpsc.folders import private_folder\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        "with cluster.private_folder() as f: (f / 'rows').write_text('secret'); print(f, flush=True); time.sleep(60)"
+        "with private_folder('dpsc-dask-') as f: (f / 'rows').write_text('secret'); print(f, flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     left = Path(process.stdout.readline().strip())
     assert left.parent == tmp_path
-    with cluster.private_folder():
+    with private_folder("dpsc-dask-"):
         assert left.exists()  # in use, so it stays
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -106,6 +107,6 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path: Path, mon
     assert (left / "rows").exists()
     deadline = time.monotonic() + 5
     while left.exists() and time.monotonic() < deadline:
-        with cluster.private_folder():
+        with private_folder("dpsc-dask-"):
             pass
     assert not left.exists()

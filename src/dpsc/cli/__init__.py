@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dpsc.cli import ledger
+from dpsc.cli import console, ledger
 from dpsc.cli.audit import audit
 from dpsc.cli.compare import compare
 from dpsc.cli.demo import demo
@@ -62,6 +62,7 @@ app = typer.Typer(
 for command in (demo, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger.app)
+app.add_typer(console.app)
 
 
 @app.callback(invoke_without_command=True)

@@ -7,17 +7,14 @@ process leaves there is removed by the next one.
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from dpsc.errors import DpscError
+from dpsc.folders import private_folder
 
 _PREFIX = "dpsc-dask-"
 _CLOSED = {
@@ -36,7 +33,7 @@ def local_client(workers: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster, Security
 
     security = Security.temporary()
-    with private_folder() as scratch, dask.config.set(_CLOSED):
+    with private_folder(_PREFIX) as scratch, dask.config.set(_CLOSED):
         with _workers_ignore_interrupts(), _explained():
             cluster = LocalCluster(
                 n_workers=workers,
@@ -62,39 +59,6 @@ def _explained() -> Iterator[None]:
             "the workers of a local Dask cluster could not be started. In a script, put everything that runs below "
             "if __name__ == '__main__': workers run the script's first level again."
         ) from None
-
-
-@contextmanager
-def private_folder() -> Iterator[Path]:
-    """Yield a new folder that only this user may read; remove it at the end, and first those of processes that died."""
-    _remove_abandoned()
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # mode 0700
-    try:
-        with _locked(folder):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_abandoned() -> None:
-    """Remove folders whose lock is free: the system frees it when a process ends, however it ends."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        try:
-            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-                continue
-            with _locked(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # in use, or gone in the meantime
-            continue
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    import fcntl
-
-    with (folder / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
 
 
 @contextmanager

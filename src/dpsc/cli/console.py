@@ -1,0 +1,54 @@
+"""``dpsc console``: the same without typing commands, on a page in the browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpsc.cli import common
+from dpsc.errors import DpscError, ParameterError
+
+app = typer.Typer(
+    name="console",
+    help="Open a page in the browser instead of typing commands: one for analysts, one for custodians.",
+    no_args_is_help=True,
+)
+
+Port = Annotated[int | None, typer.Option(help="The port of the page; a free one by default.", min=1, max=65535)]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
+Host = Annotated[str | None, typer.Option(hidden=True)]
+
+
+@app.command()
+def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
+    """Open releases, ask them about targets, and export the answers; costs no budget."""
+    with common.errors("console analyst"):
+        if host is not None:
+            raise ParameterError(
+                "--host is refused: the page answers on this machine alone, because it is not encrypted. To use it "
+                "from another machine, forward its port: ssh -L PORT:127.0.0.1:PORT this-machine."
+            )
+        _require_shiny()
+        from dpsc.console import analyst, serving
+
+        serving.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
+
+
+@app.command()
+def custodian(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
+    """Make releases from donors (not built yet)."""
+    with common.errors("console custodian"):
+        if host is not None:
+            raise ParameterError(
+                "--host is refused: the custodian's page never answers from elsewhere, because how long it takes to "
+                "answer can tell something about donors (SECURITY.md: time). Run it on the machine that holds them."
+            )
+        raise DpscError("the custodian's console is not built yet; use dpsc release --dry-run and dpsc release.")
+
+
+def _require_shiny() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("shiny") is None:
+        raise DpscError("the console needs Shiny: pip install 'dpsc[console]'.")

@@ -1,0 +1,155 @@
+"""The analyst's program: opens releases and answers questions. Never imports what reads donors; a test sees to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from shiny import App, Inputs, Outputs, Session, reactive, render, ui
+from starlette.types import ASGIApp
+
+from dpsc.answers.report import Files
+from dpsc.console import charts, panels, recipes
+from dpsc.console.desk import Columns, Desk, File, Said
+
+WWW = Path(__file__).parent / "www"
+
+
+def program(folder: Path) -> ASGIApp:
+    """Return the application; what is dropped on the page is kept in the folder."""
+    desk = Desk(folder / "desk")
+    (folder / "desk").mkdir()
+    page = ui.page_html((WWW / "analyst.html").read_text("utf-8"))
+    app = App(page, lambda input, output, session: _serve(desk, input, output, session),
+              static_assets={"/console": WWW})  # fmt: skip
+    app.sanitize_errors = True
+    made: ASGIApp = app
+    return made
+
+
+def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None:
+    """Connect one page with the desk."""
+    changes = reactive.value(0)
+
+    def changed() -> None:
+        with reactive.isolate():
+            changes.set(changes() + 1)
+        _fill_dates(desk)
+
+    def when(event: Callable[[], Any], step: Callable[[], None]) -> None:
+        @reactive.effect
+        @reactive.event(event, ignore_init=True)
+        def _() -> None:
+            step()
+            changed()
+
+    _restore(desk)
+    when(input.demo, lambda: (desk.open_demo(), ui.update_text_area("pasted", value=""))[0])
+    for name, step in {"release_file": desk.open_release, "target_file": desk.drop_target,
+                       "other_file": desk.open_other, "several_file": desk.drop_several}.items():  # fmt: skip
+        when(input[name], lambda name=name, step=step: _with_file(input[name](), step))  # type: ignore[misc]
+    when(input.pasted, lambda: desk.paste_target(input.pasted()) if _given(input.pasted()) else None)
+    when(input.several_pasted, lambda: desk.paste_several(input.several_pasted()) if _given(input.several_pasted())
+         else None)  # fmt: skip
+    when(
+        lambda: (input.time(), input.outcome(), input.time_format(), input.decimal(), input.units()),
+        lambda: desk.say(
+            Said(input.time(), input.outcome(), input.time_format(), input.decimal()), input.units()
+        ),
+    )
+    when(
+        lambda: (input.unit_column(), input.start_column(), input.weight_column()),
+        lambda: desk.name_columns(Columns(input.unit_column(), input.start_column(), input.weight_column())),
+    )
+    when(input.date, lambda: desk.choose(int(input.date())) if input.date() else None)
+    when(input.clicked, lambda: desk.choose(int(input.clicked())))
+    when(input.earlier, lambda: desk.choose(_next(desk, -1)))
+    when(input.later, lambda: desk.choose(_next(desk, +1)))
+
+    def shown(name: str, panel: Callable[[Desk, float], str]) -> None:
+        @output(id=name)
+        @render.ui
+        def _() -> ui.HTML:
+            changes()
+            return ui.HTML(panel(desk, charts.NARROW if input.narrow() else charts.WIDE))
+
+    for name, panel in panels.PANELS.items():
+        shown(name, panel)
+    for name, (file, content) in _downloads(desk).items():
+        _offer(output, name, file, content)
+
+
+def _fill_dates(desk: Desk) -> None:
+    """Offer the dates that are possible, and show the one that was chosen."""
+    dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= panels.FEWEST_BEFORE}
+    ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
+
+
+def _restore(desk: Desk) -> None:
+    """Fill the fields of a page that was loaded again."""
+    ui.update_text_area("pasted", value=desk.pasted)
+    for name, value in (("time", desk.said.time), ("outcome", desk.said.outcome), ("units", desk.units),
+                        ("time_format", desk.said.time_format), ("unit_column", desk.columns.unit),
+                        ("start_column", desk.columns.start), ("weight_column", desk.columns.weight)):  # fmt: skip
+        ui.update_text(name, value=value)
+    ui.update_select("decimal", selected=desk.said.decimal)
+    _fill_dates(desk)
+
+
+def _given(text: str) -> bool:
+    return bool(text.strip())
+
+
+def _with_file(uploaded: Any, step: Callable[[File], None]) -> None:
+    if uploaded:
+        step(File(Path(uploaded[0]["datapath"]), str(uploaded[0]["name"])))
+
+
+def _next(desk: Desk, step: int) -> int:
+    """Return the period before or after the chosen one; without one, the first or the last that is possible."""
+    if desk.position is None:
+        return panels.FEWEST_BEFORE if step > 0 else len(desk.periods) - 1
+    return desk.position + step
+
+
+def _offer(output: Outputs, name: str, file: str, content: Callable[[], bytes]) -> None:
+    @output(id=name)
+    @render.download_button(filename=file)
+    def _() -> Iterator[bytes]:
+        yield content()
+
+
+def _downloads(desk: Desk) -> dict[str, tuple[str, Callable[[], bytes]]]:
+    """Return the files that the page offers, by the id of their links."""
+
+    def files() -> Files:
+        assert desk.result is not None
+        return desk.result.files(desk.units or None, desk.tried)
+
+    def study() -> Files:
+        assert desk.study is not None
+        return desk.study.files(desk.units or None)
+
+    def name() -> str:
+        return "" if desk.release_file is None else desk.release_file.name
+
+    def comparison() -> bytes:
+        assert desk.comparison is not None
+        return desk.comparison.html()
+
+    def release() -> bytes:
+        assert desk.release_file is not None
+        return desk.release_file.path.read_bytes()
+
+    return {
+        "report": ("report.html", lambda: files().html(recipes.command(name(), desk.date, desk.units))),
+        "figure": ("figure.png", lambda: files().picture("png")),
+        "workbook": ("answer.xlsx", lambda: files().xlsx()),
+        "script": ("answer.py", lambda: recipes.script(name(), desk.date, desk.units, desk.tried).encode("utf-8")),
+        "target_table": (recipes.TARGET, desk.target_table),
+        "release_again": ("release.dpsc.json", release),
+        "study_report": ("study.html", lambda: study().html()),
+        "study_workbook": ("study.xlsx", lambda: study().xlsx()),
+        "comparison_report": ("comparison.html", comparison),
+    }

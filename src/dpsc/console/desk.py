@@ -1,0 +1,314 @@
+"""The analyst's desk: an open release, a target, a date, and every date that was tried. Knows no page and no donor.
+
+There is one desk per program, so that a page that is loaded again shows what was there before.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsc.answers import compare, document
+from dpsc.answers.compare import Comparison
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
+from dpsc.answers.trials import Trials
+from dpsc.console import pasted
+from dpsc.data import matching, tables
+from dpsc.data.dates import period_name
+from dpsc.data.dialects import Dialect
+from dpsc.errors import DpscError, Parameter, ReleaseError
+from dpsc.gram import asking
+from dpsc.gram.release import Release
+
+DEMO = Path(__file__).parent / "demo"
+FEWEST_BEFORE = 2  # periods before the first treated one
+
+_ON_THE_PAGE = {
+    "time": "column of periods",
+    "outcome": "column of numbers",
+    "unit": "column of units",
+    "treatment_time_column": "column of first treated periods",
+    "weight_column": "column of weights",
+    "time_format": "how dates are written",
+    "decimal": "mark before decimals",
+    "sep": "separator",
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file on the desk: where it is, and how the analyst calls it."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said about how a table of targets is written; empty where nothing was."""
+
+    time: str = ""
+    outcome: str = ""
+    time_format: str = ""
+    decimal: str = ""
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The library's arguments."""
+        return {
+            "time": self.time or None,
+            "outcome": self.outcome or None,
+            "time_format": self.time_format or None,
+            "dialect": Dialect(decimal=self.decimal or None),
+        }
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of several units."""
+
+    unit: str = "unit"
+    start: str = "start"
+    weight: str = ""
+
+
+class Desk:
+    """What lies on the analyst's desk; each step says next to which field something is wrong.
+
+    Parameters
+    ----------
+    folder : Path
+        Private; files that were dropped are kept here until the program ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.release: Release | None = None
+        self.release_file: File | None = None
+        self.other: Release | None = None
+        self.other_file: File | None = None
+        self.target: pd.Series[float] | None = None
+        self.target_file: File | None = None
+        self.pasted = ""
+        self.said = Said()
+        self.position: int | None = None
+        self.units = ""
+        self.columns = Columns()
+        self.long_file: File | None = None
+        self.study: Study | None = None
+        self.problems: dict[str, str] = {}
+        self._tried: dict[str, list[str]] = {}
+        self._results: dict[Any, PrivateResult | UnprovenResult] = {}
+
+    # Each step ---------------------------------------------------------------------------------------------------
+
+    def open_release(self, file: File) -> None:
+        """Open a release; a target that is there already is asked about again."""
+        with self._about("release", file):
+            release = Release.load(file.path)
+            self.release, self.release_file = release, self._kept(file)
+            self.position = None
+            self._results.clear()
+            self._read_again()
+
+    def open_other(self, file: File) -> None:
+        """Open a second release, to compare."""
+        with self._about("other", file):
+            self.other, self.other_file = Release.load(file.path), self._kept(file)
+            self._results.clear()
+
+    def open_demo(self) -> None:
+        """Open the release and the target of ``dpsc demo``, made once and kept with the program."""
+        self.pasted, self.target_file = "", None
+        self.open_release(File(DEMO / "wages.dpsc.json", "wages.dpsc.json"))
+        self.drop_target(File(DEMO / "wages-of-trained-men.csv", "wages-of-trained-men.csv"))
+
+    def drop_target(self, file: File) -> None:
+        """Read the target from a file."""
+        self.pasted, self.target_file = "", self._kept(file)
+        self._read_target()
+
+    def paste_target(self, text: str) -> None:
+        """Read the target from what was pasted."""
+        if text == self.pasted:
+            return
+        self.pasted, self.target_file = text, None
+        self._read_target()
+
+    def say(self, said: Said, units: str) -> None:
+        """Say how targets are written, and in which units they are."""
+        self.units = units.strip()
+        if said != self.said:
+            self.said = said
+            self._read_again()
+
+    def choose(self, position: int) -> None:
+        """Choose the first treated period, by its position; it is listed as tried."""
+        if self.release is None or not FEWEST_BEFORE <= position < self.release.T:
+            return
+        self.position = position
+        if self.result is not None and self.date not in self.tried:
+            self.tried.append(self.date)
+
+    def drop_several(self, file: File) -> None:
+        """Read several targets from a long table."""
+        self.long_file = self._kept(file)
+        self._read_several()
+
+    def paste_several(self, text: str) -> None:
+        """Read several targets from what was pasted."""
+        with self._about("several"):
+            path = self._write("several-targets.csv", pasted.as_table(text, self.periods))
+            self.long_file = File(path, "several-targets.csv")
+            self._read_several()
+
+    def name_columns(self, columns: Columns) -> None:
+        """Say which columns a table of several targets has."""
+        if columns != self.columns:
+            self.columns = columns
+            if self.long_file is not None:
+                self._read_several()
+
+    # What is there -----------------------------------------------------------------------------------------------
+
+    @property
+    def periods(self) -> list[str]:
+        """The periods of the release, as they are written."""
+        return [] if self.release is None else [period_name(label) for label in self.release.times]
+
+    @property
+    def date(self) -> str:
+        """The first treated period, as it is written; empty if none was chosen."""
+        return "" if self.position is None else self.periods[self.position]
+
+    @property
+    def tried(self) -> list[str]:
+        """Every date that was tried for this target, in order."""
+        key = "" if self.target is None else str(tuple(self.target.to_numpy()))
+        return self._tried.setdefault(key, [])
+
+    @property
+    def shown(self) -> pd.Series[float] | None:
+        """The target over the periods of the release, before any date is chosen."""
+        if self.release is None or self.target is None:
+            return None
+        return matching.aligned(self.target, self.release.times)[0].rename(self.release.outcome)
+
+    @property
+    def result(self) -> PrivateResult | UnprovenResult | None:
+        """The answer; None as long as something is missing."""
+        return self._answer(self.release, "target")
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The answers of two releases to the same question."""
+        both = self.result, self._answer(self.other, "other")
+        if both[0] is None or both[1] is None or self.release_file is None or self.other_file is None:
+            return None
+        one, other = self.release_file.name, self.other_file.name
+        names = (one, other if other != one else f"{other} (second)")
+        found = [document.of_result(result, Trials(), self.units or None) for result in both if result is not None]
+        return compare.of(list(zip(names, found, strict=True)))
+
+    def target_table(self) -> bytes:
+        """Return the target as it was understood, as a CSV file."""
+        assert self.target is not None
+        frame = pd.DataFrame({"period": [period_name(label) for label in self.target.index],
+                              str(self.target.name): self.target.to_numpy()})  # fmt: skip
+        return frame.to_csv(index=False).encode("utf-8")
+
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _answer(self, release: Release | None, field: str) -> PrivateResult | UnprovenResult | None:
+        if release is None or self.release is None or self.target is None or self.position is None:
+            return None
+        key = (id(release), self.position, str(tuple(self.target.to_numpy())))
+        if key not in self._results:
+            with self._about(field):
+                self._results[key] = release.estimate(self.target, self.release.times[self.position])
+        return self._results.get(key)
+
+    def _read_again(self) -> None:
+        if self.pasted.strip() or self.target_file is not None:
+            self._read_target()
+        if self.long_file is not None:
+            self._read_several()
+
+    def _read_target(self) -> None:
+        self.target = None
+        self.problems.pop("target", None)
+        if self.target_file is None and not self.pasted.strip():
+            return
+        with self._about("target", self.target_file):
+            if self.release is None:
+                raise ReleaseError("open a release first: it says which periods there are.")
+            options = self.said.options
+            if self.target_file is not None:
+                path = self.target_file.path
+            else:
+                path = self._write("pasted.csv", pasted.as_table(self.pasted, self.periods))
+                decimal = self.said.decimal or pasted.decimal_mark(self.pasted)
+                options = options | {"dialect": Dialect(decimal=decimal)}
+            target = tables.series(path, **options)
+            matching.aligned(target, self.release.times)
+            self.target = target
+            if self.position is not None:
+                self.choose(self.position)
+
+    def _read_several(self) -> None:
+        self.study = None
+        with self._about("several", self.long_file):
+            if self.release is None:
+                raise ReleaseError("open a release first: it says which periods there are.")
+            if self.long_file is None:
+                return
+            self.study = asking.several(
+                self.release, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
+                weight=self.columns.weight or None, **self.said.options,
+            )  # fmt: skip
+
+    @contextmanager
+    def _about(self, field: str, file: File | None = None) -> Iterator[None]:
+        """Keep what is wrong, in the library's words, beside the field that it is about."""
+        self.problems.pop(field, None)
+        try:
+            yield
+        except DpscError as problem:
+            if file is None:
+                problem.file = None
+            text = problem.text(_on_the_page)
+            name = file.path if file is not None else self._folder
+            self.problems[field] = text.replace(str(name), file.name if file is not None else "")
+
+    def _kept(self, file: File) -> File:
+        """Copy a file to the desk: the browser's upload goes when the page is loaded again."""
+        if file.path.parent in (DEMO, self._folder):
+            return file
+        number = len(list(self._folder.iterdir()))
+        kept = self._folder / f"{number}{file.path.suffix}"
+        shutil.copyfile(file.path, kept)
+        return replace(file, path=kept)
+
+    def _write(self, name: str, text: str) -> Path:
+        path = self._folder / name
+        path.write_text(text, "utf-8")
+        return path
+
+
+def _on_the_page(parameter: Parameter) -> str:
+    """Write a parameter as the field of the page that sets it."""
+    label = _ON_THE_PAGE.get(parameter.name)
+    if label is None:
+        return str(parameter)
+    value = (parameter.value or "").strip("'")
+    return f"“{label}”" + (f" {value}" if value else "")
+
+

@@ -1,0 +1,40 @@
+"""What the page has just done, as a command to type and as a script to run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+TARGET = "target.csv"
+REPORT = "report.html"
+
+
+def command(release: str, date: str, units: str, out: str = REPORT) -> str:
+    """Return the command that gives the same answer; the target is the file that the page exports.
+
+    Examples
+    --------
+    >>> command("wages.dpsc.json", "1985", "")
+    'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
+    """
+    said = ["--units", units] if units else []
+    return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
+
+
+def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
+    """Return the script that gives the same answer."""
+    others = [other for other in tried if other != date]
+    said = [f"units={units!r}"] if units else []
+    said += [f"dates_tried={others!r}"] if others else []
+    return "\n".join([
+        "import pandas as pd",
+        "",
+        "import dpsc",
+        "",
+        f"release = dpsc.Release.load({release!r})",
+        f"target = pd.read_csv({TARGET!r}, dtype={{'period': str}})",
+        f"result = release.estimate(target, treatment_time={date!r})",
+        "print(result.summary())",
+        f"dpsc.report({', '.join(['result', repr(REPORT), *said])})",
+        "",
+    ])  # fmt: skip
