@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,11 @@ from tests.soak import quick_or_long
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(quick_or_long("quick", "soak"))
+
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 
 
 class NoNoise:
@@ -58,3 +64,10 @@ def printed_objective(f: Array, X: Array, y: Array, lambda_: float, b: Array | f
     T0 = X.shape[1]
     noise = np.broadcast_to(np.asarray(b, dtype=np.float64), f.shape)
     return float(np.sum((y - X.T @ f) ** 2) / T0 + lambda_ / (2 * T0) * np.sum(f**2) + noise @ f / T0)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say loudly that the console was not tested in a browser."""
+    if CHROMIUM is None:
+        terminalreporter.section("NOT TESTED IN A BROWSER", sep="!", red=True, bold=True)
+        terminalreporter.line("No Chromium was found, so no page of the console was opened: apt-get install chromium")

@@ -149,6 +149,9 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
         "dask": "gram/",
         "distributed": "gram/",
         "psycopg": "ledger/",
+        "shiny": "console/",
+        "starlette": "console/",
+        "uvicorn": "console/",
         "openpyxl": ("answers/sheets", "data/workbooks"),
     }
     for path in PACKAGE.rglob("*.py"):

@@ -93,7 +93,8 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path: Path, mon
     code = (
         "import time, tempfile; from dpsc.folders import private_folder\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        "with private_folder('dpsc-dask-') as f: (f / 'rows').write_text('secret'); print(f, flush=True); time.sleep(60)"
+        "with private_folder('dpsc-dask-') as f:\n"
+        "    (f / 'rows').write_text('secret'); print(f, flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 from starlette.types import ASGIApp
 
 from dpsc.answers.report import Files
-from dpsc.console import charts, panels, recipes
-from dpsc.console.desk import Columns, Desk, File, Said
+from dpsc.console import charts, panels, recipes, unexpected
+from dpsc.console.desk import FEWEST_BEFORE, Columns, Desk, File, Said
 
+_INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 WWW = Path(__file__).parent / "www"
 
 
@@ -24,28 +26,32 @@ def program(folder: Path) -> ASGIApp:
     app = App(page, lambda input, output, session: _serve(desk, input, output, session),
               static_assets={"/console": WWW})  # fmt: skip
     app.sanitize_errors = True
-    made: ASGIApp = app
-    return made
+    assert not callable(app.ui)
+    app.ui["html"] = _INLINE_SCRIPT.sub("", app.ui["html"])
+    return app
 
 
 def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None:
     """Connect one page with the desk."""
-    changes = reactive.value(0)
+    changes, dates = reactive.value(0), _Dates()
 
     def changed() -> None:
         with reactive.isolate():
             changes.set(changes() + 1)
-        _fill_dates(desk)
+        dates.show(desk)
 
-    def when(event: Callable[[], Any], step: Callable[[], None]) -> None:
+    def when(event: Callable[[], Any], step: Callable[[], None], ignore_init: bool = True) -> None:
         @reactive.effect
-        @reactive.event(event, ignore_init=True)
+        @reactive.event(event, ignore_init=ignore_init)
         def _() -> None:
-            step()
+            said = unexpected.said(step)
+            if said:
+                ui.notification_show(said, type="error", duration=None)
             changed()
 
     _restore(desk)
-    when(input.demo, lambda: (desk.open_demo(), ui.update_text_area("pasted", value=""))[0])
+    dates.show(desk)
+    when(input.demo, lambda: _open_demo(desk))
     for name, step in {"release_file": desk.open_release, "target_file": desk.drop_target,
                        "other_file": desk.open_other, "several_file": desk.drop_several}.items():  # fmt: skip
         when(input[name], lambda name=name, step=step: _with_file(input[name](), step))  # type: ignore[misc]
@@ -54,16 +60,14 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
          else None)  # fmt: skip
     when(
         lambda: (input.time(), input.outcome(), input.time_format(), input.decimal(), input.units()),
-        lambda: desk.say(
-            Said(input.time(), input.outcome(), input.time_format(), input.decimal()), input.units()
-        ),
+        lambda: desk.say(Said(input.time(), input.outcome(), input.time_format(), input.decimal()), input.units()),
     )
     when(
         lambda: (input.unit_column(), input.start_column(), input.weight_column()),
         lambda: desk.name_columns(Columns(input.unit_column(), input.start_column(), input.weight_column())),
     )
-    when(input.date, lambda: desk.choose(int(input.date())) if input.date() else None)
-    when(input.clicked, lambda: desk.choose(int(input.clicked())))
+    when(input.date, lambda: dates.chosen(desk, input.date()))
+    when(input.clicked, lambda: desk.choose(int(input.clicked())), ignore_init=False)  # not there before a click
     when(input.earlier, lambda: desk.choose(_next(desk, -1)))
     when(input.later, lambda: desk.choose(_next(desk, +1)))
 
@@ -72,7 +76,7 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
         @render.ui
         def _() -> ui.HTML:
             changes()
-            return ui.HTML(panel(desk, charts.NARROW if input.narrow() else charts.WIDE))
+            return ui.HTML(unexpected.shown(lambda: panel(desk, charts.NARROW if input.narrow() else charts.WIDE)))
 
     for name, panel in panels.PANELS.items():
         shown(name, panel)
@@ -80,10 +84,25 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
         _offer(output, name, file, content)
 
 
-def _fill_dates(desk: Desk) -> None:
-    """Offer the dates that are possible, and show the one that was chosen."""
-    dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= panels.FEWEST_BEFORE}
-    ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
+class _Dates:
+    """The list of dates on the page. It is told only what it does not show, lest it and the desk answer each other."""
+
+    def __init__(self) -> None:
+        self._shown: tuple[list[str], int | None] | None = None
+
+    def chosen(self, desk: Desk, value: str) -> None:
+        """Take the date that was chosen on the list."""
+        if value:
+            self._shown = (desk.periods, int(value))
+            desk.choose(int(value))
+
+    def show(self, desk: Desk) -> None:
+        """Offer the dates that are possible, and show the one on the desk."""
+        if self._shown == (desk.periods, desk.position):
+            return
+        self._shown = (desk.periods, desk.position)
+        dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= FEWEST_BEFORE}
+        ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
 
 
 def _restore(desk: Desk) -> None:
@@ -94,7 +113,11 @@ def _restore(desk: Desk) -> None:
                         ("start_column", desk.columns.start), ("weight_column", desk.columns.weight)):  # fmt: skip
         ui.update_text(name, value=value)
     ui.update_select("decimal", selected=desk.said.decimal)
-    _fill_dates(desk)
+
+
+def _open_demo(desk: Desk) -> None:
+    desk.open_demo()
+    ui.update_text_area("pasted", value="")
 
 
 def _given(text: str) -> bool:
@@ -109,18 +132,18 @@ def _with_file(uploaded: Any, step: Callable[[File], None]) -> None:
 def _next(desk: Desk, step: int) -> int:
     """Return the period before or after the chosen one; without one, the first or the last that is possible."""
     if desk.position is None:
-        return panels.FEWEST_BEFORE if step > 0 else len(desk.periods) - 1
+        return FEWEST_BEFORE if step > 0 else len(desk.periods) - 1
     return desk.position + step
 
 
-def _offer(output: Outputs, name: str, file: str, content: Callable[[], bytes]) -> None:
+def _offer(output: Outputs, name: str, file: str | Callable[[], str], content: Callable[[], bytes]) -> None:
     @output(id=name)
     @render.download_button(filename=file)
     def _() -> Iterator[bytes]:
         yield content()
 
 
-def _downloads(desk: Desk) -> dict[str, tuple[str, Callable[[], bytes]]]:
+def _downloads(desk: Desk) -> dict[str, tuple[str | Callable[[], str], Callable[[], bytes]]]:
     """Return the files that the page offers, by the id of their links."""
 
     def files() -> Files:
@@ -148,7 +171,7 @@ def _downloads(desk: Desk) -> dict[str, tuple[str, Callable[[], bytes]]]:
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
         "script": ("answer.py", lambda: recipes.script(name(), desk.date, desk.units, desk.tried).encode("utf-8")),
         "target_table": (recipes.TARGET, desk.target_table),
-        "release_again": ("release.dpsc.json", release),
+        "release_again": (name, release),
         "study_report": ("study.html", lambda: study().html()),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
         "comparison_report": ("comparison.html", comparison),

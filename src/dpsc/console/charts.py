@@ -35,7 +35,8 @@ def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None =
     if index is None:
         return Chart(source, [], 0.0, 1.0)
     box = axes.get_position()
-    places = axes.convert_xunits(PeriodAxis(index).values)
+    axis: Any = axes.xaxis
+    places = axis.convert_units(PeriodAxis(index).values)
     at = [float(axes.transData.transform((x, 0.0))[0] / figure.bbox.width) for x in places]
     return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
 

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +59,13 @@ class Said:
     time_format: str = ""
     decimal: str = ""
 
-    @cached_property
-    def options(self) -> dict[str, Any]:
-        """The library's arguments."""
+    def options_with(self, mark: str | None) -> dict[str, Any]:
+        """Return the library's arguments; ``mark`` is before decimals unless something else was said."""
         return {
             "time": self.time or None,
             "outcome": self.outcome or None,
             "time_format": self.time_format or None,
-            "dialect": Dialect(decimal=self.decimal or None),
+            "dialect": Dialect(decimal=self.decimal or mark),
         }
 
 
@@ -105,6 +103,7 @@ class Desk:
         self.long_file: File | None = None
         self.study: Study | None = None
         self.problems: dict[str, str] = {}
+        self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._results: dict[Any, PrivateResult | UnprovenResult] = {}
 
@@ -114,8 +113,9 @@ class Desk:
         """Open a release; a target that is there already is asked about again."""
         with self._about("release", file):
             release = Release.load(file.path)
+            date = self.date
             self.release, self.release_file = release, self._kept(file)
-            self.position = None
+            self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
             self._results.clear()
             self._read_again()
 
@@ -160,14 +160,15 @@ class Desk:
 
     def drop_several(self, file: File) -> None:
         """Read several targets from a long table."""
-        self.long_file = self._kept(file)
+        self.long_file, self._shown_mark = self._kept(file), None
         self._read_several()
 
     def paste_several(self, text: str) -> None:
         """Read several targets from what was pasted."""
         with self._about("several"):
-            path = self._write("several-targets.csv", pasted.as_table(text, self.periods))
-            self.long_file = File(path, "several-targets.csv")
+            table = pasted.as_table(text, self.periods)
+            self.long_file = File(self._write("several-targets.csv", table), "several-targets.csv")
+            self._shown_mark = pasted.decimal_mark(table)
             self._read_several()
 
     def name_columns(self, columns: Columns) -> None:
@@ -250,13 +251,13 @@ class Desk:
         with self._about("target", self.target_file):
             if self.release is None:
                 raise ReleaseError("open a release first: it says which periods there are.")
-            options = self.said.options
+            options = self.said.options_with(None)
             if self.target_file is not None:
                 path = self.target_file.path
             else:
-                path = self._write("pasted.csv", pasted.as_table(self.pasted, self.periods))
-                decimal = self.said.decimal or pasted.decimal_mark(self.pasted)
-                options = options | {"dialect": Dialect(decimal=decimal)}
+                table = pasted.as_table(self.pasted, self.periods)
+                path = self._write("pasted.csv", table)
+                options = self.said.options_with(pasted.decimal_mark(table))
             target = tables.series(path, **options)
             matching.aligned(target, self.release.times)
             self.target = target
@@ -272,7 +273,7 @@ class Desk:
                 return
             self.study = asking.several(
                 self.release, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
-                weight=self.columns.weight or None, **self.said.options,
+                weight=self.columns.weight or None, **self.said.options_with(self._shown_mark),
             )  # fmt: skip
 
     @contextmanager
@@ -310,5 +311,3 @@ def _on_the_page(parameter: Parameter) -> str:
         return str(parameter)
     value = (parameter.value or "").strip("'")
     return f"“{label}”" + (f" {value}" if value else "")
-
-

@@ -44,7 +44,10 @@ _HEADERS = {
 }
 # The browser comes from elsewhere when it brings the token, and would not send a strict cookie to where it is sent on
 # from there. A page of ours that goes on by itself is not elsewhere.
-_GO_ON = '<!doctype html><title>dpsc</title><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
+_GO_ON = (
+    '<!doctype html><title>dpsc</title><link rel="icon" href="data:,">'
+    '<meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
+)
 
 
 class Guarded:

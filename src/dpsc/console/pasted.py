@@ -14,18 +14,18 @@ LARGEST = 10**6  # characters
 
 
 def as_table(text: str, periods: Sequence[str]) -> str:
-    """Return pasted text as a table with a header and semicolons, so that each number shows what its marks are.
+    r"""Return pasted text as a table with a header and semicolons, so that each number shows what its marks are.
 
     A column of numbers gets the periods of the release, from the first on. A row, or two rows, as many spreadsheets
     have them, are turned round.
 
     Examples
     --------
-    >>> print(as_table("1,5\\n2,5", ["2020", "2021", "2022"]).strip())
+    >>> print(as_table("1,5\n2,5", ["2020", "2021", "2022"]).strip())
     period;value
     2020;1,5
     2021;2,5
-    >>> print(as_table("2020\\t2021\\t2022\\n1\\t2\\t3", ["2020", "2021", "2022"]).splitlines()[1])
+    >>> print(as_table("2020\t2021\t2022\n1\t2\t3", ["2020", "2021", "2022"]).splitlines()[1])
     2020;1
     """
     if len(text) > LARGEST:
@@ -42,15 +42,15 @@ def as_table(text: str, periods: Sequence[str]) -> str:
     return _text(rows)
 
 
-def decimal_mark(text: str) -> str | None:
-    """Return the mark that some number shows to be before decimals: all of a public column are written alike.
+def decimal_mark(table: str) -> str | None:
+    r"""Return the mark that some number shows to be before decimals: all of a public column are written alike.
 
     Examples
     --------
-    >>> decimal_mark("1,234\\n1,5"), decimal_mark("1.234\\n0.5"), decimal_mark("1,234\\n2,345")
+    >>> decimal_mark("1,234\n1,5"), decimal_mark("1.234\n0.5"), decimal_mark("1,234\n2,345")
     (',', '.', None)
     """
-    cells = [cell for cell in re.split(r"[\t\n;]", text) if _is_number(cell.strip())]
+    cells = [cell for cell in re.split(r"[\n;]", table) if _is_number(cell.strip())]
     shown = {mark for mark in ",." for cell in cells if _before_decimals(cell.strip(), mark)}
     return shown.pop() if len(shown) == 1 else None
 

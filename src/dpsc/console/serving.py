@@ -66,6 +66,7 @@ def _bound(port: int | None) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((ADDRESS, port or 0))
+        listening.listen()  # who opens the address at once waits until the server answers
     except (OSError, OverflowError) as problem:
         listening.close()
         why = getattr(problem, "strerror", None) or problem

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpsc.data import calendars, cells, formats
-from dpsc.data.columns import MISSING, OUTCOME, TIME, UNIT
+from dpsc.data.columns import MISSING, OUTCOME, TIME, UNIT, find
 from dpsc.data.dates import period_name
 from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file
@@ -56,7 +56,11 @@ def read(
         if len(set(given)) < len(given):
             raise TableError("{unit}, {start} and {weight} must name different columns.", unit=UNIT, start=START,
                              weight=WEIGHT)  # fmt: skip
-        time, outcome = _the_others(open_table(path, [], dialect, given).schema.names, given, time, outcome)
+        header = open_table(path, [], dialect, given).schema.names
+        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT)):
+            if name is not None:
+                find(header, name, it)
+        time, outcome = _the_others(header, given, time, outcome)
         dataset = open_table(path, [unit, start, time], dialect, given)
         for name, it in ((unit, UNIT), (start, START), (time, TIME)):
             require_column(dataset, name, it)

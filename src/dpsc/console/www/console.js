@@ -1,6 +1,7 @@
 // Tabs, the chart as a way to choose a date, and how wide figures may be. Everything else is Shiny's own.
 (function () {
   "use strict";
+  document.documentElement.dataset.shinyBusyPulse = "true"; // a line at the top while something is computed
 
   // Tabs: arrows move, as everywhere.
   const tabs = Array.from(document.querySelectorAll("[role=tab]"));

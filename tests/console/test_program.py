@@ -1,0 +1,76 @@
+"""The two programs: what the analyst's may not know, and what the command refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from dpsc.cli import app
+
+READS_DONORS = {
+    *(f"dpsc.data.{name}" for name in ("arrow", "blocks", "donors", "missing", "panel", "writing")),
+    *(f"dpsc.gram.{name}" for name in ("algorithm", "cluster", "counting", "dask", "file_source", "rows", "sources",
+                                       "summing", "unseen")),
+    "dpsc.datasets",
+}  # fmt: skip
+ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper")
+
+WHOLE_PROGRAM = """
+import sys, tempfile
+from pathlib import Path
+from dpsc.console import analyst, panels, serving
+from dpsc.console.desk import Desk
+folder = Path(tempfile.mkdtemp())
+analyst.program(folder)
+desk = Desk(folder)
+desk.open_demo()
+desk.choose(5)
+rows = [f"{u};{s};{1980 + k};{1.4 + k / 10}" for u, s in (("a", "1985"), ("b", "1986")) for k in range(8)]
+desk.paste_several("\\n".join(["unit;start;year;wage", *rows]))
+desk.open_other(desk.release_file)
+made = [panel(desk, 4.8) for panel in panels.PANELS.values()]
+made += [content() for name, (_, content) in analyst._downloads(desk).items() if "report" not in name]
+assert not desk.problems and all(made), desk.problems
+print(" ".join(sorted(name for name in sys.modules if name.startswith("dpsc"))))
+"""
+
+
+def test_the_analysts_program_never_imports_what_reads_donors() -> None:
+    """Everything that it can do is done in a fresh interpreter, and then its modules are looked at."""
+    done = subprocess.run([sys.executable, "-c", WHOLE_PROGRAM], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert {"dpsc.console.analyst", "dpsc.gram.release"} <= loaded
+    assert not loaded & READS_DONORS
+    assert not [name for name in loaded if name.startswith(ROOMS)]
+
+
+def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
+    from importlib.util import find_spec
+
+    assert all(find_spec(name) is not None for name in (*READS_DONORS, *ROOMS))
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["analyst", "--host", "0.0.0.0"], "forward its port"),
+    (["custodian", "--host", "0.0.0.0"], "SECURITY.md: time"),
+    (["custodian"], "not built yet"),
+])  # fmt: skip
+def test_what_is_refused_is_refused_with_the_reason(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["console", *arguments])
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_port_in_use_is_said() -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(app, ["console", "analyst", "--no-browser", "--port", port])
+    assert done.exit_code == 2
+    assert f"port {port} cannot be used" in done.stderr
