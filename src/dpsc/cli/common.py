@@ -258,6 +258,13 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 path.rmdir()
 
 
+def page_beside(release: Path) -> Path:
+    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+    if release.suffix.lower() in (".html", ".htm"):
+        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
+    return release.with_name(release.name.removesuffix(".json") + ".html")
+
+
 def require_free(path: Path, force: bool, option: str = "-o") -> None:
     """Refuse a place that no file may be written to."""
     require_no_password(option, str(path))
@@ -270,11 +277,28 @@ def require_free(path: Path, force: bool, option: str = "-o") -> None:
 
 
 @contextmanager
-def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
-    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
-    require_free(path, force, option)
+def output_file(path: Path, force: bool, option: str = "-o", beside: Sequence[Path] = ()) -> Iterator[Output]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing.
+
+    Files ``beside`` it, in the same folder, are written beside the temporary name and moved with it: all or none.
+    """
+    for place in (path, *beside):
+        require_free(place, force, option)
+
+    def move(folder: Path) -> None:
+        made = [place for place in (*beside, path) if (folder / place.name).exists()]
+        try:
+            for place in (*beside, path):  # the file itself is last: once it is in place, everything is
+                os.replace(folder / place.name, place)
+        except BaseException:
+            gone = [place for place in made if not (folder / place.name).exists()]
+            if path not in gone:
+                for place in gone:
+                    place.unlink(missing_ok=True)
+            raise
+
     with _temporary_beside(path) as folder:
-        output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
+        output = Output(folder / path.name, lambda: move(folder))
         yield output
         output.finish()
 
@@ -328,9 +352,9 @@ def working(description: str) -> Iterator[None]:
         yield
 
 
-def print_json(value: object) -> None:
-    """Print a value for a program to read, on one line."""
-    typer.echo(json.dumps(value, ensure_ascii=False))
+def print_json(value: object, indent: int | None = None) -> None:
+    """Print a value for a program to read, on one line unless it is indented for people too."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def typed(ctx: typer.Context) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from dpsc import files
 from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
 from dpsc.cli.choices import Choices
@@ -23,6 +24,7 @@ def run(
     chosen: Choices,
     account: Account,
     out: Path,
+    page: Path | None,
     *,
     reference: Path | None,
     n_is_public: bool,
@@ -32,13 +34,15 @@ def run(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a release, write it to ``out`` and show it; what may be refused is refused before anything is booked.
+    """Make a release, write it and the page that goes out with it, and show it.
 
+    What may be refused is refused before anything is booked.
     The sum over the donors may carry a scale that was found with noise. It is private until it is booked: if the
     booking is refused, nobody sees it.
     """
     algorithm = chosen.algorithm
-    with common.output_file(out, force) as output:
+    beside = () if page is None else (page,)
+    with common.output_file(out, force, beside=beside) as output:
         with common.working("opening the donors"):
             with in_file(reference or ""):
                 algorithm.reference_for(donors.times)
@@ -51,8 +55,10 @@ def run(
         with account.booking(algorithm, output=out, description=about):  # before the release exists
             made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
             made.save(output.place)
+            if page is not None:
+                files.write(output.place.with_name(page.name), Release.page_of(output.place))
             output.finish()
-    _show(made, out, as_json)
+    _show(made, out, page, as_json)
     if donors.files.as_understood is not None:
         typer.echo(f"\n{donors.files.path} was read with {donors.files.as_understood}.", err=True)
     account.tell()
@@ -65,6 +71,7 @@ def rehearse(
     chosen: Choices,
     account: Account,
     out: Path,
+    page: Path | None,
     *,
     i_know: bool,
     force: bool,
@@ -75,7 +82,9 @@ def rehearse(
     The scale, for which a release may count donors with noise, is left out.
     """
     algorithm = chosen.algorithm
-    common.require_free(out, force)
+    for place in (out, page):
+        if place is not None:
+            common.require_free(place, force)
     with common.working("opening the donors"):
         algorithm.reference_for(donors.times)
         expected = donors.rows_expected()
@@ -90,6 +99,7 @@ def rehearse(
         common.print_json({
             "dry_run": True, "donors": n, "periods": T, "first_period": first, "last_period": last,
             "guarantee": promise, "noise_share": noise, "booking": booking, "file": str(out),
+            "page": None if page is None else str(page),
         })  # fmt: skip
         return
     screen = common.console()
@@ -100,15 +110,17 @@ def rehearse(
     screen.print(f"  would promise: {promise}", soft_wrap=True)
     screen.print(f"  noise: its largest direction is {noise:.1%} of what all donors say together")
     screen.print(f"  book: {booking}", soft_wrap=True)
-    screen.print(f"  would be written to {out}", soft_wrap=True)
+    and_page = "" if page is None else f", with {page} for whoever receives it"
+    screen.print(f"  would be written to {out}{and_page}", soft_wrap=True)
 
 
-def _show(made: Release, out: Path, as_json: bool) -> None:
+def _show(made: Release, out: Path, page: Path | None, as_json: bool) -> None:
     if as_json:
-        common.print_json({"file": str(out), **screens.release_json(made)})
+        common.print_json(screens.release_json(made, out) | {"page": None if page is None else str(page)})
         return
     screens.show_release(made, out)
-    common.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    common.console().print(f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True)
 
 
 def _tell_the_custodian(units_alike: int) -> None:

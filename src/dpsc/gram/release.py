@@ -50,6 +50,8 @@ class Release(ReleasedMatrix):
         Random numbers that name this release, or all those that were merged: none counts twice.
     datasets : tuple of str
         The data sets of a ledger that paid for them, if they were booked.
+    made_by, made_on : str
+        The version of dpsc, and the day (UTC); for merged releases those of the merging. No day in older files.
     """
 
     def save(self, path: str | Path) -> None:
@@ -60,6 +62,15 @@ class Release(ReleasedMatrix):
     def load(cls, path: str | Path) -> Release:
         """Read a JSON file and check it."""
         return release_file.load(Path(path), cls)
+
+    @staticmethod
+    def page_of(path: str | Path, name: str | None = None) -> str:
+        """Return the page for whoever receives a release file, as HTML; it depends on the file alone.
+
+        ``name`` is what the page calls it; by default its own name.
+        """
+        path = Path(path)
+        return about_release.page(Release.load(path), path.name if name is None else name, release_file.sha256(path))
 
     @classmethod
     def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
