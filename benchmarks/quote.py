@@ -120,6 +120,7 @@ QUOTES = {
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "smoothness": smoothness,
+    "planning": lambda: (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip(),
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
@@ -138,6 +139,7 @@ QUOTES = {
 def main() -> None:
     for path in (
         ROOT / "README.md",
+        ROOT / "docs" / "choosing-epsilon.md",
         ROOT / "docs" / "gram-release.md",
         ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",

@@ -16,6 +16,7 @@ from dpsc.data.dates import period_name
 from dpsc.data.formats import in_file
 from dpsc.gram.dask import DaskDonors
 from dpsc.gram.release import Release
+from dpsc.gram.release_words import noise_of
 from dpsc.gram.sources import FileDonors
 
 
@@ -108,7 +109,7 @@ def rehearse(
     if donors.files.as_understood is not None:
         screen.print(f"  read with {donors.files.as_understood}", soft_wrap=True)
     screen.print(f"  would promise: {promise}", soft_wrap=True)
-    screen.print(f"  noise: its largest direction is {noise:.1%} of what all donors say together")
+    screen.print(f"  noise: {noise_of(noise, n)}", soft_wrap=True)
     screen.print(f"  book: {booking}", soft_wrap=True)
     and_page = "" if page is None else f", with {page} for whoever receives it"
     screen.print(f"  would be written to {out}{and_page}", soft_wrap=True)

@@ -42,12 +42,15 @@ def noise_in_donors(release: ReleasedMatrix) -> float:
 
 def noise(release: ReleasedMatrix) -> str:
     """Say how large the noise is, by what it can hide."""
-    size = noise_in_donors(release)
-    share = size / release.n
+    return noise_of(noise_in_donors(release) / release.n, release.n)
+
+
+def noise_of(share: float, n: int) -> str:
+    """Say how large noise is that is a share of n donors together."""
     if share >= 1:
-        return f"larger than all {release.n:,} donors together ({share:.0%}): nothing can be learned from this release"
-    count = f"{size:,.0f}" if size >= 10 else f"{size:.2g}"
-    return f"as large as {count} of the {release.n:,} donors moving alike: {share:.1%} of what all donors say together"
+        return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
+    count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
+    return f"as large as {count} of the {n:,} donors moving alike: {share:.1%} of what all donors say together"
 
 
 def seen(release: ReleasedMatrix) -> str:
