@@ -53,7 +53,7 @@ def one_run(problem: panels.Problem, epsilon: float, run: int, with_before: bool
     row = {
         "dpsc": panels.rmse(result.counterfactual, problem.truth),
         **coverage(y[T0:], band["lower"].to_numpy(), band["upper"].to_numpy(), att),
-        "totals covered": float(((totals["lower"] <= 0) & (0 <= totals["upper"])).mean()),
+        "totals covered": float(((totals["lower"] <= 0) & (totals["upper"] >= 0)).mean()),
         "log_bayes_factor": float(result.parameters["log_bayes_factor"]),
         "share": release.scale.share,
     }
