@@ -140,7 +140,6 @@ QUOTES = {
     "totals": totals,
     "planning": planning,
     "smoothness": smoothness,
-    "planning": lambda: (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip(),
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
