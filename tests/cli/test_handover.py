@@ -224,7 +224,7 @@ def tampered(path: Path, to: Path, **changes: Any) -> Path:
     [
         ({"guarantee__epsilon": 0.5}, "epsilon"),
         ({"noise__diagonal": 2e11, "noise__off_diagonal": 2e11 / 2**0.5}, "less noise than it claims"),
-        ({"n": 800}, "the file 800"),
+        ({"n": 650}, "the file 650"),
         ({"sites": 2}, "less noise than it claims"),
         ({"made_on": "yesterday"}, "day"),
     ],
