@@ -16,7 +16,8 @@ from dpsc.errors import PanelError, ReleaseError
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.mapping import movement
 
-_FAR = 200.0  # how many times larger or smaller suggests other units
+OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
+_FAR = 100.0  # how many times larger or smaller suggests other units
 
 
 def in_order(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[Any, Any]:
@@ -117,4 +118,9 @@ def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> 
         return []
     times = max(size / usual, usual / size)
     direction = "larger" if size > usual else "smaller"
-    return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}: other units?"]
+    return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}{OTHER_UNITS}"]
+
+
+def other_units(notes: tuple[str, ...]) -> str:
+    """Return the note that asks about units, if there is one."""
+    return next((note for note in notes if note.endswith(OTHER_UNITS)), "")
