@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.errors import ParameterError, TableError
 from dpsc.gram.release import Release
+from dpsc.gram.release_file import FORMAT
 
 
 def require_one_question(
@@ -33,6 +35,15 @@ def require_one_question(
     for option, value in (("--unit", unit), ("--weight-column", weight_column)):
         if treatment_time_column is None and value is not None:
             raise ParameterError(f"{option} is for several targets; it needs --treatment-time-column too.")
+
+
+def require_order(release: Path, target: Path) -> None:
+    """Refuse files that were given the other way round."""
+    with suppress(OSError):
+        with target.open("rb") as file:
+            looks_like_a_release = FORMAT.encode() in file.read(400)
+        if looks_like_a_release and not release.suffix == ".json":
+            raise ParameterError("the release comes first, then the target; they are the other way round.")
 
 
 def one(

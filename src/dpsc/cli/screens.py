@@ -63,7 +63,9 @@ def show_result(result: Result, units: str | None = None) -> None:
         facts.add_row("average effect", Text(_with_interval(result)))
     if result.interval_kind == "effect":
         _add_effects(facts, result.average, result.total, result.level)
-        facts.add_row("could be seen", Text(f"an average effect of {number(result.detectable())} or more, up or down"))
+        facts.add_row(
+            "seen 4 times in 5", Text(f"an average effect of {number(result.detectable())} or more, up or down")
+        )
     _add_guarantee(facts, result.private, str(result.guarantee), result.reason)
     for note in result.notes:
         facts.add_row("beware", Text(note), style="yellow")

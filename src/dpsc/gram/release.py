@@ -111,7 +111,8 @@ class Release(ReleasedMatrix):
                 if of(first) != of(other):
                     raise ReleaseError(
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
-                        "made in the same way: agree on settings before (docs/gram-release.md)."
+                        f"made in the same way{_WHY.get(name, '')}. Before they release, sites agree on settings: dpsc "
+                        "plan --sites 2 --settings FILE, then dpsc release --settings FILE (docs/gram-release.md)."
                     )
             if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
@@ -233,6 +234,12 @@ _SETTINGS: dict[str, Callable[[Release], Any]] = {
     "directions": lambda release: release.row_map.directions,
     "constant": lambda release: release.row_map.constant,
     "grid_bits": lambda release: release.grid_bits,
+}
+
+
+_WHY = {
+    "constant": ", and the constant is the scale on which each site measured movement, found or given by itself",
+    "directions": ", and each site kept as many directions as its own donors can fill",
 }
 
 

@@ -35,7 +35,7 @@ def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[
     T0 = first_treated(release.times, treatment_time)
     if T0 < 2:
         raise ReleaseError(
-            f"treatment time {period_name(treatment_time)} leaves {T0} period(s) before it; at least 2 are needed."
+            f"treatment time {period_name(treatment_time)} leaves {T0} periods before it; at least 2 are needed."
         )
     given = as_series(release, target)
     series, cut = _over_the_periods(release, given, T0)
