@@ -19,7 +19,6 @@ from dpsc.data.periods import Positions, in_order, plain
 from dpsc.errors import DpscError
 
 
-
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """Periods, and the options that declare them.
@@ -124,9 +123,7 @@ def _option(times: pd.Index[Any]) -> str:
     return ",".join(dates.period_name(period) for period in times)
 
 
-def _placed(
-    labels: list[Any], times: pd.Index[Any], option: str, time_format: str | None, problem: str
-) -> Declaration:
+def _placed(labels: list[Any], times: pd.Index[Any], option: str, time_format: str | None, problem: str) -> Declaration:
     """Place labels as a release does, each by itself; without a format if that does as well."""
     plain_places = placing.places(labels, times)
     places, chosen = plain_places, None

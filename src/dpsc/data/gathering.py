@@ -169,7 +169,7 @@ def _wide(found: Gathered, rows: Rows, numbers: Numbers) -> None:
     first, units = _begin(found, rows)
     for name, column in zip(rows.batch.schema.names[1:], rows.batch.columns[1:], strict=True):
         label = found.labels.setdefault(name, len(found.labels))
-        values = _numbers(found, column, numbers, first, lambda row, name=name: f" ({name})")  # type: ignore[misc]
+        values = _numbers(found, column, numbers, first, lambda row, name=name: f" ({name})")
         there = np.flatnonzero(~np.isnan(values))
         _keep(found, units[there], np.full(len(there), label), first + there, values[there])
 
@@ -191,7 +191,7 @@ def _codes(column: Any, known: dict[Any, int], *, as_text: bool) -> Codes:
         label = str(value) if as_text else value
         new.append(-1 if empty else known.setdefault(label, len(known)))
     indices = pc.fill_null(coded.indices, len(new)).to_numpy(zero_copy_only=False)
-    return np.array([*new, -1], dtype=np.int64)[indices]
+    return np.asarray(np.array([*new, -1], dtype=np.int64)[indices])
 
 
 def _numbers(found: Gathered, column: Any, numbers: Numbers, first: int, about: Any) -> Array:
