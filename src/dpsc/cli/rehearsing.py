@@ -99,6 +99,8 @@ def verdict(found: Sequence[Finding]) -> str:
 def understood(seen: CustodianExamination) -> Section:
     """Say how the table was read and what it holds."""
     layout = seen.layout
+    if layout is None:
+        return Section("What was understood", facts=[("file", seen.reading)])
     if layout.wide:
         columns = f"units in {layout.unit!r}, one column for each period"
     else:

@@ -19,7 +19,7 @@ from dpsc.data.columns import Layout
 from dpsc.data.declaring import Declaration
 from dpsc.data.dialects import UNSAID, Dialect, Reading
 from dpsc.data.findings import Filling, Finding
-from dpsc.data.gathering import Codes, Gathered
+from dpsc.data.gathering import Codes, Gathered, joined
 from dpsc.data.guessing import Said
 from dpsc.data.rules import Missing, rule_for
 from dpsc.errors import TableError
@@ -35,7 +35,7 @@ class CustodianExamination:
     Attributes
     ----------
     path, layout, reading
-        Where it is and how it was understood; ``reading`` is in words.
+        Where it is and how it was understood; ``reading`` is in words. No layout if there are no rows to see it from.
     options : tuple of str
         The options of ``dpsc release`` that say how the table is read.
     guessed : tuple of str
@@ -60,13 +60,13 @@ class CustodianExamination:
     """
 
     path: Path
-    layout: Layout
+    layout: Layout | None
     reading: str
-    options: tuple[str, ...]
-    guessed: tuple[str, ...]
-    rows: int
-    units: int
-    whole: bool
+    options: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    rows: int = 0
+    units: int = 0
+    whole: bool = True
     periods: tuple[str, ...] = ()
     calendar: str = ""
     written: str = ""
@@ -121,7 +121,9 @@ def custodian_examine(
         try:
             sample = gathering.first_rows(table)
         except TableError as problem:
-            return _unreadable(path, said, dialect, table, str(problem))
+            return _nothing(path, table, findings.unreadable(problem))
+        if not any(len(column) for column in sample.values()):
+            return _nothing(path, table, Finding("correct", "empty", 1, "there are no rows"))
         layout = guessing.layout(table.schema.names, sample, said)
     in_header = [name for name in table.schema.names if name != layout.unit] if layout.wide else []
     if layout.wide:
@@ -134,16 +136,15 @@ def custodian_examine(
     found = gathering.gather(table, layout, in_header, numbers)
     reading = _reading(path, replace(table.reading, numbers=numbers), text)
     if not found.labels or not found.units:
-        words = found.unreadable or "there are no rows with a unit and a period"
+        empty = Finding("correct", "empty", 1, "there are no rows with a unit and a period")
         return CustodianExamination(
-            path, layout, reading, (), (), found.rows, len(found.units), False,
-            findings=(Finding("correct", "unreadable", 1, words), *findings.cells_that_are_wrong(found)),
-        )  # fmt: skip
+            path, layout, reading, rows=found.rows, findings=(empty, *findings.cells_that_are_wrong(found))
+        )
     labels = list(found.labels)
     when = declaring.understand(labels, given, said.time_format)
     options, guessed = _options(said, layout, dialect, full, when, periods is not None)
     return _examined(
-        found, when, rule,
+        found, when, rule, layout,
         CustodianExamination(
             path, layout, reading, options, guessed, found.rows, len(found.units), found.all_rows,
             tuple(dates.period_name(period) for period in when.times), _calendar(when.times), str(labels[0]),
@@ -151,11 +152,8 @@ def custodian_examine(
     )  # fmt: skip
 
 
-def _unreadable(path: Path, said: Said, dialect: Dialect, table: tables.Table, why: str) -> CustodianExamination:
-    layout = Layout(said.unit or "?", wide=True)
-    reading = _reading(path, table.reading, formats.is_text(path))
-    return CustodianExamination(path, layout, reading, (), (), 0, 0, False,
-                                findings=(Finding("correct", "unreadable", 1, why),))  # fmt: skip
+def _nothing(path: Path, table: tables.Table, why: Finding) -> CustodianExamination:
+    return CustodianExamination(path, None, _reading(path, table.reading, formats.is_text(path)), findings=(why,))
 
 
 def _is_declared(name: str, given: tuple[str, pd.Index[Any]] | None, said: Said) -> bool:
@@ -204,20 +202,21 @@ def _options(
     return options, tuple(name for name, _, known in pairs if not known)
 
 
-def _examined(found: Gathered, when: Declaration, rule: Missing, known: CustodianExamination) -> CustodianExamination:
-    units = np.concatenate(found.unit).astype(np.int64)
-    labels, values = np.concatenate(found.label), np.concatenate(found.value)
-    rows, of_row = np.concatenate(found.row), np.concatenate(found.of_row)
+def _examined(
+    found: Gathered, when: Declaration, rule: Missing, layout: Layout, known: CustodianExamination
+) -> CustodianExamination:
+    units, labels, values = joined(found.unit).astype(np.int64), joined(found.label), joined(found.value)
+    rows, of_row = joined(found.row), joined(found.of_row)
     places = np.append(when.places, -1)[labels]
     n, T = len(found.units), len(when.times)
     names = list(found.units)
     first_row = findings.first_rows(of_row, n)
 
     there = (units >= 0) & (places >= 0) & np.isfinite(values)
-    keys, order = np.unique(units[there] * T + places[there], return_index=True)
+    keys, order = _distinct(units[there] * T + places[there])
     numbers = values[there][order]
     have = np.bincount(keys % T, minlength=T)
-    has_cell, starts = np.unique(keys // T, return_index=True)
+    has_cell, starts = _distinct(keys // T)
     ends = np.append(starts[1:], len(keys)) - 1
     first, last, count = keys[starts] % T, keys[ends] % T, ends - starts + 1
     seen = np.cumsum(have > 0)  # a period that nobody has makes nobody late
@@ -234,9 +233,9 @@ def _examined(found: Gathered, when: Declaration, rule: Missing, known: Custodia
     everything = [
         *findings.cells_that_are_wrong(found),
         *findings.labels_that_are_wrong(found, when, labels, at),
-        *findings.repeated(found, known.layout, units, labels, places, values, of_row, at),
+        *findings.repeated(found, layout, units, labels, places, values, of_row, at),
         *findings.alike(found, names, first_row),
-        *findings.nobody(have, when, known.layout),
+        *findings.nobody(have, when, layout),
         *findings.refused_cells(filling, rule),
         *findings.numbers_to_look_at(values, there | (np.isinf(values) & (units >= 0) & (places >= 0)), at),
         *findings.units_to_look_at("constant", constant, "the same number in every period. A "
@@ -247,9 +246,18 @@ def _examined(found: Gathered, when: Declaration, rule: Missing, known: Custodia
     return replace(
         known, missing=tuple((n - have).tolist()), late=int((seen[first] > 1).sum()),
         leaving=int((seen[last] < seen[-1]).sum()), gaps=int((seen[last] - seen[first] + 1 > count).sum()),
-        filling=filling, scattered=_scattered(of_row, n, known.layout),
+        filling=filling, scattered=_scattered(of_row, n, layout),
         findings=tuple(sorted(everything, key=lambda finding: finding.grade)),
     )  # fmt: skip
+
+
+def _distinct(keys: Codes) -> tuple[Codes, Codes]:
+    """Return the different keys in order, and where each is first; quickly, if they are in order."""
+    if len(keys) < 2 or (keys[1:] < keys[:-1]).any():
+        distinct, first = np.unique(keys, return_index=True)
+        return distinct, first
+    first = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
+    return keys[first], first
 
 
 def _scattered(of_row: Codes, n: int, layout: Layout) -> int:

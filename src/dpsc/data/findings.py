@@ -19,6 +19,7 @@ from dpsc.data.columns import Layout
 from dpsc.data.declaring import Declaration
 from dpsc.data.gathering import SHOWN, Codes, Gathered
 from dpsc.data.rules import Missing
+from dpsc.errors import TableError
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -83,6 +84,12 @@ def first_rows(of_row: Codes, n: int) -> Codes:
     return first
 
 
+def unreadable(problem: TableError) -> Finding:
+    """Say why a table cannot be read."""
+    words = problem.message.format_map({name: f"--{it.name}" for name, it in problem.parameters.items()})
+    return Finding("correct", "unreadable", 1, words)
+
+
 def cells_that_are_wrong(found: Gathered) -> list[Finding]:
     """Find cells that are no numbers, and rows without unit or period."""
     about: list[tuple[str, int, str]] = [
@@ -91,7 +98,11 @@ def cells_that_are_wrong(found: Gathered) -> list[Finding]:
         ("no unit", found.no_unit, "{rows} no unit. A release refuses the table"),
         ("no period", found.no_period, "{rows} no period. A release ignores such rows"),
     ]
-    problems = [Finding("correct", "unreadable", 1, found.unreadable)] if found.unreadable else []
+    problems = [] if found.unreadable is None else [unreadable(found.unreadable)]
+    if found.wrong_lines:
+        count, lines = len(found.wrong_lines), tuple(f"line {line}" for line in found.wrong_lines[:SHOWN])
+        words = f"{_have(count, 'line')} too many or too few fields. A release refuses the table"
+        problems.append(Finding("correct", "fields", count, words, lines))
     for kind, count, words in about:
         if count:
             filled = words.format(cells=_are(count, "cell"), rows=_have(count, "row"))
@@ -138,12 +149,9 @@ def repeated(
         return [Finding("correct", "twice", len(again), words, examples)]
     findings = []
     whole = np.flatnonzero((units >= 0) & (labels >= 0))
-    keys = units[whole] * (len(found.labels) + 1) + labels[whole]
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if len(again):
-        later, earlier = whole[order[again + 1]], whole[order[again]]
+    earlier, later = pairs_of_equals(units[whole] * (len(found.labels) + 1) + labels[whole])
+    earlier, later = whole[earlier], whole[later]
+    if len(later):
         same = int((values[later] == values[earlier]).sum())
         few = np.argsort(later, kind="stable")[:SHOWN]
         examples = tuple(
@@ -152,12 +160,12 @@ def repeated(
             for k in few
         )
         words = (
-            f"{_have(len(again), 'row')} a unit and period that another row has ({same:,} with the same number). A "
+            f"{_have(len(later), 'row')} a unit and period that another row has ({same:,} with the same number). A "
             "release takes the average of them"
         )
-        findings.append(Finding("correct", "twice", len(again), words, examples))
+        findings.append(Finding("correct", "twice", len(later), words, examples))
     inside = np.flatnonzero((units >= 0) & (places >= 0))
-    finer = len(inside) - len(np.unique(units[inside] * (int(places.max()) + 1) + places[inside])) - len(again)
+    finer = len(pairs_of_equals(units[inside] * (int(places.max()) + 1) + places[inside])[1]) - len(later)
     if finer > 0:
         words = (
             f"{_are(finer, 'row')} within a period that the unit has another row for, such as two days of one month. A "
@@ -165,6 +173,15 @@ def repeated(
         )
         findings.append(Finding("look", "finer", finer, words))
     return findings
+
+
+def pairs_of_equals(keys: Codes) -> tuple[Codes, Codes]:
+    """Return the positions of keys that occur again, and of those that repeat them."""
+    if (keys[1:] > keys[:-1]).all():
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    return order[again], order[again + 1]
 
 
 def alike(found: Gathered, names: list[str], first_row: Codes) -> list[Finding]:

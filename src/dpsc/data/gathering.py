@@ -26,7 +26,7 @@ from dpsc.errors import TableError
 from dpsc.types import Array
 
 SHOWN = 5  # examples of each kind
-MOST_CELLS = 20_000_000  # that are looked at, so that memory stays bounded: about a gigabyte
+MOST_CELLS = 12_000_000  # that are looked at, so that memory stays bounded
 _FIRST = 20_000  # rows from which columns and marks are guessed
 _AT_ONCE = 2**18
 Codes = np.ndarray[Any, np.dtype[np.int64]]
@@ -48,6 +48,8 @@ class Gathered:
         How many cells are no number, or a number in two ways; how many rows have no unit or no period.
     examples : dict
         The first few of each, in words.
+    wrong_lines : list of int
+        Lines of a text file with too many or too few fields; they were left out.
     """
 
     units: dict[str, int] = field(default_factory=dict)
@@ -63,14 +65,18 @@ class Gathered:
     no_period: int = 0
     rows: int = 0
     all_rows: bool = True
-    unreadable: str = ""
+    unreadable: TableError | None = None
+    wrong_lines: list[int] = field(default_factory=list)
     examples: dict[str, list[str]] = field(default_factory=dict)
     parts: list[tuple[int, str]] = field(default_factory=list)  # where each file begins
 
     def row_name(self, row: int) -> str:
         """Name a row by the number that an editor shows, and by its file if there are several."""
         first, path = self.parts[bisect_right(self.parts, (row, "\uffff")) - 1]
-        name = formats.row_name(row - first, path)
+        position = row - first
+        for line in self.wrong_lines:
+            position += line <= position + 2
+        name = formats.row_name(position, path)
         return name if len(self.parts) == 1 else f"{Path(path).name}, {name}"
 
     def note(self, kind: str, row: int, what: str = "") -> None:
@@ -98,10 +104,15 @@ def open_as_text(path: Path, dialect: Dialect, said: guessing.Said) -> tables.Ta
 
 def first_rows(table: tables.Table) -> dict[str, Any]:
     """Return the first rows of every column, as text."""
-    names = table.schema.names
-    for rows in tables.rows_of(table, names, _FIRST):
-        return {name: _as_text(rows.batch.column(k).slice(0, _FIRST)) for k, name in enumerate(names)}
-    return {name: pa.array([], pa.string()) for name in names}
+    names, path = table.schema.names, _text_file(table)
+    reading = tables.rows_of(table, names, _FIRST) if path is None else _skipping(path, table, names, [])
+    try:
+        rows = next(reading, None)
+    except pa.ArrowException:  # say why
+        rows = next(tables.rows_of(table, names, _FIRST), None)
+    if rows is None:
+        return {name: pa.array([], pa.string()) for name in names}
+    return {name: _as_text(rows.batch.column(k).slice(0, _FIRST)) for k, name in enumerate(names)}
 
 
 def _as_text(column: Any) -> Any:
@@ -116,23 +127,69 @@ def _as_text(column: Any) -> Any:
         return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
+def joined(parts: list[Any]) -> Any:
+    """Return arrays as one, and empty the list, so that they are not held twice."""
+    whole = np.concatenate(parts) if parts else np.empty(0)
+    parts.clear()
+    return whole
+
+
 def gather(table: tables.Table, layout: Layout, periods: list[str], numbers: Numbers) -> Gathered:
-    """Read a table; ``periods`` are the columns of a wide one. What cannot be read at all is said, not raised."""
-    found = Gathered()
+    """Read a table; ``periods`` are the columns of a wide one. What cannot be read at all is said, not raised.
+
+    If lines of a text file have too many or too few fields, it is read again without them.
+    """
     names = [layout.unit, *periods] if layout.wide else [layout.unit, str(layout.time), str(layout.outcome)]
+    take = _wide if layout.wide else _long
+    found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [])
+    path = _text_file(table)
+    if found.unreadable is None or path is None:
+        return found
+    wrong: list[int] = []
+    again = _gathered(_skipping(path, table, names, wrong), take, numbers, wrong)
+    return again if wrong and again.unreadable is None else found
+
+
+def _gathered(batches: Iterator[Rows], take: Any, numbers: Numbers, wrong: list[int]) -> Gathered:
+    found = Gathered(wrong_lines=wrong)
     try:
-        for rows in _batches(table, names):
-            (_wide if layout.wide else _long)(found, rows, numbers)
+        for rows in batches:
+            take(found, rows, numbers)
             if sum(map(len, found.value)) >= MOST_CELLS:
                 found.all_rows = False
                 break
     except TableError as problem:
-        found.unreadable = str(problem)
+        found.unreadable = problem
+    except pa.ArrowException:
+        found.unreadable = TableError("it cannot be read.")
     return found
 
 
-def _batches(table: tables.Table, names: list[str]) -> Iterator[Rows]:
-    yield from tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names)))
+def _text_file(table: tables.Table) -> Path | None:
+    """Return the file of a table that is one text file."""
+    files = [Path(name) for name in getattr(table.dataset, "files", ())]
+    return files[0] if len(files) == 1 and formats.is_text(files[0]) else None
+
+
+def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int]) -> Iterator[Rows]:
+    from pyarrow import csv
+
+    def note(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip"
+
+    reader = csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False, encoding=table.reading.encoding),
+        parse_options=csv.ParseOptions(delimiter=table.reading.sep, invalid_row_handler=note),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(table.schema.names, pa.string()), include_columns=names
+        ),
+    )
+    first = 0
+    for batch in reader:
+        yield Rows(str(path), first, batch, table.reading.numbers)
+        first += batch.num_rows
 
 
 def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
@@ -146,7 +203,7 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
     for row in np.flatnonzero(codes < 0)[:SHOWN]:
         found.note("no unit", first + int(row))
     found.rows += len(codes)
-    found.of_row.append(codes)
+    found.of_row.append(codes.astype(np.int32))
     return first, codes
 
 
@@ -177,7 +234,7 @@ def _wide(found: Gathered, rows: Rows, numbers: Numbers) -> None:
 def _keep(found: Gathered, units: Codes, labels: Codes, rows: Codes, values: Array) -> None:
     found.unit.append(units.astype(np.int32))
     found.label.append(labels.astype(np.int32))
-    found.row.append(rows)
+    found.row.append(rows.astype(np.int32))
     found.value.append(values)
 
 
