@@ -179,8 +179,10 @@ def as_text(made: Rehearsal) -> str:
 
 def page(made: Rehearsal) -> str:
     """Return everything as a page."""
-    return web.render("check.html", mark=MARK, verdict=rehearsing.verdict(made.findings), ready=made.ready,
-                      file=made.seen.path.name, sections=made.sections)  # fmt: skip
+    return web.render(
+        "check.html", mark=MARK, verdict=rehearsing.verdict(made.findings), ready=made.ready, ended=rehearsing.ended,
+        file=made.seen.path.name, sections=made.sections,
+    )  # fmt: skip
 
 
 def show(made: Rehearsal) -> None:

@@ -94,7 +94,7 @@ def outlook(
 
     Examples
     --------
-    >>> outlook(40, 24, epsilon=1.0, delta=1e-6).worth_having
+    >>> outlook(5, 24, epsilon=1.0, delta=1e-6).worth_having
     False
     """
     algorithm = GramRelease(epsilon=epsilon, delta=delta)
