@@ -16,7 +16,7 @@ from dpsc import Release
 from dpsc.data.examination import MARK
 from tests.cli.conftest import T0, H, N, quick
 from tests.cli.test_mistakes import refused
-from tests.making import SECRET, told, wide
+from tests.making import SECRET, save, told, wide
 from tests.test_architecture import GRAPH
 
 
@@ -120,7 +120,7 @@ def test_commands_for_other_tables_run_too(ending: str, tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     values = 100 + np.cumsum(np.random.default_rng(0).normal(size=(260, 8)), axis=1).round(2)
     frame = wide(values, times=[f"{2015 + t}" for t in range(8)], unit="firm")
-    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](f"d.{ending}", index=False)
+    save(frame, tmp_path / f"d.{ending}")
     run_as_printed(f"d.{ending}")
     assert Release.load(tmp_path / "d.dpsc.json").n == 260
 

@@ -57,7 +57,7 @@ def test_the_whole_path_as_the_page_shows_it(tmp_path: Path, monkeypatch: pytest
     spreadsheet(clinic, tmp_path / "clinic.csv")
     wrong = patients.astype({"cost": object})
     wrong.loc[40, "cost"] = "see file"
-    wrong.loc[80, "patient"] = wrong.loc[80, "patient"].upper()
+    wrong.loc[80, "patient"] = str(wrong.loc[80, "patient"]).upper()
     spreadsheet(pd.concat([wrong, wrong.iloc[[3]]]), tmp_path / "patients.csv")
 
     first, again, plan, init, dry, release, inspect, estimate = commands()

@@ -15,7 +15,7 @@ from dpsc.data.examination import MARK, CustodianExamination, custodian_examine
 from dpsc.data.findings import Finding
 from dpsc.data.guessing import Said
 from dpsc.errors import ParameterError, TableError
-from tests.making import long, wide
+from tests.making import long, save, wide
 
 T = 12
 MONTHS = [f"{day:%Y-%m}" for day in pd.date_range("2021-01-01", periods=T, freq="MS")]
@@ -131,7 +131,7 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     frame = wide(values, [f"f{i}" for i in range(6)] + ["F1"], MONTHS, unit="firm")
     frame.insert(1, "region", "north")
     path = tmp_path / f"d.{ending}"
-    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
+    save(frame, path)
     seen = custodian_examine(path)
     assert seen.layout is not None
     assert seen.layout.wide
@@ -141,7 +141,7 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     name = "line" if ending == "csv" else "row"
     assert found(seen, "alike").examples == (f"'f1' ({name} {row[0]}) and 'F1' ({name} {row[1]})",)
     frame.loc[6, "firm"] = "f0"
-    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
+    save(frame, path)
     assert found(custodian_examine(path), "twice").count == 1
 
 
@@ -149,7 +149,7 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
 def test_long_tables_with_types_of_their_own(ending: str, tmp_path: Path) -> None:
     frame = table().assign(month=lambda f: pd.to_datetime(f["month"]))
     path = tmp_path / f"d.{ending}"
-    {"parquet": frame.to_parquet, "xlsx": frame.to_excel}[ending](path, index=False)
+    save(frame, path)
     seen = custodian_examine(path)
     assert seen.ready
     assert seen.options == (
@@ -252,3 +252,23 @@ def test_a_very_large_table_is_read_in_part_and_says_so(tmp_path: Path, monkeypa
 def test_nobody_sees_it_by_printing_it(tmp_path: Path) -> None:
     seen = custodian_examine(saved(table(), tmp_path / "d.csv"))
     assert repr(seen) == f"<CustodianExamination: {MARK}>"
+
+
+def test_an_encoding_that_the_header_does_not_show_is_found(tmp_path: Path) -> None:
+    frame = table()
+    frame.loc[50, "patient"] = "Müller"
+    seen = custodian_examine(saved(frame, tmp_path / "d.csv", encoding="cp1252"))
+    assert seen.units == 7
+    assert option(seen, "--encoding") == "windows-1252"
+    assert "--encoding" in seen.guessed
+    with_utf8 = custodian_examine(tmp_path / "d.csv", dialect=Dialect(encoding="utf-8"))
+    assert "--encoding windows-1252" in found(with_utf8, "encoding").words
+
+
+def test_a_quotation_mark_that_swallows_lines_is_told(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text('who,month,cost\n"a,2021-01,1\nb,2021-01,2\n', "utf-8")
+    assert "near line 2" in found(custodian_examine(tmp_path / "d.csv"), "unreadable").words
+    lines = saved(table(), tmp_path / "d.csv").read_text("utf-8").splitlines()
+    lines[5], lines[7] = '"' + lines[5], lines[7].replace(",", '",', 1)
+    (tmp_path / "d.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    assert "quotation mark" in found(custodian_examine(tmp_path / "d.csv"), "unreadable").words

@@ -113,7 +113,16 @@ def custodian_examine(
     dialect : Dialect
         What was said about how the file is written.
     """
-    said = said or Said()
+    seen = _look(path, said or Said(), periods, missing, dialect)
+    if dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
+        return seen
+    seen = _look(path, said or Said(), periods, missing, replace(dialect, encoding="cp1252"))
+    return replace(seen, guessed=(*seen.guessed, "--encoding"))
+
+
+def _look(
+    path: Path, said: Said, periods: str | None, missing: Missing | None, dialect: Dialect
+) -> CustodianExamination:
     rule = rule_for(missing, declared=True)
     given = None if periods is None else (periods, tables.typed_periods(periods, None, said.time_format))
     table = gathering.open_as_text(path, dialect, said)
@@ -196,8 +205,10 @@ def _options(
     for name in ("sep", "decimal", "thousands", "encoding", "sheet"):
         value = getattr(full, name)
         if value is not None:
-            shown = {"\t": "tab", ";": "semicolon", "|": "pipe"}.get(value, guessing.word(value))
-            pairs.append((f"--{name}", shown or "none", getattr(dialect, name) is not None))
+            shown = guessing.word(value)
+                value, guessing.word(value)
+            )
+            pairs.append((f"--{name}", shown, getattr(dialect, name) is not None))
     options = tuple(part for name, value, _ in pairs for part in (name, value) if part is not None)
     return options, tuple(name for name, _, known in pairs if not known)
 

@@ -17,9 +17,10 @@ from dpsc.data import dates
 from dpsc.data.alike import groups_alike
 from dpsc.data.columns import Layout
 from dpsc.data.declaring import Declaration
+from dpsc.data.dialects import ENCODING
 from dpsc.data.gathering import SHOWN, Codes, Gathered
 from dpsc.data.rules import Missing
-from dpsc.errors import TableError
+from dpsc.errors import Parameter, TableError
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -86,8 +87,13 @@ def first_rows(of_row: Codes, n: int) -> Codes:
 
 def unreadable(problem: TableError) -> Finding:
     """Say why a table cannot be read."""
-    words = problem.message.format_map({name: f"--{it.name}" for name, it in problem.parameters.items()})
-    return Finding("correct", "unreadable", 1, words)
+    words = problem.message.format_map({name: _option(it) for name, it in problem.parameters.items()})
+    return Finding("correct", "encoding" if ENCODING in problem.parameters.values() else "unreadable", 1, words)
+
+
+def _option(parameter: Parameter) -> str:
+    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
+    return f"--{parameter.name.replace('_', '-')} {value}".strip()
 
 
 def cells_that_are_wrong(found: Gathered) -> list[Finding]:

@@ -108,8 +108,10 @@ def first_rows(table: tables.Table) -> dict[str, Any]:
     reading = tables.rows_of(table, names, _FIRST) if path is None else _skipping(path, table, names, [])
     try:
         rows = next(reading, None)
-    except pa.ArrowException:  # say why
-        rows = next(tables.rows_of(table, names, _FIRST), None)
+    except pa.ArrowException:
+        rows = None
+    if rows is None:  # say why
+        rows = next((some for some in tables.rows_of(table, names, _FIRST) if some.batch.num_rows), None)
     if rows is None:
         return {name: pa.array([], pa.string()) for name in names}
     return {name: _as_text(rows.batch.column(k).slice(0, _FIRST)) for k, name in enumerate(names)}

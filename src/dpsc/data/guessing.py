@@ -29,7 +29,8 @@ _HINTS = {
 _MOSTLY = 0.8  # of the cells of a column that decides what it holds
 _YEAR = re.compile(r"(1[5-9]|2[01])\d\d")
 _NUMBERED = re.compile(r"(\D*)(\d+)")
-_WORD = {",": "comma", ".": "point", " ": "space", "'": "apostrophe"}
+_WORD = {",": "comma", ".": "point", " ": "space", "'": "apostrophe", "": "none", ";": "semicolon", "\t": "tab",
+         "|": "pipe", "cp1252": "windows-1252", "iso8859-1": "latin-1"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _time(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> str:
         labels = [label for label in pc.unique(sample[name]).to_pylist() if label and label.strip()][:1000]
         dated = sum(is_period(label, said.time_format) for label in labels)
         whole = sum(label.strip().isdigit() for label in labels)
-        if name not in (said.unit, said.outcome) and len(labels) >= 2:
+        if name not in (said.unit, said.outcome) and labels:
             good = dated >= _MOSTLY * len(labels) or (_hinted(name, "time") and whole >= _MOSTLY * len(labels))
             if good or (_hinted(name, "time") and len(labels) < len(sample[name]) / 2):
                 fitting.append((not good, not _hinted(name, "time"), name))
@@ -187,5 +188,5 @@ def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
 
 
 def word(mark: str) -> str:
-    """Return the word that an option takes for a mark."""
+    """Return what an option takes for a mark or an encoding."""
     return _WORD.get(mark, mark)
