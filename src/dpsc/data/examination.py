@@ -205,10 +205,7 @@ def _options(
     for name in ("sep", "decimal", "thousands", "encoding", "sheet"):
         value = getattr(full, name)
         if value is not None:
-            shown = guessing.word(value)
-                value, guessing.word(value)
-            )
-            pairs.append((f"--{name}", shown, getattr(dialect, name) is not None))
+            pairs.append((f"--{name}", guessing.word(value), getattr(dialect, name) is not None))
     options = tuple(part for name, value, _ in pairs for part in (name, value) if part is not None)
     return options, tuple(name for name, _, known in pairs if not known)
 
