@@ -272,3 +272,13 @@ def test_a_quotation_mark_that_swallows_lines_is_told(tmp_path: Path) -> None:
     lines[5], lines[7] = '"' + lines[5], lines[7].replace(",", '",', 1)
     (tmp_path / "d.csv").write_text("\n".join(lines) + "\n", "utf-8")
     assert "quotation mark" in found(custodian_examine(tmp_path / "d.csv"), "unreadable").words
+
+
+def test_other_columns_of_a_wide_table_are_left_alone(tmp_path: Path) -> None:
+    frame = wide(np.random.default_rng(0).uniform(50, 150, (7, T)).round(2), times=MONTHS, unit="firm")
+    frame["icd10"] = "F32"
+    path = saved(frame, tmp_path / "d.csv")
+    assert custodian_examine(path).findings == ()
+    few = custodian_examine(path, periods="2021-03..2021-12")
+    assert few.ready
+    assert len(few.periods) == 10

@@ -134,9 +134,7 @@ def _look(
         if not any(len(column) for column in sample.values()):
             return _nothing(path, table, Finding("correct", "empty", 1, "there are no rows"))
         layout = guessing.layout(table.schema.names, sample, said)
-    in_header = [name for name in table.schema.names if name != layout.unit] if layout.wide else []
-    if layout.wide:
-        in_header = [name for name in in_header if _is_declared(name, given, said)] or in_header
+    in_header = _period_columns(table.schema.names, layout, given, said) if layout.wide else []
     text = formats.format_name(path) in ("csv", "tsv")
     shown = [guessing.cells_of(sample[name]) for name in (in_header or [str(layout.outcome)])]
     full = guessing.dialect_for(pa.concat_arrays([c.cast(pa.large_string()) for c in shown]), dialect,
@@ -165,10 +163,14 @@ def _nothing(path: Path, table: tables.Table, why: Finding) -> CustodianExaminat
     return CustodianExamination(path, None, _reading(path, table.reading, formats.is_text(path)), findings=(why,))
 
 
-def _is_declared(name: str, given: tuple[str, pd.Index[Any]] | None, said: Said) -> bool:
-    if given is None:
-        return any(character.isdigit() for character in name)
-    return bool(declaring.understand([name], given, said.time_format).read[0])
+def _period_columns(names: list[str], layout: Layout, given: tuple[str, pd.Index[Any]] | None, said: Said) -> list[str]:
+    """Return the columns of a wide table that are periods; a release with declared periods ignores all others."""
+    others = [name for name in names if name != layout.unit]
+    if given is not None:
+        placed = declaring.understand(list(others), given, said.time_format).places
+        return [name for name, place in zip(others, placed, strict=True) if place >= 0] or others
+    known = guessing.periods_in(others, said)
+    return [name for name in others if name in known] or others
 
 
 def _reading(path: Path, reading: Reading, text: bool) -> str:

@@ -56,7 +56,7 @@ def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Layou
     said : Said
     """
     if said.wide or (said.time is None and said.outcome is None and _is_wide(names, said)):
-        return Layout(said.unit or _unit(names, sample, _periods_in(names, said)), wide=True,
+        return Layout(said.unit or _unit(names, sample, periods_in(names, said)), wide=True,
                       time_format=said.time_format, outcome=said.outcome)  # fmt: skip
     time = said.time or _time(names, sample, said)
     unit = said.unit or _unit(names, sample, {time, said.outcome})
@@ -64,11 +64,11 @@ def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Layou
 
 
 def _is_wide(names: Sequence[str], said: Said) -> bool:
-    found = _periods_in(names, said)
+    found = periods_in(names, said)
     return len(found) >= 2 and 2 * len(found) >= len(names)
 
 
-def _periods_in(names: Sequence[str], said: Said) -> set[str | None]:
+def periods_in(names: Sequence[str], said: Said) -> set[str | None]:
     """Return the names that are periods: dates, years, or at least three with the same beginning and a number."""
     dated = {name for name in names if is_period(name, said.time_format)}
     numbered = [(found[1].lower(), name) for name in names if (found := _NUMBERED.fullmatch(name.strip()))]
