@@ -57,6 +57,23 @@ def missing(heading: str) -> str:
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
 
 
+def study() -> str:
+    """Return the coverage of pooled intervals."""
+    return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
+
+
+def totals() -> str:
+    """Return how often running totals are covered on the design half."""
+    real = pd.read_csv(RESULTS / "gram-design.csv")
+    shares = real[(real["epsilon"] == 1) & (real["n"] == 0)].groupby("shock")["totals covered"].mean()
+    return f"{shares[0.0]:.1%} of the time in calm times and {shares[3.0]:.1%} in a shock."
+
+
+def planning() -> str:
+    """Return how right plans are."""
+    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -119,6 +136,9 @@ QUOTES = {
     "factors": factors,
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
+    "study": study,
+    "totals": totals,
+    "planning": planning,
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
@@ -142,6 +162,7 @@ def main() -> None:
         ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",
         ROOT / "docs" / "scaling.md",
+        ROOT / "docs" / "studies.md",
     ):
         text = path.read_text(encoding="utf-8")
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dpsc import datasets
     from dpsc.answers.report import report
     from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
+    from dpsc.answers.study import Study
     from dpsc.data.donors import Donors
     from dpsc.data.panel import Panel
     from dpsc.errors import (
@@ -55,6 +56,7 @@ __all__ = [
     "PrivateResult",
     "Release",
     "ReleaseError",
+    "Study",
     "SyntheticControl",
     "UnprovenError",
     "UnprovenResult",
@@ -84,6 +86,7 @@ _HOME = {
     "PrivateResult": "answers.result",
     "Release": "gram.release",
     "ReleaseError": "errors",
+    "Study": "answers.study",
     "SyntheticControl": "weights.classic",
     "UnprovenError": "errors",
     "UnprovenResult": "answers.result",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -124,15 +125,23 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     for jargon in ("forward_rmse", "log_bayes_factor", "noise_scale", ">phi<", ">nu<", ">T0<"):
         assert jargon not in page
     addresses = re.findall(r"(?:src|href|srcset)\s*=\s*\"([^\"]{0,30})", page)
-    assert len(addresses) == 12
+    assert len(addresses) == 6
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
     assert set(contents) == {
         "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
     }  # fmt: skip
 
 
+def drawings(page: str) -> list[str]:
+    """Return the figures on a page, as SVG."""
+    return [base64.b64decode(text).decode() for text in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)]
+
+
 def test_the_page_scales_to_a_phone_and_prints(page: str) -> None:
-    assert 'media="(max-width: 36rem)"' in page
+    assert "figure img.drawn { max-width: 38rem; min-width: 0; }" in page
+    widths = [float(re.search(r'width="([\d.]+)pt"', drawing)[1]) for drawing in drawings(page)]  # type: ignore[index]
+    assert len(widths) == 6
+    assert max(widths) <= 4.8 * 72 + 1  # so that letters of 9 points are 9 pixels high or more on a phone
     assert "@page { size: A4" in page
     assert len(re.findall(r'<div class="wide"><table>', page)) == len(re.findall("<table>", page)) > 3
 

@@ -60,7 +60,7 @@ def test_a_ledger_in_the_environment_is_used_first(files: Path, monkeypatch: pyt
 
 def test_fit_finds_the_ledger_too() -> None:
     init()
-    code, _, err = fit(*BUDGET, "-o", "answer")
+    code, _, err = fit(*BUDGET, "-o", "answer.csv")
     assert code == 0, err
     assert [entry.state for entry in Ledger(HERE).entries()] == ["confirmed"]
     assert "spent  epsilon 1 of 2" in err
@@ -68,7 +68,7 @@ def test_fit_finds_the_ledger_too() -> None:
 
 def test_without_a_ledger_it_is_said_that_nothing_was_booked() -> None:
     """A release was followed by a word that it may be handed on, and by none about adding up."""
-    for code, out, err in (release("a.json"), fit(*BUDGET, "-o", "answer")):
+    for code, out, err in (release("a.json"), fit(*BUDGET, "-o", "answer.csv")):
         assert code == 0, err
         assert "Nothing was booked" in err
         assert "dpsc ledger init NAME" in err
@@ -178,7 +178,7 @@ def test_a_partition_and_a_purpose_reach_the_ledger() -> None:
         assert f"output   {entry.output}" in shown
         assert f"purpose  {entry.purpose}" in shown
     assert "the north" in quick("ledger", "export")[1]
-    code, _, err = fit(*BUDGET, "--partition", "west", "--purpose", "a look", "-o", "answer")
+    code, _, err = fit(*BUDGET, "--partition", "west", "--purpose", "a look", "-o", "answer.csv")
     assert code == 0, err
     assert (Ledger(HERE).entries()[-1].partition, Ledger(HERE).entries()[-1].purpose) == ("west", "a look")
 

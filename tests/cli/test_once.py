@@ -48,7 +48,7 @@ def test_fit_books_the_algorithm_that_runs_and_makes_no_other(
     booked, ran = calls(Ledger, "terms", monkeypatch), calls(kind, runs, monkeypatch)
     code, _, err = quick(
         "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
-        "--method", method, "--epsilon", 10, "--delta", 1e-6, "--bounds", -10, 60, *book, "-o", files / "fit",
+        "--method", method, "--epsilon", 10, "--delta", 1e-6, "--bounds", -10, 60, *book, "-o", files / "fit.csv",
     )  # fmt: skip
     assert code == 0, err
     assert len(algorithms) == len(booked) == len(ran) == len(ledgers) == 1

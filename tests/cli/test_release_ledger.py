@@ -52,11 +52,11 @@ def test_a_release_is_booked_and_confirmed_and_the_budget_is_kept(files: Path, l
 
 def test_fit_books_too_and_what_has_no_guarantee_is_refused(files: Path, ledger: Path) -> None:
     common = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
-              "--ledger", ledger, "--dataset", "patients", "-o", files / "answer")  # fmt: skip
+              "--ledger", ledger, "--dataset", "patients", "-o", files / "answer.csv")  # fmt: skip
     code, _, err = quick(*common, "--method", "nonprivate", "--bounds", -10, 60)
     assert code == 2
     assert "cannot be booked" in err
-    assert not (files / "answer").exists()
+    assert not (files / "answer.csv").exists()
     code, _, err = quick(*common, "--epsilon", 1, "--delta", 1e-7)
     assert code == 0, err
     assert states(ledger) == ["confirmed"]
@@ -138,7 +138,7 @@ def test_text_that_cannot_be_published_is_refused_before_anything_is_booked(file
     table.to_csv(files / "panel.csv", index=False)
     table[table["who"] != "clinic"].to_csv(files / "donors.csv", index=False)
     outcome = ("--unit", "who", "--time", "month", "--outcome", "co\x1b[2Jst")
-    budget = ("--epsilon", 1, "--delta", 1e-7, "--ledger", ledger, "--dataset", "patients", "-o", files / "out")
+    budget = ("--epsilon", 1, "--delta", 1e-7, "--ledger", ledger, "--dataset", "patients", "-o", files / "out.csv")
     fit = ("fit", files / "panel.csv", "--treated-unit", "clinic", "--treatment-time", "2021-01")
     for command in (("release", files / "donors.csv"), fit):
         code, _, err = quick(*command, *outcome, *budget)

@@ -43,7 +43,7 @@ def test_the_cost_is_booked_before_the_noise_of_anything_published_is_drawn(
 
     monkeypatch.setattr(discrete, "add", watched)
     monkeypatch.chdir(files)
-    code, _, err = quick(*command, *COLUMNS, *BUDGET, *scale, "--ledger", book, "-o", "out")
+    code, _, err = quick(*command, *COLUMNS, *BUDGET, *scale, "--ledger", book, "-o", "out.csv")
     assert code == 0, err
     counted, matrix = ([], seen) if scale else (seen[:1], seen[1:])
     assert counted == ([] if scale else [(MOST_COUNTS, [])])
@@ -67,7 +67,7 @@ def test_a_scale_that_was_found_is_not_shown_if_the_booking_is_refused(
     monkeypatch.setattr(GramRelease, "custodian_sum", recording)
     monkeypatch.chdir(files)
     before = set(files.iterdir())
-    code, out, err = quick(*command, *COLUMNS, "--epsilon", 2.5, "--delta", 1e-7, "--ledger", book, "-o", "out")
+    code, out, err = quick(*command, *COLUMNS, "--epsilon", 2.5, "--delta", 1e-7, "--ledger", book, "-o", "out.csv")
     assert (code, out) == (2, "")
     assert "over budget" in err
     assert found[0].scale.share > 0

@@ -110,16 +110,16 @@ def test_a_public_series_is_read_in_the_order_of_time_as_far_as_the_treatment(
 
 def test_fit_takes_the_treated_unit_and_says_if_that_does_not_move(few: Path) -> None:
     Ledger("dpsc-ledger.sqlite", create=True).add_dataset("patients", epsilon=5, delta=1e-5)
-    arguments = ("fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer")
+    arguments = ("fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer.csv")
     answered(*arguments)
-    assert Release.load("answer/release.dpsc.json").scale.source == "like and counted"
+    assert Release.load("answer.dpsc.json").scale.source == "like and counted"
     panel = pd.read_csv("panel.csv")
     panel.loc[panel["who"] == "clinic", "cost"] = 7.0
     panel.to_csv("panel.csv", index=False)
     refused((*arguments, "--force"), "60 donors are too few", "--like", "--scale")
     assert len(Ledger("dpsc-ledger.sqlite").entries()) == 1
     answered(*arguments, "--force", "--scale", 3)
-    assert Release.load("answer/release.dpsc.json").scale.source == "given"
+    assert Release.load("answer.dpsc.json").scale.source == "given"
 
 
 def test_mistakes_with_a_scale_or_a_series(few: Path) -> None:
@@ -146,4 +146,4 @@ def test_a_spec_finds_its_series_beside_it(few: Path) -> None:
     moved.mkdir()
     for name in ("a.yaml", "panel.csv", "target.csv"):
         (few / name).rename(moved / name)
-    answered("fit", "--spec", moved / "a.yaml", "-o", "answer")
+    answered("fit", "--spec", moved / "a.yaml", "-o", "answer.csv")

@@ -420,7 +420,7 @@ def test_no_control_character_gets_through_a_release(release: Release, text: str
         assert is_printable(str(problem.value))
     for option in ("outcome", "provenance", "dataset"):
         with pytest.raises(ParameterError, match=option):
-            MAKE.release(make_panel(n=40), **{option: text})
+            MAKE.release(make_panel(n=40), **{option: text})  # type: ignore[arg-type]
     for frame in (pd.DataFrame(np.ones((3, 2)), columns=["p1", f"p2{text}"]), Donors.from_long(
         pd.DataFrame({"u": [1, 1, 2, 2], "t": [1, 2, 1, 2], text: 1.0}), unit="u", time="t", outcome=text
     )):  # fmt: skip

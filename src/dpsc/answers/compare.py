@@ -133,7 +133,7 @@ class Comparison:
         common = set.intersection(*times) if times else set()
         return [_target(document, common) for _, document in self.answers]
 
-    def _axes(self, figsize: tuple[float, float] | None, title: str) -> Any:
+    def _axes(self, figsize: tuple[float, float | None] | None, title: str) -> Any:
         return plot.compare(list(self.answers), title=title, figsize=figsize)
 
     def _numbers(self) -> list[dict[str, Any]]:

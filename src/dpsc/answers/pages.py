@@ -17,7 +17,7 @@ from dpsc.version import __version__
 
 RESULT_FIGURES = {"path": "path", "gaps": "gaps"}
 STUDY_FIGURES = {"event": "event", "units": "units"}
-NARROW = 4.2  # inches, for phones: letters of the same size on a narrower figure
+ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
 class Table(NamedTuple):
@@ -90,13 +90,6 @@ def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
     }
 
 
-class Image(NamedTuple):
-    """A figure in two widths."""
-
-    wide: str
-    narrow: str
-
-
 _TITLES = {"path": "", "gaps": "The effect in each period", "cumulative": "The effect added up", "event": "",
            "units": "Unit by unit"}  # fmt: skip
 
@@ -106,11 +99,9 @@ def _drawing(answer: Any, kind: str, units: str | None, title: str) -> Callable[
     return partial(plot.draw, answer, kind, units=units, title=title)
 
 
-def image(draw: Callable[..., Any]) -> Image:
-    """Draw a figure twice: a wide one that is scaled down would have text too small to read on a phone."""
-    wide = plot.figure_of(draw(figsize=None))
-    narrow = plot.figure_of(draw(figsize=(NARROW, wide.get_figheight() + 0.5)))
-    return Image(*(web.inline_svg(plot.as_bytes(figure, "svg")) for figure in (wide, narrow)))
+def image(draw: Callable[..., Any]) -> str:
+    """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
+    return web.inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(ON_A_PAGE, None))), "svg"))
 
 
 Rows = Sequence[Mapping[str, Any]]

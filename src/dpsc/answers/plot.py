@@ -39,7 +39,7 @@ def draw(
     *,
     ax: Axes | None = None,
     title: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: tuple[float, float | None] | None = None,
     units: str | None = None,
     shown: bool = False,
 ) -> Axes:
@@ -73,7 +73,7 @@ def compare(
     *,
     ax: Axes | None = None,
     title: str | None = None,
-    figsize: tuple[float, float] | None = None,
+    figsize: tuple[float, float | None] | None = None,
 ) -> Axes:
     """Draw the average effects of several answers side by side: pairs of a name and the content of ``result.json``."""
     return ranges.compared(documents, Sheet(ax, title, figsize))

@@ -32,14 +32,14 @@ class Sheet:
     title : str, optional
         Instead of the usual one.
     figsize : pair of float, optional
-        Of the new figure, in inches.
+        Of the new figure, in inches; without a height (None) it is as high as it needs to be.
     shown : bool
         Make the new figure through pyplot if this is a notebook, which then shows it.
     """
 
     ax: Axes | None = None
     title: str | None = None
-    figsize: tuple[float, float] | None = None
+    figsize: tuple[float, float | None] | None = None
     shown: bool = False
 
     def axes(self, height: float) -> Axes:
@@ -50,7 +50,8 @@ class Sheet:
         """Return a new figure; refuse where axes were given."""
         if self.ax is not None:
             raise ParameterError("this figure has several panels and needs a figure of its own: leave out ax.")
-        size = self.figsize if self.figsize is not None else (WIDTH, height)
+        wide, high = self.figsize or (WIDTH, None)
+        size = (wide, height if high is None else high)
         if self.shown and _in_a_notebook():
             from matplotlib import pyplot
 
@@ -98,7 +99,7 @@ class Sheet:
         columns = _columns(labels, room)
         rows = -(-len(labels) // columns) if labels else 0
         key = rows * LABEL * 1.55 / 72 + (2 * _MARGIN if rows else 0)
-        if self.figsize is None:
+        if self.figsize is None or self.figsize[1] is None:
             high += foot + key
             figure.set_size_inches(wide, high)
         if caption:
