@@ -282,3 +282,12 @@ def test_other_columns_of_a_wide_table_are_left_alone(tmp_path: Path) -> None:
     few = custodian_examine(path, periods="2021-03..2021-12")
     assert few.ready
     assert len(few.periods) == 10
+
+
+def test_a_date_among_years_is_no_period_of_the_table(tmp_path: Path) -> None:
+    frame = table().assign(month=lambda f: f["month"].map(dict(zip(MONTHS, range(1990, 1990 + T), strict=True))))
+    frame = frame.astype({"month": object})
+    frame.loc[7, "month"] = "31/12/2021"
+    seen = custodian_examine(saved(frame, tmp_path / "d.csv"))
+    assert option(seen, "--periods") == "1990..2001"
+    assert found(seen, "unread period").examples == ("line 9 says '31/12/2021'",)

@@ -6,7 +6,7 @@ by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ def understand(labels: list[Any], given: tuple[str, pd.Index[Any]] | None, time_
         problem = problem or said
         times = _complete(good)
         option = _option(times)
-    return _placed(labels, times, option, time_format, problem)
+    placed = _placed(labels, times, option, time_format, problem)
+    return placed if given is not None else replace(placed, read=placed.places >= 0)
 
 
 def _format_of(labels: list[Any]) -> tuple[str | None, str]:
@@ -81,8 +82,8 @@ def _format_of(labels: list[Any]) -> tuple[str | None, str]:
 
 def _good(labels: list[Any], time_format: str | None) -> tuple[pd.Index[Any], str]:
     """Return the calendar of the labels that are periods, and why it is doubtful."""
-    whole = [label for label in labels if str(label).strip().removesuffix(".0").lstrip("-").isdigit()]
-    dated = [label for label in labels if is_period(label, time_format)]
+    whole = [label for label in labels if _is_whole(label)]
+    dated = [label for label in labels if not _is_whole(label) and is_period(label, time_format)]
     kept = max((dated, whole), key=len)
     kept = kept if 2 * len(kept) > len(labels) else labels
     if isinstance(kept[0], str):
@@ -143,4 +144,4 @@ def _are_numbers(times: pd.Index[Any]) -> bool:
 
 
 def _is_whole(label: Any) -> bool:
-    return str(label).strip().lstrip("-").isdigit()
+    return str(label).strip().removesuffix(".0").lstrip("-").isdigit()
