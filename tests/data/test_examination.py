@@ -291,3 +291,13 @@ def test_a_date_among_years_is_no_period_of_the_table(tmp_path: Path) -> None:
     seen = custodian_examine(saved(frame, tmp_path / "d.csv"))
     assert option(seen, "--periods") == "1990..2001"
     assert found(seen, "unread period").examples == ("line 9 says '31/12/2021'",)
+
+
+def test_a_cell_with_a_space_is_text_where_a_release_says_so(tmp_path: Path) -> None:
+    """Plain CSV is read by Arrow, which refuses it; with semicolons the cell is empty."""
+    frame = table().astype({"cost": object})
+    frame.loc[7, "cost"] = " "
+    assert found(custodian_examine(saved(frame, tmp_path / "d.csv")), "text").count == 1
+    seen = custodian_examine(saved(frame, tmp_path / "d.csv", sep=";"))
+    assert seen.ready
+    assert seen.filling.cells == 1

@@ -220,7 +220,7 @@ def _long(found: Gathered, rows: Rows, numbers: Numbers) -> None:
     def about(row: int) -> str:
         return "" if labels[row] < 0 else f" ({visible(str(known[labels[row]]))})"
 
-    values = _numbers(found, rows.batch.column(2), numbers, first, about)
+    values = _numbers(found, rows.batch.column(2), rows.path, numbers, first, about)
     _keep(found, units, labels, first + np.arange(len(units)), values)
 
 
@@ -228,7 +228,7 @@ def _wide(found: Gathered, rows: Rows, numbers: Numbers) -> None:
     first, units = _begin(found, rows)
     for name, column in zip(rows.batch.schema.names[1:], rows.batch.columns[1:], strict=True):
         label = found.labels.setdefault(name, len(found.labels))
-        values = _numbers(found, column, numbers, first, lambda row, name=name: f" ({name})")
+        values = _numbers(found, column, rows.path, numbers, first, lambda row, name=name: f" ({name})")
         there = np.flatnonzero(~np.isnan(values))
         _keep(found, units[there], np.full(len(there), label), first + there, values[there])
 
@@ -253,15 +253,17 @@ def _codes(column: Any, known: dict[Any, int], *, as_text: bool) -> Codes:
     return np.asarray(np.array([*new, -1], dtype=np.int64)[indices])
 
 
-def _numbers(found: Gathered, column: Any, numbers: Numbers, first: int, about: Any) -> Array:
+def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: int, about: Any) -> Array:
     """Return the cells of a column as numbers, NaN where there is none, and note what is no number."""
     column = cells.plain(column)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         if not cells.may_hold_numbers(column.type):
             raise TableError(f"a column that should hold numbers holds {column.type}.")
         return cells.floats(column, "", Rows("", None, None))
-    column = pc.utf8_trim_whitespace(column)
-    column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
+    trimmed = pc.utf8_trim_whitespace(column)
+    # Arrow itself reads plain CSV, and to it a cell with nothing but a space is not empty.
+    raw = column if numbers.plain and formats.is_text(Path(path)) else trimmed
+    column = pc.if_else(pc.is_in(raw, value_set=pa.array(MISSING, raw.type)), None, trimmed)
     if len(numbers.decimals) > 1:
         _note(found, "ambiguous", column, guessing.two_readings(column), first, about)
     read = column if numbers.plain else numbers.read(column).texts
