@@ -42,11 +42,11 @@ def audit(
     """Attack every mechanism and print what was demonstrated; or, given a release, check this file."""
     with common.errors("audit"):
         if release is not None:
-            from dpsc.cli import checking
+            from dpsc.cli import file_checking
 
             if mechanism or runs or seed is not None or out or thorough or show_broken:
                 raise ParameterError("a release file is checked by itself: the other options are for attacks.")
-            fine = checking.run(release, sha256, as_json=json)
+            fine = file_checking.run(release, sha256, as_json=json)
         else:
             from dpsc.cli import auditing
 

@@ -17,7 +17,7 @@ from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.mapping import movement
 
 OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
-_FAR = 100.0  # how many times larger or smaller suggests other units
+_LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages of many move less
 
 
 def in_order(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[Any, Any]:
@@ -114,7 +114,7 @@ def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> 
         size, usual, against = movement(y, release.kernel), release.scale.value, "a typical donor's movement"
     else:
         return []
-    if size == 0 or usual == 0 or 1 / _FAR < size / usual < _FAR:
+    if size == 0 or usual == 0 or 1 / _SMALLER < size / usual < _LARGER:
         return []
     times = max(size / usual, usual / size)
     direction = "larger" if size > usual else "smaller"
