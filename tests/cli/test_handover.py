@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from dpsc import GramRelease, Release
-from dpsc.cli import common
 from dpsc.gram import release_file, release_words
 from dpsc.gram.release_file import sha256
 from dpsc.ledger import Ledger
@@ -99,22 +98,19 @@ def test_a_page_that_is_in_the_way_is_refused_before_anything_is_booked(files: P
     assert not (files / "donors.dpsc.json").exists()
 
 
-def test_if_the_page_fails_nothing_is_left(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_the_page_fails_the_release_that_was_paid_for_is_there(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: Any) -> str:
         raise OSError(28, "No space left on device")
 
+    book = files / "book.sqlite"
+    Ledger(book, create=True).add_dataset("patients", epsilon=2.0, delta=1e-6)
     monkeypatch.setattr(Release, "page_of", broken)
-    before = sorted(files.iterdir())
-    code, _, err = release(files)
-    assert (code, "No space left" in err) == (2, True)
-    assert sorted(files.iterdir()) == before
-
-
-def test_files_beside_each_other_are_moved_all_or_none(tmp_path: Path) -> None:
-    path, page = tmp_path / "a.json", tmp_path / "a.html"
-    with pytest.raises(FileNotFoundError), common.output_file(path, False, beside=(page,)) as output:
-        output.place.with_name("a.html").write_text("page")  # and no a.json
-    assert list(tmp_path.iterdir()) == []
+    code, _, err = release(files, "--ledger", book)
+    assert code == 0
+    assert "dpsc inspect" in err
+    assert [entry.state for entry in Ledger(book).entries("patients")] == ["confirmed"]
+    assert Release.load(files / "donors.dpsc.json").n == 400
+    assert not (files / "donors.dpsc.html").exists()
 
 
 def test_inspect_says_the_noise_in_words_and_the_hash(made: Path) -> None:

@@ -277,28 +277,11 @@ def require_free(path: Path, force: bool, option: str = "-o") -> None:
 
 
 @contextmanager
-def output_file(path: Path, force: bool, option: str = "-o", beside: Sequence[Path] = ()) -> Iterator[Output]:
-    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing.
-
-    Files ``beside`` it, in the same folder, are written beside the temporary name and moved with it: all or none.
-    """
-    for place in (path, *beside):
-        require_free(place, force, option)
-
-    def move(folder: Path) -> None:
-        made = [place for place in (*beside, path) if (folder / place.name).exists()]
-        try:
-            for place in (*beside, path):  # the file itself is last: once it is in place, everything is
-                os.replace(folder / place.name, place)
-        except BaseException:
-            gone = [place for place in made if not (folder / place.name).exists()]
-            if path not in gone:
-                for place in gone:
-                    place.unlink(missing_ok=True)
-            raise
-
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    require_free(path, force, option)
     with _temporary_beside(path) as folder:
-        output = Output(folder / path.name, lambda: move(folder))
+        output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output
         output.finish()
 

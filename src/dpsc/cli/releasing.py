@@ -42,8 +42,9 @@ def run(
     booking is refused, nobody sees it.
     """
     algorithm = chosen.algorithm
-    beside = () if page is None else (page,)
-    with common.output_file(out, force, beside=beside) as output:
+    if page is not None:
+        common.require_free(page, force)
+    with common.output_file(out, force) as output:
         with common.working("opening the donors"):
             with in_file(reference or ""):
                 algorithm.reference_for(donors.times)
@@ -56,15 +57,26 @@ def run(
         with account.booking(algorithm, output=out, description=about):  # before the release exists
             made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
             made.save(output.place)
-            if page is not None:
-                files.write(output.place.with_name(page.name), Release.page_of(output.place))
             output.finish()
+    page = _page(out, page)
     _show(made, out, page, as_json)
     if donors.files.as_understood is not None:
         typer.echo(f"\n{donors.files.path} was read with {donors.files.as_understood}.", err=True)
     account.tell()
     if custodian_notes:
         _tell_the_custodian(donors.files.custodian_units_alike())
+
+
+def _page(out: Path, page: Path | None) -> Path | None:
+    """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
+    if page is None:
+        return None
+    try:
+        files.write(page, Release.page_of(out))
+    except Exception:
+        typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
+        return None
+    return page
 
 
 def rehearse(
