@@ -49,10 +49,11 @@ def one_run(problem: panels.Problem, epsilon: float, run: int, with_before: bool
     scale = None if like is not None else float(np.median(np.std(problem.donors, axis=1)))
     release = GramRelease(epsilon=epsilon, delta=DELTA, like=like, scale=scale, seed=run).release(problem.donors)
     result = release.estimate(y, T0)
-    band, att = result.interval(), result.att_interval()
+    band, att, totals = result.interval(), result.att_interval(), result.cumulative()
     row = {
         "dpsc": panels.rmse(result.counterfactual, problem.truth),
         **coverage(y[T0:], band["lower"].to_numpy(), band["upper"].to_numpy(), att),
+        "totals covered": float(((totals["lower"] <= 0) & (totals["upper"] >= 0)).mean()),
         "log_bayes_factor": float(result.parameters["log_bayes_factor"]),
         "share": release.scale.share,
     }

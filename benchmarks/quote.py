@@ -62,6 +62,13 @@ def study() -> str:
     return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
 
 
+def totals() -> str:
+    """Return how often running totals are covered on the design half."""
+    real = pd.read_csv(RESULTS / "gram-design.csv")
+    shares = real[(real["epsilon"] == 1) & (real["n"] == 0)].groupby("shock")["totals covered"].mean()
+    return f"{shares[0.0]:.1%} of the time in calm times and {shares[3.0]:.1%} in a shock."
+
+
 def planning() -> str:
     """Return how right plans are."""
     return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
@@ -130,6 +137,7 @@ QUOTES = {
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "study": study,
+    "totals": totals,
     "planning": planning,
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
@@ -150,6 +158,7 @@ QUOTES = {
 def main() -> None:
     for path in (
         ROOT / "README.md",
+        ROOT / "docs" / "choosing-epsilon.md",
         ROOT / "docs" / "gram-release.md",
         ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",

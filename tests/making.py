@@ -78,6 +78,8 @@ def save(frame: pd.DataFrame, path: Path) -> Path:
         frame.to_parquet(path, row_group_size=50)
     elif path.suffix == ".feather":
         frame.to_feather(path)
+    elif path.suffix == ".xlsx":
+        frame.to_excel(path, index=False)
     else:
         frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
     return path

@@ -200,7 +200,12 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     assert "<figure>" not in between[0]
     assert f".{verdict.grade} .light" in page
     document = report.of_result(result, Trials).content
-    assert document["verdict"] == {"grade": verdict.grade, "headline": verdict.headline, "reason": verdict.reason}
+    assert document["verdict"] == {
+        "grade": verdict.grade,
+        "headline": verdict.headline,
+        "reason": verdict.reason,
+        "check_first": False,
+    }
     assert f"{said} {reason}" in result.summary()
     assert caption(result.plot()).startswith(f"{said}\n")
     assert ("The donors do not help here" in document["answer"][0]) is (verdict.grade == "no")

@@ -126,12 +126,11 @@ def test_other_choices_are_one_table(paths: Array, release: Release) -> None:
     result = release.estimate(paths[0] + 10 * (np.arange(T) >= T0), T0)
     table = result.sensitivity().table.set_index("choice")
     assert table.loc["as it is", "effect"] == pytest.approx(result.att)
-    assert table.loc["dated 2 earlier", "treatment_time"] == str(T0 - 2)
-    earlier = release.estimate(result.target, T0 - 2)
-    assert table.loc["dated 2 earlier", "effect"] == pytest.approx(earlier.att)
-    without = table.loc["without the last 2 before"]
-    assert (without["treatment_time"], without["before"]) == (str(T0), T0 - 2)
-    assert without["effect"] == pytest.approx(earlier.gaps.iloc[2:].mean())
+    dated, earlier = table.loc["dated 2 earlier"], release.estimate(result.target, T0 - 2)
+    assert (dated["treatment_time"], dated["before"]) == (str(T0 - 2), T0 - 2)
+    assert dated["effect"] == pytest.approx(earlier.gaps.iloc[2:].mean())
+    assert dated["ahead"] == pytest.approx(earlier.gaps.iloc[:2].mean())
+    assert dated["effect"] == pytest.approx(release.estimate(result.target, T0).repeats.again(left_out=2).att)
     later = table.loc["from 10 on"]
     assert later["before"] == T0 - 10
     assert later["effect"] != result.att

@@ -367,7 +367,7 @@ def test_a_target_that_does_not_fit_the_release(files: Path) -> None:
     target.iloc[1:].to_csv(files / "short.csv", index=False)
     refused(
         ["estimate", files / "r.json", files / "short.csv", "--treatment-time", "2021-03-01"],
-        "target has no finite value in period",
+        "target has no number in period",
     )
     target.assign(month=range(len(target))).to_csv(files / "numbers.csv", index=False)
     refused(

@@ -199,6 +199,7 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
     expect(page.locator("#effects table").first).to_be_visible()
     page.keyboard.press("End")
     expect(page.locator("#export pre").first).to_contain_text("--treatment-time 1984")
+    expect(page.locator("#export .disabled")).to_have_count(0)
     reach("script")
     with page.expect_download() as download:
         page.keyboard.press("Enter")

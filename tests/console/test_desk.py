@@ -82,7 +82,7 @@ def test_other_units_and_other_periods_are_noted(desk: Desk) -> None:
     shown = panels.answer(desk, charts.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 2
-    assert "other units?" in shown
+    assert "times larger" in shown
 
 
 def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:

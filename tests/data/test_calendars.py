@@ -264,7 +264,7 @@ def test_a_target_is_cut_completed_and_told_so() -> None:
     )
     assert match.absent.tolist() == [5, 6]
     require_complete(series.iloc[:5])
-    with pytest.raises(PanelError, match="no finite value in periods 2022-07 and 2022-08, before"):
+    with pytest.raises(PanelError, match="no number in periods 2022-07 and 2022-08, before"):
         require_complete(series)
     with pytest.raises(PanelError, match="in periods 2022-01, 2022-02, 2022-03 and 4 more, before"):
         require_complete(series * np.nan)

@@ -197,7 +197,7 @@ def test_a_target_is_cut_or_completed_with_a_note() -> None:
     short = made.estimate(pd.Series(TARGET[:12], index=written("31/01/2022")[:12]), "30/09/2022")
     assert short.observed.notna().tolist() == [True, True, False, False]
     pd.testing.assert_series_equal(short.counterfactual, usual.counterfactual)
-    with pytest.raises(ReleaseError, match="no finite value in periods 2022-07 and 2022-08, before the intervention"):
+    with pytest.raises(ReleaseError, match="no number in periods 2022-07 and 2022-08, before the intervention"):
         made.estimate(pd.Series(TARGET[:8], index=PERIODS[:8]), "2022-09")
 
 

@@ -96,7 +96,7 @@ def test_a_release_holds_no_label_and_nothing_raw(tmp_path: Path) -> None:
     assert set(json.loads(text)) == {
         "format", "version", "made_by", "outcome", "n", "sites", "periods", "kernel", "reference", "directions",
         "constant", "scale", "grid_bits", "noise", "guarantee", "no_guarantee", "provenance", "periods_from",
-        "identities", "datasets", "matrix", "checksum",
+        "identities", "datasets", "made_on", "matrix", "checksum",
     }  # fmt: skip
 
 

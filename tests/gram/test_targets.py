@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Release, ReleaseError
+from dpsc.answers import words
 from dpsc.types import Array
 
 T0, T = 14, 20
@@ -83,7 +84,11 @@ def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> Non
 
 @pytest.mark.parametrize("factor", [1000.0, 0.001])
 def test_other_units_are_asked_about(paths: Array, release: Release, factor: float) -> None:
-    assert any("other units?" in note for note in release.estimate(factor * paths[0], "2023-03").notes)
+    result = release.estimate(factor * paths[0], "2023-03")
+    assert any("other units" in note for note in result.notes)
+    assert result.verdict is not None
+    assert (result.verdict.grade, result.verdict.check_first) == ("unclear", True)
+    assert words.answer(result)[0].startswith("Check this first: the target is about")
     reference = pd.Series(50.0, index=pd.period_range("2022-01", periods=T, freq="M"))
     make = GramRelease(epsilon=1.0, delta=1e-6, scale=4.0, seed=0, reference=reference)
     beside = make.release(pd.DataFrame(paths[1:], columns=reference.index))

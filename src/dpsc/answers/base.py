@@ -30,11 +30,14 @@ class Verdict:
         The answer in a few words.
     reason : str
         A sentence that says why.
+    check_first : bool
+        Whether the reason is something to check before the answer is read, such as units of measurement.
     """
 
     grade: Literal["yes", "unclear", "no"]
     headline: str
     reason: str
+    check_first: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -202,11 +205,13 @@ class Answer:
     def detectable(self, level: float = 0.05, power: float = 0.8) -> float:
         """Return the smallest average effect that would be seen, before looking at the outcome.
 
-        An effect of this size would have a p-value below ``level`` with chance ``power``, whichever its sign. NaN
-        without an interval for the effect.
+        An effect of this size would have a p-value below ``level`` with chance ``power``, whichever its sign. The
+        average is over the observed periods, or over all if none is observed yet. NaN without an interval for the
+        effect.
         """
         level, power = checks.share("level", level), checks.share("power", power)
-        return detectable_effect(self.uncertainty, len(self.counterfactual), level, power)
+        seen = self._seen() if self._seen().any() else np.ones(len(self.counterfactual))
+        return detectable_effect(self.uncertainty, seen / seen.sum(), level, power)
 
     def interval_before(self, level: float | None = None) -> pd.DataFrame:
         """Return, for each period before the intervention, an interval around the fit; NaN if nothing is known."""

@@ -57,8 +57,12 @@ class Comparison:
             return "The answers do not differ in target, date, release, budget or method."
         listed = differing[0] if len(differing) == 1 else f"{', '.join(differing[:-1])} and {differing[-1]}"
         outcomes = {document["outcome"] for _, document in self.answers}
-        units = {document.get("units") for _, document in self.answers}
-        other = " Their outcomes or units differ: compare percentages, not sizes." if len(outcomes | units) > 2 else ""
+        units = {document["units"] for _, document in self.answers if document.get("units")}  # unsaid is unknown
+        other = (
+            " Their outcomes or units differ: compare percentages, not sizes."
+            if len(outcomes) > 1 or len(units) > 1
+            else ""
+        )
         return f"The answers differ in their {listed}.{other}"
 
     def columns(self) -> dict[str, list[str]]:

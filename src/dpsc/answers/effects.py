@@ -65,14 +65,15 @@ def effects_of(
     return [Effect(*map(float, column)) for column in columns.T]
 
 
-def detectable_effect(uncertainty: Uncertainty, periods: int, level: float = 0.05, power: float = 0.8) -> float:
-    """Return the smallest average effect over all periods with a p-value below ``level`` in a share ``power`` of cases.
+def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0.05, power: float = 0.8) -> float:
+    """Return the smallest effect on an average with a p-value below ``level`` in a share ``power`` of cases.
 
     It holds for either sign of the effect; NaN if the error is not known.
     """
-    average = np.full((1, periods), 1 / periods)
-    at = {p: float(uncertainty.quantile(average, p)[0]) for p in (level / 2, 1 - level / 2, power, 1 - power)}
-    return max(at[1 - level / 2] - at[1 - power], at[power] - at[level / 2])
+    low, high, weak, strong = (
+        float(uncertainty.quantile(average[np.newaxis], p)[0]) for p in (level / 2, 1 - level / 2, 1 - power, power)
+    )
+    return max(high - weak, strong - low)
 
 
 def _percent(actual: Array, without: Array) -> Array:

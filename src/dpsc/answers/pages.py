@@ -17,6 +17,7 @@ from dpsc.version import __version__
 
 RESULT_FIGURES = {"path": "path", "gaps": "gaps"}
 STUDY_FIGURES = {"event": "event", "units": "units"}
+MANY_PANELS = 6.0
 ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
@@ -69,7 +70,10 @@ def of_study(study: Several, document: Document, command: str) -> str:
         by_calendar_time=_counted(document["by_calendar_time"], "time", "period"),
         grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
         weighted=study.weights.nunique() > 1,
-        images={kind: image(_drawing(study, kind, document["units"], _TITLES[kind])) for kind in ("event", "units")},
+        images={
+            kind: image(_drawing(study, kind, document["units"], _TITLES[kind]), width)
+            for kind, width in (("event", ON_A_PAGE), ("units", MANY_PANELS))
+        },
         **_shared(document, study.guarantee, command),
     )
 
@@ -99,9 +103,9 @@ def _drawing(answer: Any, kind: str, units: str | None, title: str) -> Callable[
     return partial(plot.draw, answer, kind, units=units, title=title)
 
 
-def image(draw: Callable[..., Any]) -> str:
+def image(draw: Callable[..., Any], width: float = ON_A_PAGE) -> str:
     """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
-    return web.inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(ON_A_PAGE, None))), "svg"))
+    return web.inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
 
 
 Rows = Sequence[Mapping[str, Any]]

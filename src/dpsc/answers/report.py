@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -145,6 +146,30 @@ class Files:
         for name, content in self.folder(command).items():
             files.write(path / name, content)
         return path / PAGE
+
+
+class Written(ABC):
+    """What can be written as a page, a folder or a workbook: a result, a study."""
+
+    @abstractmethod
+    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+        """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
+
+    def report(
+        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
+    ) -> Path:
+        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+
+        :func:`dpsc.report` says more.
+        """
+        return self.files(units, dates_tried).write(Path(path), command)
+
+    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
+        """Write a workbook: answer, effects, periods, what was tried, parameters, guarantee. Needs openpyxl."""
+        content = self.files(units).xlsx()
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        files.write(Path(path), content)
+        return Path(path)
 
 
 def of_result(result: Answer, trials: Callable[[], Trials], units: str | None = None) -> Files:

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks, files
+from dpsc import checks
 from dpsc.answers import plot, web, words
 from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.figures import one, placebos, ranges
-from dpsc.answers.report import Files, of_result
+from dpsc.answers.report import Files, Written, of_result
 from dpsc.answers.trials import (
     NoRepeats,
     Placebos,
@@ -42,7 +41,7 @@ SEEDED = "made with a seed, which anyone can use to remove the noise: not privat
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Answer):
+class Result(Answer, Written):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
     repeats: Repeats = field(default_factory=NoRepeats)
@@ -78,22 +77,6 @@ class Result(Answer):
     def trials(self) -> Trials:
         """Every placebo and other choice that is free, for reports: computed once."""
         return all_trials(self, self.repeats, units=50)
-
-    def report(
-        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
-    ) -> Path:
-        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
-
-        :func:`dpsc.report` says more.
-        """
-        return self.files(units, dates_tried).write(Path(path), command)
-
-    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
-        """Write a workbook: answer, effects, periods, placebos, sensitivity, parameters, guarantee. Needs openpyxl."""
-        content = self.files(units).xlsx()
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        files.write(Path(path), content)
-        return Path(path)
 
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""

@@ -94,7 +94,7 @@ def _answer(document: Document) -> Rows:
         "percent to": percent.get("upper"),
         "p-value": document["p_value"],
         "total effect": document["total"]["effect"],
-        "smallest effect that could be seen": document.get("detectable"),
+        "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
         "method": document["method"],
         "made by": document["made_by"],
@@ -125,8 +125,8 @@ def _fill(sheet: Any, rows: Rows) -> None:
         wide = 14 if numeric else min(100, max(map(len, [name, *texts])) + 2)
         sheet.column_dimensions[get_column_letter(k)].width = max(10, wide)
         for cell in next(sheet.iter_cols(k, k, 2)):
-            if isinstance(cell.value, float) and name != "value":  # below that are numbers of many kinds
-                cell.number_format = _format([row.get(name) for row in rows])
+            if isinstance(cell.value, float):
+                cell.number_format = _format(name, rows[cell.row - 2], rows)
             elif isinstance(cell.value, str) and len(cell.value) > 90:
                 cell.alignment = Alignment(wrap_text=True, vertical="top")
     for cell in sheet[1]:
@@ -134,8 +134,21 @@ def _fill(sheet: Any, rows: Rows) -> None:
     sheet.freeze_panes = "A2"
 
 
-def _format(values: Sequence[Any]) -> str:
-    """Return how a column of numbers is shown: all with the same number of decimals; the cells hold every digit."""
+_TOGETHER = ("effect", "lower", "upper")  # numbers of one row that are read together
+
+
+def _format(name: str, row: Mapping[str, Any], rows: Rows) -> str:
+    """Return how a number is shown; the cell holds every digit. An effect and its interval have as many decimals."""
+    if "percent" in name or "percent" in str(row.get("", "")):
+        return "0.0"
+    if name == "p_value" or row.get("") == "p-value":
+        return "0.000"
+    if name in _TOGETHER:
+        values = [row.get(other) for other in _TOGETHER]
+    elif name == "value":  # below that are numbers of many kinds
+        values = [row.get(name)]
+    else:
+        values = [other.get(name) for other in rows]
     shown = words.column([value for value in values if isinstance(value, float)])
     decimals = max((len(text.partition(".")[2]) for text in shown if "e" not in text), default=0)
     return "0.000E+00" if any("e" in text for text in shown) else "#,##0" + (f".{'0' * decimals}" if decimals else "")

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks, files
+from dpsc import checks
 from dpsc.answers import plot, web
 from dpsc.answers.effects import Effect, effects_of
 from dpsc.answers.figures import many
-from dpsc.answers.report import Files, of_study
+from dpsc.answers.report import Files, Written, of_study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import number, percent, signed
@@ -34,7 +33,7 @@ _FIGURES: Mapping[str, plot.Drawing] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Study:
+class Study(Written):
     """The answers for several treated units from one release, and what they say together.
 
     Attributes
@@ -166,22 +165,6 @@ class Study:
         frames = [r.to_frame().rename_axis("time").reset_index().assign(unit=name) for name, r in self.results.items()]
         frame = pd.concat(frames, ignore_index=True)
         return frame[["unit", *(column for column in frame if column != "unit")]]
-
-    def report(
-        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
-    ) -> Path:
-        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
-
-        :func:`dpsc.report` says more.
-        """
-        return self.files(units, dates_tried).write(Path(path), command)
-
-    def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
-        """Write a workbook: answer, effects, periods, units, times, parameters, guarantee. Needs openpyxl."""
-        content = self.files(units).xlsx()
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        files.write(Path(path), content)
-        return Path(path)
 
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""

@@ -10,12 +10,12 @@ import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.effects import Effect
+from dpsc.answers.words import number
 from dpsc.data.dates import period_name
 from dpsc.errors import ParameterError
 
 ALSO_ASKED = "asked for, too"
 _EARLIER = (1, 2, 3, 4)
-_LEFT_OUT = (1, 2, 4)
 _LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
 
 
@@ -78,7 +78,7 @@ class NoRepeats:
 _FREE_FROM_A_RELEASE = "this is free only from a Gram release; here it would touch the donors again."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Placebos:
     """Effects that are none: of dates before the intervention, or of made-up units.
 
@@ -109,10 +109,19 @@ class Placebos:
 
     def __str__(self) -> str:
         where = "earlier dates" if self.kind == "time" else "made-up units without any effect"
-        return f"{self.share:.0%} of {len(self.table)} {where} show an effect at least as large"
+        if np.isnan(self.share):
+            return f"{len(self.table)} {where}; the target was not observed afterwards, so there is no effect"
+        count = round(self.share * len(self.table))
+        return f"{count or 'none'} of {len(self.table)} {where} show an effect at least as large"
+
+    def __repr__(self) -> str:
+        return f"<Placebos: {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}.</p>{self.table.to_html(float_format=number)}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
     """The average effect under other choices.
 
@@ -120,8 +129,9 @@ class Sensitivity:
     ----------
     table : DataFrame
         One row per choice: what ``choice`` was made, the ``treatment_time``, how many periods ``before`` it were used,
-        and the average ``effect`` with ``lower``, ``upper`` and ``p_value``: from the real intervention on, or from the
-        earlier date on if it was dated earlier. The first row is the answer itself.
+        and the average ``effect`` from the real intervention on, with ``lower``, ``upper`` and ``p_value``. To date it
+        earlier is to leave out the last periods before it; ``ahead`` is the average effect in those periods, which
+        anticipation would show. The first row is the answer itself.
     """
 
     table: pd.DataFrame
@@ -130,6 +140,15 @@ class Sensitivity:
     def dates(self) -> list[str]:
         """Every treatment time that was tried."""
         return list(dict.fromkeys(self.table["treatment_time"]))
+
+    def __str__(self) -> str:
+        return self.table.to_string(index=False, float_format=number)
+
+    def __repr__(self) -> str:
+        return f"<Sensitivity: {len(self.table)} choices>"
+
+    def _repr_html_(self) -> str:
+        return self.table.to_html(index=False, float_format=number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +212,8 @@ def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
     for k in _EARLIER:
         if T0 - k >= 2:
             dated = repeats.again(earlier=k)
-            rows.append(_choice(f"dated {k} earlier", dated, dated))
-    for k in _LEFT_OUT:
-        if T0 - k >= 2:
-            rows.append(_choice(f"without the last {k} before", repeats.again(left_out=k), result))
+            ahead = dated.average_over(index[T0 - k : T0]).effect
+            rows.append(_choice(f"dated {k} earlier", dated, result) | {"ahead": ahead})
     for share in _LATER_STARTS:
         first = round(share * T0)
         if first >= 1 and T0 - first >= 2:
@@ -211,6 +228,7 @@ def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:
     return {
         "choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0,
         "effect": effect.effect, "lower": effect.lower, "upper": effect.upper, "p_value": effect.p_value,
+        "ahead": float("nan"),
     }  # fmt: skip
 
 

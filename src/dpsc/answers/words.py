@@ -172,6 +172,8 @@ def answer(result: Answer, units: str | None = None) -> list[str]:
 
 def _beware(verdict: Verdict | None) -> list[str]:
     """Begin with what the reader must know first: an answer that the donors do not carry."""
+    if verdict is not None and verdict.check_first:
+        return [f"Check this first: {verdict.reason}"]
     if verdict is None or verdict.grade != "no":
         return []
     return ["The donors do not help here: they do not track this target, so the answer rests on its own past."]
@@ -213,12 +215,15 @@ def donors_help(verdict: Verdict) -> str:
 
 def sentence(text: str) -> str:
     """Write a text with a capital letter at its beginning and a full stop at its end."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
 
 
 def span(result: Answer) -> str:
     """Name the treated periods, and how many of them were observed if not all were."""
-    index, seen = result.counterfactual.index, int(result.observed.notna().sum())
+    index, observed = result.counterfactual.index, result.observed.notna().to_numpy()
+    if observed.any():  # what comes after the target's end is in no number
+        index = index[: len(observed) - int(observed[::-1].argmax())]
+    seen = int(observed.sum())
     gaps = "" if seen in (0, len(index)) else f" ({seen} of {len(index)} periods observed)"
     first, last = period_name(index[0]), period_name(index[-1])
     return (f"in {first}" if len(index) == 1 else f"from {first} to {last}") + gaps

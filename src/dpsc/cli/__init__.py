@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from dpsc.cli import console, ledger
 from dpsc.cli.audit import audit
+from dpsc.cli.check import check
 from dpsc.cli.compare import compare
 from dpsc.cli.demo import demo
 from dpsc.cli.estimate import estimate
@@ -59,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
+for command in (demo, check, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger.app)
 app.add_typer(console.app)

@@ -1,4 +1,4 @@
-"""``dpsc audit``: attack every mechanism, and show the privacy loss demonstrated next to the one claimed."""
+"""``dpsc audit``: attack every mechanism, or check one release file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
+from dpsc.errors import ParameterError
 
 
 def audit(
+    release: Annotated[
+        Path | None, typer.Argument(help="A release file to check. Without it, the software is attacked.")
+    ] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", help="The hash that the file should have.")] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option(help="A mechanism to attack; may be repeated. All by default.")
     ] = None,
@@ -23,7 +28,9 @@ def audit(
             min=0, help="Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for figure and JSON.")] = Path("audit-output"),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder for figure and JSON; audit-output by default.")
+    ] = None,
     thorough: Annotated[
         bool, typer.Option("--thorough", help="A million runs at four budgets; takes a long time.")
     ] = False,
@@ -32,9 +39,21 @@ def audit(
     ] = False,
     json: common.Json = False,
 ) -> None:
-    """Attack every mechanism, and print the privacy loss demonstrated next to the one claimed."""
+    """Attack every mechanism and print what was demonstrated; or, given a release, check this file."""
     with common.errors("audit"):
-        from dpsc.cli import auditing
+        if release is not None:
+            from dpsc.cli import file_checking
 
-        if not auditing.run(mechanism or [], runs, seed, out, thorough=thorough, show_broken=show_broken, as_json=json):
+            if mechanism or runs or seed is not None or out or thorough or show_broken:
+                raise ParameterError("a release file is checked by itself: the other options are for attacks.")
+            fine = file_checking.run(release, sha256, as_json=json)
+        else:
+            from dpsc.cli import auditing
+
+            if sha256 is not None:
+                raise ParameterError("--sha256 is for a release file: name the file.")
+            folder = Path("audit-output") if out is None else out
+            options = {"thorough": thorough, "show_broken": show_broken, "as_json": json}
+            fine = auditing.run(mechanism or [], runs, seed, folder, **options)
+        if not fine:
             raise typer.Exit(1)

@@ -71,6 +71,7 @@ def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, 
     for finding in missed:
         screen.print(Text.assemble(("NOT CAUGHT", "bold red"), f" {finding.title}"), soft_wrap=True)
     screen.print(f"  {out / 'audit.png'} and {out / 'audit.json'} (every attack)", soft_wrap=True)
+    screen.print("This attacked the software. dpsc audit RELEASE checks a file that was made with it.")
 
 
 def table(title: str, findings: Sequence[Finding]) -> Table:

@@ -183,6 +183,16 @@ def _told(ledger: Ledger, entry: Entry) -> list[str]:
     return [*lines, why] if why is not None else lines
 
 
+def datasets_here() -> list[str] | None:
+    """Return the data sets of the ledger that a release from here is booked in; None if there is no ledger."""
+    place = os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
+    if place is None:
+        return None
+    from dpsc.ledger import Ledger
+
+    return [known.name for known in Ledger(place).datasets()]
+
+
 def _is_here() -> bool:
     return os.path.lexists(DEFAULT)  # a broken link is no reason to book nothing
 

@@ -258,6 +258,13 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 path.rmdir()
 
 
+def page_beside(release: Path) -> Path:
+    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+    if release.suffix.lower() in (".html", ".htm"):
+        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
+    return release.with_name(release.name.removesuffix(".json") + ".html")
+
+
 def require_free(path: Path, force: bool, option: str = "-o") -> None:
     """Refuse a place that no file may be written to."""
     require_no_password(option, str(path))
@@ -328,9 +335,9 @@ def working(description: str) -> Iterator[None]:
         yield
 
 
-def print_json(value: object) -> None:
-    """Print a value for a program to read, on one line."""
-    typer.echo(json.dumps(value, ensure_ascii=False))
+def print_json(value: object, indent: int | None = None) -> None:
+    """Print a value for a program to read, on one line unless it is indented for people too."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def typed(ctx: typer.Context) -> str:

@@ -65,6 +65,7 @@ def estimate(
         common.keep_apart(out, release, target)
         if out is not None:
             delivery.is_file(out)
+        estimating.require_order(release, target)
         loaded = Release.load(release)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
         if treatment_time_column is not None and unit is not None:

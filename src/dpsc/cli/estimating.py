@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 from dpsc.errors import ParameterError
+from dpsc.gram.release_file import FORMAT
 
 
 def require_one_question(
@@ -23,3 +27,12 @@ def require_one_question(
     for option, value in (("--unit", unit), ("--weight-column", weight_column)):
         if treatment_time_column is None and value is not None:
             raise ParameterError(f"{option} is for several targets; it needs --treatment-time-column too.")
+
+
+def require_order(release: Path, target: Path) -> None:
+    """Refuse files that were given the other way round."""
+    with suppress(OSError):
+        with target.open("rb") as file:
+            looks_like_a_release = FORMAT.encode() in file.read(400)
+        if looks_like_a_release and not release.suffix == ".json":
+            raise ParameterError("the release comes first, then the target; they are the other way round.")

@@ -12,15 +12,42 @@ from dpsc.cli import common
 
 def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write the page for whoever receives it: an .html file.")
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="Print a record for a registry of differential-privacy deployments (JSON).")
+    ] = False,
+    custodian: Annotated[str | None, typer.Option(help="For --record: who publishes the release.")] = None,
+    intended_use: Annotated[str | None, typer.Option(help="For --record: what it is to be used for.")] = None,
+    force: common.Force = False,
     json: common.Json = False,
 ) -> None:
     """Show what a release holds and guarantees."""
     with common.errors("inspect"):
+        from dpsc import files
+        from dpsc.checks import printable
         from dpsc.cli import screens
+        from dpsc.errors import ParameterError
+        from dpsc.gram.record import record as registered
         from dpsc.gram.release import Release
+        from dpsc.gram.release_file import sha256
 
+        if not record and (custodian is not None or intended_use is not None):
+            raise ParameterError("--custodian and --intended-use are for --record.")
+        for option, text in (("custodian", custodian), ("intended_use", intended_use)):
+            printable(option, text or "")
+        common.keep_apart(page, release)
         loaded = Release.load(release)
-        if json:
-            common.print_json({"file": str(release), **screens.release_json(loaded)})
+        if page is not None:
+            with common.output_file(page, force, "--page") as output:
+                files.write(output.place, Release.page_of(release))
+        if record:
+            content = registered(loaded, sha256(release), custodian=custodian, intended_use=intended_use)
+            common.print_json(content, indent=1)
+        elif json:
+            common.print_json(screens.release_json(loaded, release))
         else:
             screens.show_release(loaded, release)
+            if page is not None:
+                common.console().print(f"\nOpen {page}", soft_wrap=True)

@@ -32,7 +32,7 @@ def merge(
             merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
             merged.save(output.place)
         if json:
-            common.print_json({"file": str(out), **screens.release_json(merged)})
+            common.print_json(screens.release_json(merged, out))
             return
         screens.show_release(merged, out)
         common.console().print(f"\nWritten to {out}.", soft_wrap=True)

@@ -63,6 +63,9 @@ def release(
     custodian_notes: Annotated[
         bool, typer.Option("--custodian-notes", help="Print private notes for the custodian: units that look alike.")
     ] = False,
+    no_page: Annotated[
+        bool, typer.Option("--no-page", help="Do not write the page for whoever receives the release.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do everything but draw noise, book and write; say what would happen.")
     ] = False,
@@ -80,7 +83,9 @@ def release(
         printable("provenance", provenance)
         common.require_no_password("--provenance", provenance)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        common.keep_apart(out, donors, reference, like, settings, *account.files)
+        page = None if no_page else common.page_beside(out)
+        for place in (out, page):
+            common.keep_apart(place, donors, reference, like, settings, *account.files)
         chosen = choices.of_options(
             settings=settings, epsilon=epsilon, delta=delta, smoothness=smoothness, reference=reference, scale=scale,  # type: ignore[arg-type]
             like=like, like_before=like_before, periods=periods, time_format=time_format, grid_bits=grid_bits,
@@ -94,9 +99,9 @@ def release(
             engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip
         if dry_run:
-            releasing.rehearse(source, chosen, account, out, i_know=i_know, force=force, as_json=json)
+            releasing.rehearse(source, chosen, account, out, page, i_know=i_know, force=force, as_json=json)
             return
         releasing.run(
-            source, chosen, account, out, reference=reference or settings, n_is_public=not exclude,
+            source, chosen, account, out, page, reference=reference or settings, n_is_public=not exclude,
             provenance=provenance, custodian_notes=custodian_notes, i_know=i_know, force=force, as_json=json,
         )  # fmt: skip

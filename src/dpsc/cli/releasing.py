@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from dpsc import files
 from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
 from dpsc.cli.choices import Choices
@@ -15,6 +16,7 @@ from dpsc.data.dates import period_name
 from dpsc.data.formats import in_file
 from dpsc.gram.dask import DaskDonors
 from dpsc.gram.release import Release
+from dpsc.gram.release_words import noise_of
 from dpsc.gram.sources import FileDonors
 
 
@@ -23,6 +25,7 @@ def run(
     chosen: Choices,
     account: Account,
     out: Path,
+    page: Path | None,
     *,
     reference: Path | None,
     n_is_public: bool,
@@ -32,12 +35,15 @@ def run(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a release, write it to ``out`` and show it; what may be refused is refused before anything is booked.
+    """Make a release, write it and the page that goes out with it, and show it.
 
+    What may be refused is refused before anything is booked.
     The sum over the donors may carry a scale that was found with noise. It is private until it is booked: if the
     booking is refused, nobody sees it.
     """
     algorithm = chosen.algorithm
+    if page is not None:
+        common.require_free(page, force)
     with common.output_file(out, force) as output:
         with common.working("opening the donors"):
             with in_file(reference or ""):
@@ -52,7 +58,8 @@ def run(
             made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
             made.save(output.place)
             output.finish()
-    _show(made, out, as_json)
+    page = _page(out, page)
+    _show(made, out, page, as_json)
     if donors.files.as_understood is not None:
         typer.echo(f"\n{donors.files.path} was read with {donors.files.as_understood}.", err=True)
     account.tell()
@@ -60,11 +67,24 @@ def run(
         _tell_the_custodian(donors.files.custodian_units_alike())
 
 
+def _page(out: Path, page: Path | None) -> Path | None:
+    """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
+    if page is None:
+        return None
+    try:
+        files.write(page, Release.page_of(out))
+    except Exception:
+        typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
+        return None
+    return page
+
+
 def rehearse(
     donors: FileDonors | DaskDonors,
     chosen: Choices,
     account: Account,
     out: Path,
+    page: Path | None,
     *,
     i_know: bool,
     force: bool,
@@ -75,7 +95,9 @@ def rehearse(
     The scale, for which a release may count donors with noise, is left out.
     """
     algorithm = chosen.algorithm
-    common.require_free(out, force)
+    for place in (out, page):
+        if place is not None:
+            common.require_free(place, force)
     with common.working("opening the donors"):
         algorithm.reference_for(donors.times)
         expected = donors.rows_expected()
@@ -90,6 +112,7 @@ def rehearse(
         common.print_json({
             "dry_run": True, "donors": n, "periods": T, "first_period": first, "last_period": last,
             "guarantee": promise, "noise_share": noise, "booking": booking, "file": str(out),
+            "page": None if page is None else str(page),
         })  # fmt: skip
         return
     screen = common.console()
@@ -98,17 +121,19 @@ def rehearse(
     if donors.files.as_understood is not None:
         screen.print(f"  read with {donors.files.as_understood}", soft_wrap=True)
     screen.print(f"  would promise: {promise}", soft_wrap=True)
-    screen.print(f"  noise: its largest direction is {noise:.1%} of what all donors say together")
+    screen.print(f"  noise: {noise_of(noise, n)}", soft_wrap=True)
     screen.print(f"  book: {booking}", soft_wrap=True)
-    screen.print(f"  would be written to {out}", soft_wrap=True)
+    and_page = "" if page is None else f", with {page} for whoever receives it"
+    screen.print(f"  would be written to {out}{and_page}", soft_wrap=True)
 
 
-def _show(made: Release, out: Path, as_json: bool) -> None:
+def _show(made: Release, out: Path, page: Path | None, as_json: bool) -> None:
     if as_json:
-        common.print_json({"file": str(out), **screens.release_json(made)})
+        common.print_json(screens.release_json(made, out) | {"page": None if page is None else str(page)})
         return
     screens.show_release(made, out)
-    common.console().print(f"\nWritten to {out}. It is safe to share; the donors stay with you.", soft_wrap=True)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    common.console().print(f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True)
 
 
 def _tell_the_custodian(units_alike: int) -> None:

@@ -36,8 +36,9 @@ from dpsc.answers.words import (
 from dpsc.cli import common
 from dpsc.data.calendars import holes
 from dpsc.data.dates import period_name
-from dpsc.gram.mapping import whitened_size
+from dpsc.gram import release_words
 from dpsc.gram.release import Release
+from dpsc.gram.release_file import sha256
 
 
 def show_result(result: Result, units: str | None = None) -> None:
@@ -62,7 +63,9 @@ def show_result(result: Result, units: str | None = None) -> None:
         facts.add_row("average effect", Text(_with_interval(result)))
     if result.interval_kind == "effect":
         _add_effects(facts, result.average, result.total, result.level)
-        facts.add_row("could be seen", Text(f"an average effect of {number(result.detectable())} or more, up or down"))
+        facts.add_row(
+            "seen 4 times in 5", Text(f"an average effect of {number(result.detectable())} or more, up or down")
+        )
     _add_guarantee(facts, result.private, str(result.guarantee), result.reason)
     for note in result.notes:
         facts.add_row("beware", Text(note), style="yellow")
@@ -185,73 +188,40 @@ def _with_interval(result: Result) -> str:
 
 
 def show_release(release: Release, path: Path) -> None:
-    """Print what is in a release, what it guarantees and how noisy it is."""
+    """Print what is in the release in a file, what it guarantees and how noisy it is."""
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
     table.add_column(style="dim")
     table.add_column()
     for name, value in describe(release).items():
         table.add_row(name, Text(str(value)))
     common.console().print(table)
-
-
-_FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
+    common.console().print(f" SHA-256: {sha256(path)}", soft_wrap=True)
 
 
 def describe(release: Release) -> dict[str, Any]:
     """Return what is public about a release."""
-    smoothness = f"phi = {release.kernel.phi:g}, nu = {release.kernel.nu:g}"
-    size = release.row_map.size
-    share = release.noise_scale * math.sqrt(2 * size) / release.n
     return {
         "outcome": release.outcome,
-        "donors": f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else ""),
-        "periods": f"{release.T}, from {period_name(release.times[0])} to {period_name(release.times[-1])}"
-        + "; ".join([_FROM.get(release.periods_from, ""), *holes(release.times)]),
+        "donors": release_words.donors(release),
+        "periods": release_words.periods(release),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
-        "noise": f"{release.noise_scale:.3g} on a diagonal entry, where all donors together add about "
-        f"{release.n / size:,.0f}; the largest noise direction is {share:.1%} of the donors' total",
-        "directions": _directions(release),
-        "scale": _scale(release),
-        "kernel": smoothness,
-        "reference path": "none" if release.reference is None else "subtracted",
+        "noise": release_words.noise(release),
+        "to be seen": release_words.seen(release),
+        "directions": release_words.directions(release),
+        "scale": release_words.scale(release),
+        "smoothness": release_words.kernel(release),
+        "reference path": release_words.reference(release),
         "provenance": release.provenance or "–",
+        "made": f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else ""),
+        "identity": ", ".join(release.identities),
     }
 
 
-def _directions(release: Release) -> str:
-    """Say which ways to move were kept."""
-    kept, T = release.row_map.directions, release.T
-    if kept is None:
-        return "all, and the level: made by dpsc 0.1.0"
-    which = f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1}"
-    return f"{which} in which a series of {T} periods can move"
-
-
-def _scale(release: Release) -> str:
-    """Say how much a typical donor moves, and how this is known."""
-    deviation, share = _deviation(release), f"{100 * release.scale.share:.2g}% of the budget"
-    if deviation is None:
-        return "none: made by dpsc 0.1.0"
-    known = {
-        "given": "given, as public knowledge",
-        "counted": f"found privately with {share}",
-        "like and counted": f"from a public series, corrected privately with {share}",
-    }[release.scale.source]
-    amount = number(deviation) if release.scale.source == "given" else f"about {number(float(f'{deviation:.2g}'))}"
-    less = "" if release.reference is None else ", less the reference path,"
-    return f"a typical donor{less} deviates by {amount} from its own mean over time; {known}"
-
-
-def _deviation(release: Release) -> float | None:
-    """Return the scale as it is given: how far a typical donor is from its own mean, in the outcome's units."""
-    if release.scale.source == "none":
-        return None
-    return release.scale.value / whitened_size(1.0, release.T, release.kernel)
-
-
-def release_json(release: Release) -> dict[str, Any]:
-    """Return what is public about a release, for programs."""
+def release_json(release: Release, path: Path) -> dict[str, Any]:
+    """Return what is public about the release in a file, for programs."""
     return {
+        "file": str(path),
+        "sha256": sha256(path),
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,
@@ -259,13 +229,23 @@ def release_json(release: Release) -> dict[str, Any]:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
+        "noise_in_donors": release_words.noise_in_donors(release),
+        "stand_out": release.population.directions,
         "directions": release.row_map.directions,
-        "scale": {"deviation": _deviation(release), "source": release.scale.source, "share": release.scale.share},
+        "scale": {
+            "deviation": release_words.deviation(release),
+            "source": release.scale.source,
+            "share": release.scale.share,
+        },
         "kernel": asdict(release.kernel),
         "reference": None if release.reference is None else [float(v) for v in release.reference],
         "provenance": release.provenance,
         "periods_from": release.periods_from or None,
         "holes": holes(release.times),
+        "made_by": release.made_by,
+        "made_on": release.made_on or None,
+        "identities": list(release.identities),
+        "datasets": list(release.datasets),
     }
 
 

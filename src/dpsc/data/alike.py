@@ -16,7 +16,18 @@ def alike(labels: Iterable[Any]) -> int:
     >>> alike(["Ann", "ann ", "Bob", "bob", "BOB", "Cem"])
     5
     """
-    groups: dict[str, set[Any]] = {}
+    return sum(map(len, groups_alike(labels)))
+
+
+def groups_alike(labels: Iterable[Any]) -> list[list[Any]]:
+    """Return the groups of different labels that are equal but for how they are written. Private.
+
+    Examples
+    --------
+    >>> groups_alike(["Ann", "Cem", "ann ", "Ann"])
+    [['Ann', 'ann ']]
+    """
+    groups: dict[str, dict[Any, None]] = {}
     for label in labels:
-        groups.setdefault(read_as(label), set()).add(label)
-    return sum(len(group) for group in groups.values() if len(group) > 1)
+        groups.setdefault(read_as(label), {})[label] = None
+    return [list(group) for group in groups.values() if len(group) > 1]

@@ -127,7 +127,9 @@ def require_complete(before: pd.Series[float], what: str = "target") -> None:
     holes = [period_name(period) for period in before.index[~np.isfinite(before.to_numpy(dtype=np.float64))]]
     if holes:
         plural = "period" if len(holes) == 1 else "periods"
-        raise PanelError(f"{what} has no finite value in {plural} {_listed(holes)}, before the intervention.")
+        raise PanelError(
+            f"{what} has no number in {plural} {_listed(holes)}, before the intervention: fill in what is missing."
+        )
 
 
 def same(one: pd.Index[Any], other: pd.Index[Any]) -> bool:

@@ -306,12 +306,18 @@ class GramRelease:
 
         From 1 on the noise is larger than everything the donors say, and nothing can be learned from a release.
         """
-        share = 0.0 if self.scale is not None else LARGEST_SHARE
-        noise = self._scales(share)[0] / 4.0**self.grid_bits
-        kept = (
-            directions_for(n, T, noise, Kernel.named(self.smoothness)) if self.directions is None else self.directions
-        )
-        return noise * math.sqrt(2 * (min(kept, T - 1) + 1)) / n
+        return self._noise * math.sqrt(2 * (self.directions_kept(n, T) + 1)) / n
+
+    def directions_kept(self, n: int, T: int) -> int:
+        """Return how many directions a release of n donors over T periods keeps: public numbers only."""
+        kernel = Kernel.named(self.smoothness)
+        kept = directions_for(n, T, self._noise, kernel) if self.directions is None else self.directions
+        return min(kept, T - 1)
+
+    @property
+    def _noise(self) -> float:
+        """The noise on a diagonal entry, for vectors of length one, whatever the scale costs."""
+        return self._scales(0.0 if self.scale is not None else LARGEST_SHARE)[0] / 4.0**self.grid_bits
 
     def _count(self, where: DonorSource, kernel: Kernel, reference: Array | None) -> tuple[Integers, int]:
         """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.

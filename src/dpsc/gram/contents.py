@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import secrets
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,7 @@ from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.types import Array, Integers
+from dpsc.version import __version__
 
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 LARGEST_T = 2000
@@ -57,12 +59,15 @@ class ReleasedMatrix:
     periods_from: str = ""
     identities: tuple[str, ...] = field(default_factory=lambda: (secrets.token_hex(16),))
     datasets: tuple[str, ...] = ()
+    made_by: str = f"dpsc {__version__}"
+    made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
     def __post_init__(self) -> None:
         if (self.guarantee is None) == (not self.no_guarantee):
             raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
         promise = () if self.guarantee is None else (self.guarantee.adjacency, self.guarantee.basis)
-        for text in (self.no_guarantee, self.provenance, self.periods_from, *self.identities, *self.datasets, *promise):
+        texts = self.no_guarantee, self.provenance, self.periods_from, self.made_by, self.made_on
+        for text in (*texts, *self.identities, *self.datasets, *promise):
             require_text(text)
         require_public_labels(self.outcome, self.times)
         if self.guarantee is not None:

@@ -19,7 +19,7 @@ from dpsc.errors import ParameterError
 from dpsc.gram import moments, targets
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.models import Candidate, donor_free_evidence, plain_model, target_models
-from dpsc.gram.uncertainty import MixtureUncertainty
+from dpsc.gram.uncertainty import INFLATION, NOISE_COUNTS, MixtureUncertainty
 from dpsc.gram.verdict import verdict
 from dpsc.types import Array, Integers
 
@@ -130,7 +130,7 @@ class Forecast:
         candidates, evidence = target_models(population, y)
         bayes_factor = evidence - donor_free_evidence(y, population.size())
         found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
-        return candidates, verdict(bayes_factor), found
+        return candidates, verdict(bayes_factor, targets.other_units(self.notes)), found
 
     def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""
@@ -184,7 +184,8 @@ class Forecast:
         paths = np.empty((count, T))
         for k in np.unique(drawn):
             path, level = candidates[k].observed.path, candidates[k].observed.level
-            root = np.linalg.cholesky(path.covariance + 1e-12 * np.trace(path.covariance) * np.eye(T))
+            covariance = INFLATION * (path.covariance + (NOISE_COUNTS - 1) * candidates[k].noise)
+            root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(T))
             normals = rng.normal(size=(int((drawn == k).sum()), T))
             paths[drawn == k] = path.mean + level + reference + normals @ root.T
         return pd.DataFrame(paths.T, index=self.series.index)

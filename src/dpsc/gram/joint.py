@@ -32,7 +32,7 @@ from dpsc.gram.uncertainty import (
     StudentMixture,
     covariance_of,
 )
-from dpsc.types import Array
+from dpsc.types import Array, Integers
 
 _ALIKE = np.array([0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0])
 
@@ -60,23 +60,34 @@ class JointUncertainty:
         """Return how far below and above the forecasts the truth may be, for combinations of all targets' periods."""
         if part != "both":
             raise NotImplementedError("pooled intervals are not split into parts.")
-        return self._law(combinations).between(level)
+        lower, upper = self._ask(combinations, lambda law, _: np.array(law.between(level)))
+        return lower, upper
 
     def below(self, combinations: Array, values: Array) -> Array:
         """Return the chance that the truth is below the forecasts plus a value."""
-        return self._law(combinations).below(values)
+        return self._ask(combinations, lambda law, rows: law.below(values[rows])[np.newaxis])[0]
 
     def quantile(self, combinations: Array, p: float) -> Array:
         """Return the value below which the truth less the forecasts is with chance p."""
-        return self._law(combinations).quantile(p)
+        return self._ask(combinations, lambda law, _: law.quantile(p)[np.newaxis])[0]
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         """Return nothing: before the interventions there are only the targets' own intervals."""
         return np.array([np.nan]), np.array([np.nan])
 
+    def _ask(self, combinations: Array, question: Callable[[StudentMixture, Integers], Array]) -> list[Array]:
+        """Ask the law of each combination: of one target alone its own law, of several a Student's t."""
+        used = np.array([combinations[:, s].any(axis=1) for s in self.slices]).T
+        whose = np.where(used.sum(axis=1) > 1, -1, used.argmax(axis=1))
+        answers: dict[int, Array] = {}
+        for target in np.unique(whose):
+            rows = np.flatnonzero(whose == target)
+            own = combinations[rows][:, self.slices[target]]
+            law = self._law(combinations[rows]) if target < 0 else self.members[target].law(own)
+            answers |= dict(zip(rows.tolist(), question(law, rows).T, strict=True))
+        return list(np.array([answers[row] for row in range(len(combinations))]).T)
+
     def _law(self, combinations: Array) -> StudentMixture:
-        if len(self.members) == 1:
-            return self.members[0].law(combinations)
         spreads = np.sqrt(self._variances(combinations))[np.newaxis]
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 

@@ -219,8 +219,8 @@ def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: lis
     for size in sizes:
         few = units.first(size)
         found = [r.estimate(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
-        errors, seen = [units.error(each.forecast) for each in found], [detectable_effect(each, h) for each in found]
-        rows.append([*errors, *seen, *few.ridge_errors(), units.error(y[-1])])
+        seen = [detectable_effect(each, np.full(h, 1 / h)) for each in found]
+        rows.append([*(units.error(each.forecast) for each in found), *seen, *few.ridge_errors(), units.error(y[-1])])
     return np.array(rows)
 
 

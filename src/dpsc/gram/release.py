@@ -50,6 +50,8 @@ class Release(ReleasedMatrix):
         Random numbers that name this release, or all those that were merged: none counts twice.
     datasets : tuple of str
         The data sets of a ledger that paid for them, if they were booked.
+    made_by, made_on : str
+        The version of dpsc, and the day (UTC); for merged releases those of the merging. No day in older files.
     """
 
     def save(self, path: str | Path) -> None:
@@ -60,6 +62,15 @@ class Release(ReleasedMatrix):
     def load(cls, path: str | Path) -> Release:
         """Read a JSON file and check it."""
         return release_file.load(Path(path), cls)
+
+    @staticmethod
+    def page_of(path: str | Path, name: str | None = None) -> str:
+        """Return the page for whoever receives a release file, as HTML; it depends on the file alone.
+
+        ``name`` is what the page calls it; by default its own name.
+        """
+        path = Path(path)
+        return about_release.page(Release.load(path), path.name if name is None else name, release_file.sha256(path))
 
     @classmethod
     def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
@@ -100,7 +111,8 @@ class Release(ReleasedMatrix):
                 if of(first) != of(other):
                     raise ReleaseError(
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
-                        "made in the same way: agree on settings before (docs/gram-release.md)."
+                        f"made in the same way{_WHY.get(name, '')}. Before they release, sites agree on settings: dpsc "
+                        "plan --sites 2 --settings FILE, then dpsc release --settings FILE (docs/gram-release.md)."
                     )
             if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
@@ -222,6 +234,12 @@ _SETTINGS: dict[str, Callable[[Release], Any]] = {
     "directions": lambda release: release.row_map.directions,
     "constant": lambda release: release.row_map.constant,
     "grid_bits": lambda release: release.grid_bits,
+}
+
+
+_WHY = {
+    "constant": ", and the constant is the scale on which each site measured movement, found or given by itself",
+    "directions": ", and each site kept as many directions as its own donors can fill",
 }
 
 

@@ -26,13 +26,13 @@ from dpsc.gram.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, Scale
 from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.version import __version__
 
 R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
 _WIDEST_TRACE = 16  # noise beyond so many scales has a probability below 1e-50
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})?")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -46,11 +46,22 @@ def save(release: ReleasedMatrix, path: Path) -> None:
 
 def load(path: Path, kind: type[R]) -> R:
     """Read and check a file, and return a release of the given class."""
-    text = files.read_text(path, "dpsc release", _LARGEST_FILE)
+    text = read(path)
     try:
         return loads(text, kind)
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, or say that it is not text of a sensible size."""
+    return files.read_text(path, "dpsc release", _LARGEST_FILE)
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def dumps(release: ReleasedMatrix) -> str:
@@ -58,7 +69,8 @@ def dumps(release: ReleasedMatrix) -> str:
     body = {
         "format": FORMAT,
         "version": VERSION,
-        "made_by": f"dpsc {__version__}",
+        "made_by": release.made_by,
+        "made_on": release.made_on,
         "outcome": release.outcome,
         "n": release.n,
         "sites": release.sites,
@@ -146,9 +158,10 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     _require(
         constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions"
     )
-    body.setdefault("periods_from", "")  # which 0.1.0 did not write
-    texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from")]
+    body |= {name: body.get(name, "") for name in ("periods_from", "made_on")}  # which 0.1.0 did not write
+    texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from", "made_by", "made_on")]
     _require(all(isinstance(v, str) for v in texts), "a text field is not text")
+    _require(_DAY.fullmatch(texts[5]) is not None, "the day on which it was made is not a day")
     identities, datasets = (_texts(body.get(name, [])) for name in ("identities", "datasets"))
     _require(1 <= len(identities) <= sites and all(map(_IDENTITY.fullmatch, identities)), "the identity is wrong")
     _require(len(datasets) <= sites, "there are more data sets than sites")
@@ -168,6 +181,8 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
         periods_from=texts[3],
         identities=identities,
         datasets=datasets,
+        made_by=texts[4],
+        made_on=texts[5],
     )
 
 

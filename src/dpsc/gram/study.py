@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.blas import one_thread
 from dpsc.errors import ReleaseError
@@ -34,7 +35,7 @@ def study(
     treated = {name: date for name, date in dates.items() if not _is_missing(date)}
     if not treated:
         raise ReleaseError("no target has a treatment time.")
-    results = {name: estimate(release, targets[name], date, level=level) for name, date in treated.items()}
+    results = {name: _answer(release, name, targets[name], date, level) for name, date in treated.items()}
     shares = _weights(list(treated), weights)
     members = [_uncertainty(result) for result in results.values()]
     first = min(result.T0 for result in results.values())
@@ -51,6 +52,14 @@ def study(
         level=checks.share("level", level),
         title=title,
     )
+
+
+def _answer(release: ReleasedMatrix, name: Any, target: Any, date: Any, level: float) -> PrivateResult | UnprovenResult:
+    """Estimate one unit; what is wrong with it is said with its name."""
+    try:
+        return estimate(release, target, date, level=level)
+    except ReleaseError as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
 
 
 def _uncertainty(result: Any) -> MixtureUncertainty:
@@ -74,6 +83,11 @@ def _dates(names: list[Any], treatment_times: Any) -> dict[Any, Any]:
             raise ReleaseError(f"there are {len(names)} targets and {len(treatment_times)} treatment times.")
         return dict(zip(names, treatment_times, strict=True))
     unknown = [name for name in treatment_times if name not in names]
+    if len(unknown) == len(treatment_times) > 0:
+        raise ReleaseError(
+            f"no target is named {unknown[0]!r}. Targets are one column (or entry) for each unit; turn a long table "
+            "round first: table.pivot(index=time, columns=unit, values=outcome)."
+        )
     if unknown:
         close = checks.did_you_mean(str(unknown[0]), [str(name) for name in names])
         raise ReleaseError(f"treatment_times names {unknown[0]!r}, which is not a target.{close}")

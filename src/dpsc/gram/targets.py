@@ -16,7 +16,8 @@ from dpsc.errors import PanelError, ReleaseError
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.mapping import movement
 
-_FAR = 200.0  # how many times larger or smaller suggests other units
+OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
+_LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages of many move less
 
 
 def in_order(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[Any, Any]:
@@ -34,7 +35,7 @@ def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[
     T0 = first_treated(release.times, treatment_time)
     if T0 < 2:
         raise ReleaseError(
-            f"treatment time {period_name(treatment_time)} leaves {T0} period(s) before it; at least 2 are needed."
+            f"treatment time {period_name(treatment_time)} leaves {T0} periods before it; at least 2 are needed."
         )
     given = as_series(release, target)
     series, cut = _over_the_periods(release, given, T0)
@@ -113,8 +114,13 @@ def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> 
         size, usual, against = movement(y, release.kernel), release.scale.value, "a typical donor's movement"
     else:
         return []
-    if size == 0 or usual == 0 or 1 / _FAR < size / usual < _FAR:
+    if size == 0 or usual == 0 or 1 / _SMALLER < size / usual < _LARGER:
         return []
     times = max(size / usual, usual / size)
     direction = "larger" if size > usual else "smaller"
-    return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}: other units?"]
+    return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}{OTHER_UNITS}"]
+
+
+def other_units(notes: tuple[str, ...]) -> str:
+    """Return the note that asks about units, if there is one."""
+    return next((note for note in notes if note.endswith(OTHER_UNITS)), "")

@@ -9,8 +9,10 @@ from dpsc.answers.base import Verdict
 CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
 
 
-def verdict(log_bayes_factor: float) -> Verdict:
-    """Say whether the donors explain the target's past better than its own past does."""
+def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
+    """Say whether the donors explain the target's past better than its own past does; a doubt comes first."""
+    if doubt:
+        return Verdict("unclear", "check the units before you read on", doubt, check_first=True)
     factor = math.exp(min(abs(log_bayes_factor), 16.0))
     times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
     if log_bayes_factor > CLEAR:

@@ -1,0 +1,209 @@
+"""``dpsc check``: a private screen, all problems at once, and a command that runs as it is printed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsc import Release
+from dpsc.data.examination import MARK
+from tests.cli.conftest import T0, H, N, quick
+from tests.cli.test_mistakes import refused
+from tests.making import SECRET, save, told, wide
+from tests.test_architecture import GRAPH
+
+
+def checked(*arguments: object, code: int = 0) -> str:
+    """Run ``dpsc check`` and return its screen on one line, marked at both ends, with nothing beside it."""
+    done, out, err = quick("check", *arguments)
+    assert (done, err) == (code, ""), (out, err)
+    lines = [line.strip() for line in out.splitlines()]
+    assert lines[0] == lines[-1] == MARK
+    return " ".join(out.replace("\\\n", " ").split())
+
+
+def commands_in(out: str) -> list[list[str]]:
+    """Return the commands as a shell would read them."""
+    joined = out.replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in joined.splitlines() if re.match(r"\s*dpsc (ledger init|release) ", line)]
+
+
+def run_as_printed(*arguments: object) -> None:
+    code, out, err = quick("check", *arguments)
+    assert (code, err) == (0, "")
+    commands = commands_in(out)
+    assert len(commands) == 2
+    for command in commands:
+        code, _, err = quick(*command)
+        assert code == 0, err
+
+
+def messy(path: Path) -> Path:
+    """A table of 300 patients with everything wrong at once, as a spreadsheet writes it."""
+    rng = np.random.default_rng(0)
+    months = [f"{day:%d.%m.%Y}" for day in pd.date_range("2022-01-31", periods=18, freq="ME")]
+    rows = []
+    for i in range(300):
+        start = 0 if i % 3 else int(rng.integers(1, 10))
+        path_of_one = 100 + np.cumsum(rng.normal(size=18))
+        cells = [f"{value:.2f}".replace(".", ",") for value in path_of_one]
+        rows += [[f"Patient {i}", month, cell] for month, cell in zip(months[start:], cells[start:], strict=True)]
+    rows = [row for row in rows if row[1] != months[12]]
+    of = {name: [k for k, row in enumerate(rows) if row[0] == f"Patient {name}"] for name in (1, 2, 4, 5)}
+    rows[of[1][0]][2], rows[of[1][1]][2] = "k. A.", "-3,50"
+    rows[of[1][2]][2] = "98765432,10"
+    for k in of[2]:
+        rows[k][2] = "80,00"
+    for k in of[4][9:]:
+        rows[k][0] = "patient  4"
+    rows[of[5][0]][0] = ""
+    rows.append(list(rows[of[5][1]]))
+    pd.DataFrame(rows, columns=["Person", "Monat", "Kosten"]).to_csv(path, index=False, sep=";", encoding="cp1252")
+    return path
+
+
+def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
+    before = set(tmp_path.iterdir()) | {messy(tmp_path / "d.csv")}
+    screen = checked(tmp_path / "d.csv", code=1)
+    for said in (
+        "NOT READY: 5 things to correct",
+        "separator semicolon, encoding utf-8, decimal comma",
+        "units in 'Person', periods in 'Monat', numbers in 'Kosten'",
+        "18 months, from 2022-01 to 2023-06; the table writes",
+        "--unit, --time, --outcome, --periods, --decimal: they were not given",
+        "1 cell is no number", "says 'k. A.'",
+        "1 row has no unit",
+        "1 row has a unit and period that another row has (1 with the same number)",
+        "2 units have names that differ only in case, spaces or Unicode form", "'Patient 4' (line ",
+        "2023-01: missing for EVERYBODY",
+        "1 number is below zero", "says -3.5",
+        "1 number is more than 100 times the median", "Are cents and euros mixed?",
+        "1 unit has the same number in every period",
+        "2022 ▃", "2023 █▁▁▁▁▁",
+        "joined late 10",
+        "What each rule for missing cells would fill", "kernel", "interpolate", "midpoint",
+        "What must NOT be chosen from this view Bounds, the reference path, the scale, epsilon, and which units",
+        "the guarantee would no longer hold",
+        "not by looking at single people",
+        "guesses right 73.1% of the time",
+        "--periods 2022-01..2023-06", "--decimal comma",
+    ):  # fmt: skip
+        assert said in screen, said
+    assert set(tmp_path.iterdir()) == before
+    assert not any(Path.cwd().iterdir())
+
+
+def test_a_clean_table_is_ready_and_its_command_runs_as_printed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = files / "a folder with 'quotes'"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    shutil.copy(files / "donors.csv", place / "my donors.csv")
+    run_as_printed("my donors.csv")
+    made = Release.load(place / "my donors.dpsc.json")
+    assert (made.n, made.T, made.periods_from) == (N, T0 + H, "declared")
+    assert made.guarantee is not None
+    assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
+    again = commands_in(quick("check", "my donors.csv")[1])
+    assert len(again) == 1  # there is a ledger now
+    assert again[0][-1] == "my donors-2.dpsc.json"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+def test_commands_for_other_tables_run_too(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = 100 + np.cumsum(np.random.default_rng(0).normal(size=(260, 8)), axis=1).round(2)
+    frame = wide(values, times=[f"{2015 + t}" for t in range(8)], unit="firm")
+    save(frame, tmp_path / f"d.{ending}")
+    run_as_printed(f"d.{ending}")
+    assert Release.load(tmp_path / "d.dpsc.json").n == 260
+
+
+def test_a_target_gives_its_units_and_a_better_scale(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    given = ("donors.csv", "--target", "target.csv", "--before", T0, "--averages", 5, "--epsilon", 2)
+    screen = checked(*given)
+    assert "measured in cost" in screen
+    assert f"{T0} before an intervention" in screen
+    assert "--like target.csv --like-before 2021-03" in screen
+    run_as_printed(*given)
+    assert Release.load(files / "donors.dpsc.json").scale.source == "like and counted"
+
+
+def test_a_release_from_which_nothing_could_be_learned_is_not_ready(files: Path) -> None:
+    donors = pd.read_csv(files / "donors.csv")
+    donors[donors["who"].isin(["patient 1", "patient 2"])].to_csv(files / "two.csv", index=False)
+    assert "Nothing could be learned: with 2 donors" in checked(files / "two.csv", code=1)
+    few = donors[donors["who"].isin(donors["who"].unique()[:60])]
+    few.to_csv(files / "few.csv", index=False)
+    assert "60 donors are too few to find out privately how much a donor moves" in checked(files / "few.csv", code=1)
+    checked(files / "few.csv", "--target", files / "target.csv", "--before", T0)
+    assert "Delta 0.05 is not below" in checked(files / "few.csv", "--delta", 0.05, code=1)
+
+
+def test_the_page_and_the_numbers_are_marked_and_for_one_person(tmp_path: Path) -> None:
+    messy(tmp_path / "d.csv")
+    page, numbers = tmp_path / "private-check.html", tmp_path / "private-check.json"
+    checked(tmp_path / "d.csv", "-o", page, code=1)
+    text = page.read_text("utf-8")
+    assert text.count(MARK) == 3  # and in the title
+    assert "k. A." in text
+    assert page.stat().st_mode & 0o077 == 0
+    checked(tmp_path / "d.csv", "-o", numbers, code=1)
+    code, out, err = quick("check", tmp_path / "d.csv", "--json")
+    assert (code, err) == (1, "")
+    assert json.loads(out) == json.loads(numbers.read_text("utf-8"))
+    found = json.loads(out)
+    assert (found["private"], found["mark"], found["ready"]) == (MARK, MARK, False)
+    assert {f["kind"] for f in found["examination"]["findings"] if f["grade"] == "correct"} == {
+        "text", "no unit", "twice", "alike", "nobody",
+    }  # fmt: skip
+    assert found["outlook"]["n"] == found["examination"]["units"] == 301
+
+
+def test_wrong_options_are_refused(files: Path) -> None:
+    donors = files / "donors.csv"
+    refused(["check", donors, "--unit", "whom"], "there is no column 'whom' (--unit)")
+    refused(["check", files / "nothing.csv"], "there is no such file")
+    refused(["check", donors, "-o", files / "page.txt"], "a page (.html) or its numbers (.json)")
+    refused(["check", donors, "-o", donors, "--force"], "is read by this command")
+    refused(["check", donors, "--missing", "midpoint"], "--missing midpoint needs --bounds LO HI")
+    refused(["check", donors, "--missing", "mean"], "--missing must be 'error'")
+    refused(["check", donors, "--before", T0 + H], "leaves no period after the intervention")
+    refused(["check", donors, "--epsilon", 50], "--i-know")
+
+
+def test_nothing_of_it_reaches_a_release_a_ledger_or_a_log(
+    files: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The screen quotes a donor's number, because it is the custodian's own; nothing that is made afterwards does."""
+    monkeypatch.chdir(files)
+    donors = pd.read_csv(files / "donors.csv")
+    donors.loc[7, "cost"] = SECRET
+    donors.to_csv(files / "donors.csv", index=False)
+    code, out, err = quick("check", "donors.csv")
+    assert code == 0
+    assert told(out)
+    assert not told(err, caplog.text)
+    for command in commands_in(out):
+        code, shown, err = quick(*command)
+        assert code == 0
+        assert not told(shown, err)
+    for made in ("donors.dpsc.json", "dpsc-ledger.sqlite"):
+        assert not told((files / made).read_bytes().decode("latin-1"))
+
+
+def test_only_the_screen_knows_what_was_seen() -> None:
+    """Nothing that makes or reads a release, books or reports, imports the rehearsal."""
+    private = {f"dpsc.data.{name}" for name in ("examination", "findings", "gathering", "guessing", "declaring")}
+    assert private <= set(GRAPH)
+    allowed = private | {"dpsc.cli.check", "dpsc.cli.checking", "dpsc.cli.rehearsing"}
+    for module, others in GRAPH.items():
+        if module not in allowed:
+            assert not others & (private | {"dpsc.cli.checking", "dpsc.cli.rehearsing"}), module
