@@ -49,6 +49,16 @@ def test_effects_are_what_people_state(paths: Array, release: Release) -> None:
     )
 
 
+def test_the_time_before_is_a_table_too(paths: Array, release: Release) -> None:
+    result = release.estimate(paths[0], T0)
+    table = result.before_frame()
+    assert list(table.index) == list(range(T0))
+    np.testing.assert_allclose(table["observed"] - table["fit"], table["gap"])
+    inside = (table["fit_lower"] <= table["observed"]) & (table["observed"] <= table["fit_upper"])
+    assert inside.mean() > 0.8
+    assert SyntheticControl().fit(make_panel(T0=8, h=3)).before_frame().columns.tolist() == ["observed", "fit", "gap"]
+
+
 def test_the_p_value_is_where_the_interval_ends(paths: Array, release: Release) -> None:
     """An interval of level 1 - p just holds zero."""
     result = release.estimate(paths[0] + 4 * (np.arange(T) >= T0), T0)

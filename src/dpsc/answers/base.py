@@ -218,6 +218,14 @@ class Answer:
         lower, upper = self.uncertainty.ends_before(self._level(level))
         return pd.DataFrame({"lower": self.fitted + lower, "upper": self.fitted + upper}, index=self.fitted.index)
 
+    def before_frame(self) -> pd.DataFrame:
+        """One row per period before the intervention: observed, fit with its interval, gap; empty without a fit."""
+        if not self.fitted.notna().any():
+            return pd.DataFrame()
+        band, observed = self.interval_before(), self.target.iloc[: self.T0]
+        columns = {"observed": observed, "fit": self.fitted, "fit_lower": band["lower"], "fit_upper": band["upper"]}
+        return pd.DataFrame(columns | {"gap": observed - self.fitted}).dropna(axis=1, how="all")
+
     def to_frame(self) -> pd.DataFrame:
         """One row per period from the intervention on: observed, counterfactual, gap, running total, baselines.
 

@@ -44,6 +44,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
         "interval_is_for_the_effect": result.interval_kind == "effect",
         "effects": _rows(result.effects(), "of"),
         "periods": _rows(result.to_frame(), "time"),
+        "before": _rows(result.before_frame(), "time"),
         "verdict": None if result.verdict is None else asdict(result.verdict),
         "notes": list(result.notes),
         "baselines": _baselines(result),

@@ -51,6 +51,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         "answer": _answer(document),
         "effects": document["effects"],
         "periods": document["periods"],
+        "before": document.get("before", []),
         "units": document.get("by_unit", []),
         "event time": document.get("by_event_time", []),
         "calendar time": document.get("by_calendar_time", []),
