@@ -14,10 +14,12 @@ import pytest
 
 from dpsc import Release
 from dpsc.data.examination import MARK
-from tests.cli.conftest import T0, H, N, quick
+from tests.cli.conftest import T0, H, N, quick, shown
 from tests.cli.test_mistakes import refused
 from tests.making import SECRET, save, told, wide
 from tests.test_architecture import GRAPH
+
+PERIODS = f"{shown()[0]}..{shown()[-1]}"
 
 
 def checked(*arguments: object, code: int = 0) -> str:
@@ -73,7 +75,7 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
     before = set(tmp_path.iterdir()) | {messy(tmp_path / "d.csv")}
     screen = checked(tmp_path / "d.csv", code=1)
     for said in (
-        "NOT READY: 5 things to correct",
+        "NOT READY: 6 things to correct",
         "separator semicolon, encoding utf-8, decimal comma",
         "units in 'Person', periods in 'Monat', numbers in 'Kosten'",
         "18 months, from 2022-01 to 2023-06; the table writes",
@@ -89,11 +91,12 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
         "2022 ▃", "2023 █▁▁▁▁▁",
         "joined late 10",
         "What each rule for missing cells would fill", "kernel", "interpolate", "midpoint",
-        "What must NOT be chosen from this view Bounds, the reference path, the scale, epsilon, and which units",
+        "What must NOT be chosen from this view The periods, how dates and numbers are written, bounds, the reference",
         "the guarantee would no longer hold",
         "not by looking at single people",
         "guesses right 73.1% of the time",
-        "--periods 2022-01..2023-06", "--decimal comma",
+        "Say --periods and --decimal and check again", "the rows show --periods 2022-01..2023-06",
+        "--periods FIRST..LAST", "--decimal MARK",
     ):  # fmt: skip
         assert said in screen, said
     assert set(tmp_path.iterdir()) == before
@@ -105,12 +108,13 @@ def test_a_clean_table_is_ready_and_its_command_runs_as_printed(files: Path, mon
     place.mkdir()
     monkeypatch.chdir(place)
     shutil.copy(files / "donors.csv", place / "my donors.csv")
-    run_as_printed("my donors.csv")
+    assert "Say --periods and check again" in checked("my donors.csv", code=1)
+    run_as_printed("my donors.csv", "--periods", PERIODS)
     made = Release.load(place / "my donors.dpsc.json")
     assert (made.n, made.T, made.periods_from) == (N, T0 + H, "declared")
     assert made.guarantee is not None
     assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
-    again = commands_in(quick("check", "my donors.csv")[1])
+    again = commands_in(quick("check", "my donors.csv", "--periods", PERIODS)[1])
     assert len(again) == 1  # there is a ledger now
     assert again[0][-1] == "my donors-2.dpsc.json"
 
@@ -127,7 +131,19 @@ def test_commands_for_other_tables_run_too(ending: str, tmp_path: Path, monkeypa
 
 def test_a_target_gives_its_units_and_a_better_scale(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(files)
-    given = ("donors.csv", "--target", "target.csv", "--before", T0, "--averages", 5, "--epsilon", 2)
+    given = (
+        "donors.csv",
+        "--periods",
+        PERIODS,
+        "--target",
+        "target.csv",
+        "--before",
+        T0,
+        "--averages",
+        5,
+        "--epsilon",
+        2,
+    )
     screen = checked(*given)
     assert "measured in cost" in screen
     assert f"{T0} before an intervention" in screen
@@ -143,7 +159,7 @@ def test_a_release_from_which_nothing_could_be_learned_is_not_ready(files: Path)
     few = donors[donors["who"].isin(donors["who"].unique()[:60])]
     few.to_csv(files / "few.csv", index=False)
     assert "60 donors are too few to find out privately how much a donor moves" in checked(files / "few.csv", code=1)
-    checked(files / "few.csv", "--target", files / "target.csv", "--before", T0)
+    checked(files / "few.csv", "--periods", PERIODS, "--target", files / "target.csv", "--before", T0)
     assert "Delta 0.05 is not below" in checked(files / "few.csv", "--delta", 0.05, code=1)
 
 
@@ -162,7 +178,7 @@ def test_the_page_and_the_numbers_are_marked_and_for_one_person(tmp_path: Path) 
     found = json.loads(out)
     assert (found["private"], found["mark"], found["ready"]) == (MARK, MARK, False)
     assert {f["kind"] for f in found["examination"]["findings"] if f["grade"] == "correct"} == {
-        "text", "no unit", "twice", "alike", "nobody",
+        "text", "no unit", "twice", "alike", "nobody", "to be said",
     }  # fmt: skip
     assert found["outlook"]["n"] == found["examination"]["units"] == 301
 
@@ -187,7 +203,7 @@ def test_nothing_of_it_reaches_a_release_a_ledger_or_a_log(
     donors = pd.read_csv(files / "donors.csv")
     donors.loc[7, "cost"] = SECRET
     donors.to_csv(files / "donors.csv", index=False)
-    code, out, err = quick("check", "donors.csv")
+    code, out, err = quick("check", "donors.csv", "--periods", PERIODS)
     assert code == 0
     assert told(out)
     assert not told(err, caplog.text)

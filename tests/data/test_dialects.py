@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from dpsc import scan
+from dpsc import GramRelease, scan
 from dpsc.data import tables
 from dpsc.data.dialects import SEPARATORS, Dialect
 from dpsc.data.numbers import THOUSANDS, Numbers
@@ -340,3 +340,15 @@ def test_engines_that_cannot_read_workbooks_say_so(tmp_path: Path, engine: Any) 
         scan(path, **COLUMNS, engine=engine)
     with pytest.raises(TableError, match="a folder of Excel workbooks; give one of them"):
         scan(tmp_path, **COLUMNS).add_up(PRODUCTS, lambda rows: None)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_carriage_returns_do_not_hide_an_open_quotation_mark(tmp_path: Path, encoding: str) -> None:
+    """An open mark swallows other donors' lines; as many carriage returns in its own made the count right again."""
+    lines = ["unit,time,y", *(f"u{i},{2000 + t},{i + t}" for t in range(4) for i in range(3))]
+    lines[1], lines[7] = 'u0,"x,1', 'u0,x",1'
+    lines[10] = "\r".join(["u0,2003,1"] * 7)
+    (tmp_path / "d.csv").write_bytes("\n".join([*lines, ""]).encode(encoding))
+    source = scan(tmp_path / "d.csv", unit="unit", time="time", outcome="y", periods="2000..2003", engine="memory")
+    with pytest.raises(DpscError, match="quotation mark"):
+        GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(source)

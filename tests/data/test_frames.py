@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsc import PanelError
+from dpsc import Donors, PanelError
 from dpsc.data.bounds import Bounds
 from dpsc.data.frames import Matrix, read_long, read_wide, to_floats
 from dpsc.data.missing import Completion
@@ -288,3 +288,33 @@ def test_rows_with_masks_of_their_own_keep_them() -> None:
     rows = [np.ma.masked_array([1.0, 2.0], mask=[False, True]), np.ma.masked_array([3.0, 4.0])]
     for masked in (rows, tuple(rows), [rows[0], [3.0, 4.0]]):
         np.testing.assert_array_equal(to_floats(masked, "x"), [[1.0, np.nan], [3.0, 4.0]])
+
+
+MOMENT = pd.Timestamp("2022-01-31 23:30", tz="UTC")
+
+
+@pytest.mark.parametrize(
+    ("labels", "written", "periods"),
+    [
+        ([0, 1, 2, 3], True, "0..3"),
+        ([0, 1, 2, 3], np.True_, "0..3"),
+        ([202201, 202202, 202203], Decimal(202202), "2022-01..2022-03"),
+        ([pd.Timestamp("2022-01-15", tz="UTC"), MOMENT], MOMENT.tz_convert("Europe/Berlin"), "2022-01..2022-02"),
+        ([202201, 202202, 202203], [202202], "2022-01..2022-03"),
+        ([202201, 202202, 202203], None, "2022-01..2022-03"),
+    ],
+    ids=["a truth value", "numpy's", "a decimal number", "another time zone", "a list", "nothing"],
+)
+def test_what_one_donor_writes_for_a_period_does_not_change_others(
+    labels: list[Any], written: Any, periods: str
+) -> None:
+    """Equal labels of different kinds were read as the first of them, for everybody."""
+    rows = [(unit, label, 10.0 * unit + k) for unit in range(3) for k, label in enumerate(labels)]
+    honest = pd.DataFrame(rows, columns=["unit", "time", "y"]).astype({"time": object})
+    other = honest.copy()
+    times = list(other["time"])
+    times[1] = written  # the first donor's second label
+    other["time"] = pd.Series(times, dtype=object)
+    one, two = (Donors.from_long(t, unit="unit", time="time", outcome="y", periods=periods) for t in (honest, other))
+    np.testing.assert_array_equal(one.values[1:], two.values[1:])
+    assert np.isfinite(two.values[1:]).sum() == np.isfinite(one.values[1:]).sum() > 0

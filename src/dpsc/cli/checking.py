@@ -100,7 +100,7 @@ def rehearse(donors: Path, said: Said, dialect: Dialect, wishes: Wishes) -> Rehe
     datasets = tuple(booking.datasets_here() or ())  # first, so that a broken ledger is told at once
     seen = custodian_examine(donors, said, periods=wishes.periods, missing=wishes.missing, dialect=dialect)
     found, T = list(seen.findings), len(seen.periods)
-    found += _order(seen)
+    found += [*_to_be_said(seen), *_order(seen)]
     if not seen.units or T < 2:
         if T == 1:
             found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
@@ -143,13 +143,44 @@ def _history(
     return series.iloc[: names.index(first) if first in names else T0]
 
 
+_FROM_ROWS = {"--periods": "FIRST..LAST", "--time-format": "FORMAT", "--decimal": "MARK", "--thousands": "MARK"}
+
+
+def _from_rows(seen: CustodianExamination) -> list[str]:
+    """Return the options that only the donors' rows showed; a wide table has its periods in the header."""
+    wide = seen.layout is not None and seen.layout.wide
+    return [name for name in seen.guessed if name in _FROM_ROWS and not (wide and name == "--periods")]
+
+
+def _to_be_said(seen: CustodianExamination) -> list[Finding]:
+    """Ask for what only the rows showed: one donor's rows must not decide what is published, or how others are read."""
+    asked = _from_rows(seen)
+    if not asked:
+        return []
+    words = (
+        f"say {' and '.join(asked)} and check again. They decide what is published, or how everybody's numbers are "
+        "read, so they must come from what you know of the data, not from its rows, where one person could decide them"
+    )
+    shown = dict(zip(seen.options, seen.options[1:], strict=False))
+    return [Finding("correct", "to be said", len(asked), words,
+                    tuple(f"the rows show {name} {shown[name]}" for name in asked))]  # fmt: skip
+
+
+def _without_guesses(seen: CustodianExamination) -> list[str]:
+    """Return the options of the command, with gaps for what the custodian must say."""
+    options = list(seen.options)
+    for name in _from_rows(seen):
+        options[options.index(name) + 1] = _FROM_ROWS[name]
+    return options
+
+
 def _commands(
     donors: Path, seen: CustodianExamination, wishes: Wishes, like_before: str | None, datasets: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return what to run: a ledger, if there is none, and the release."""
     name = rehearsing.stem(donors)
     budget = ["--epsilon", rehearsing.small(wishes.epsilon), "--delta", rehearsing.small(wishes.delta)]
-    options = [*seen.options, *budget]
+    options = [*_without_guesses(seen), *budget]
     if wishes.missing is not None:
         options += ["--missing", wishes.missing]
     if wishes.bounds is not None:

@@ -183,14 +183,18 @@ def batches_of(
 
 
 def _require_one_line_per_row(path: Path, rows: int, encoding: str) -> None:
-    """Refuse a quotation mark that is not closed on its line: it swallows the rows up to the next one or to the end."""
+    """Refuse a quotation mark that is not closed on its line: it swallows the rows up to the next one or to the end.
+
+    Lines end where Arrow's rows do: at a line feed, a carriage return, or both.
+    """
     opened: Any = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         if not any(b'"' in part for part in iter(partial(file.read, 2**20), b"")):
             return
-    wide = {"mode": "rt", "encoding": encoding, "newline": "\n"} if _has_wide_characters(encoding) else {"mode": "rb"}
-    with opened(path, **wide) as file:
-        lines = sum(bool(line.strip()) for line in file)
+    by_bytes = "latin-1"  # every byte is a character, whatever the encoding, and line ends are what they are
+    said = encoding if _has_wide_characters(encoding) else by_bytes
+    with opened(path, "rt", encoding=said, newline=None) as file:
+        lines = sum(bool(line.strip(" \t\n\r\v\f")) for line in file)
     if lines != rows + 1:
         raise TableError(
             "a quotation mark is not closed on its own line, so that several lines would be read as one; remove line "

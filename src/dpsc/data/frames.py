@@ -50,15 +50,15 @@ def read_long(
     if periods is None:
         periods_of.require_one_kind(columns[1])
     unit_codes, units = _labels(columns[0], f"column {unit!r}")
-    time_codes, times = _labels(columns[1], f"column {time!r}")
     values = to_floats(columns[2], f"column {outcome!r}")
     if periods is not None:
         index = declared(periods)
-        when = places(times, index)[time_codes]
+        when = _places_of_rows(columns[1], index)
         inside = when >= 0
         shape = (len(units), len(index))
         matrix, _ = pivot(unit_codes[inside], when[inside], values[inside], shape, average=True)
         return Matrix(matrix, periods_of.plain(units), index.rename(str(time)), "declared")
+    time_codes, times = _labels(columns[1], f"column {time!r}")
     matrix, repeated = pivot(unit_codes, time_codes, values, (len(units), len(times)))
     if repeated is not None:
         raise PanelError(
@@ -68,6 +68,29 @@ def read_long(
     complete = len(values) == matrix.size
     source: PeriodsFrom = "rows" if complete else "rows with gaps"
     return Matrix(matrix, periods_of.plain(units), different(calendars.calendar(times, str(time))), source)
+
+
+def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:
+    """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
+
+    Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
+    that only labels of one kind and one spelling are read together: what one donor writes does not change others.
+    """
+    if labels.dtype != object:
+        codes, distinct = pd.factorize(labels)
+        found = places(list(distinct), index)
+        return np.where(codes >= 0, np.append(found, -1)[codes], -1)
+    read: dict[tuple[type, str], int] = {}
+    rows = np.full(len(labels), -1, dtype=np.intp)
+    for row, label in enumerate(labels):
+        try:
+            key = type(label), str(label)
+            if key not in read:
+                read[key] = int(places([label], index)[0])
+            rows[row] = read[key]
+        except (TypeError, ValueError, ArithmeticError, OverflowError):
+            continue
+    return rows
 
 
 def different(times: pd.Index[Any]) -> pd.Index[Any]:
