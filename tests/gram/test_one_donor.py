@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsc import Donors, DpscError, GramRelease, PanelError, scan
-from dpsc.gram import scale, sources, summing
+from dpsc.gram import counting, sources, summing
 from dpsc.gram.algorithm import CustodianSum
 from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
@@ -232,7 +232,7 @@ def test_which_donors_are_counted_does_not_depend_on_how_many_rows_one_has(
     threads: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks are cut from the rows of the table; counting up to the end of a block counted hundreds more or fewer."""
-    monkeypatch.setattr(scale, "BLOCK_CELLS", 5 * T)
+    monkeypatch.setattr(counting, "BLOCK_CELLS", 5 * T)
     monkeypatch.setattr(summing, "_AHEAD", 0)
     counts = []
     for extra in (0, 40):
