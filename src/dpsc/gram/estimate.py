@@ -43,7 +43,7 @@ def estimate(
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
-    target, treatment_time = targets.in_order(release, target, treatment_time)
+    targets.require_order(target, treatment_time)
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)

@@ -20,11 +20,10 @@ OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
 _LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages of many move less
 
 
-def in_order(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[Any, Any]:
+def require_order(target: Any, treatment_time: Any) -> None:
     """Refuse arguments that were given the other way round."""
     if np.ndim(target) == 0 and not isinstance(target, pd.Series | pd.DataFrame) and np.ndim(treatment_time) > 0:
         raise ReleaseError("the target comes first, then the treatment time; they are the other way round.")
-    return target, treatment_time
 
 
 def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
