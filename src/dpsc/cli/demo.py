@@ -54,7 +54,7 @@ def _tell(ctx: typer.Context, folder: Path, out: Path) -> None:
 
     say("[bold]1. Plan[/] (analyst; no donor is touched, nothing is spent)")
     run("plan --n 100 --n 515 --n 5000 --before 5 --after 3 --target analyst/target.csv "
-        f"--averages {datasets.TRAINED} --runs 8 -o analyst/plan")  # fmt: skip
+        f"--averages {datasets.TRAINED} -o analyst/plan")  # fmt: skip
 
     say(f"\n[bold]2. Release[/] (custodian; spends {SPENT}, once)")
     run("release custodian/donors.csv --unit man --time year --outcome 'log wage' --periods 1980..1987 "
