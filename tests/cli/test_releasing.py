@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_a_scale_that_was_found_is_not_shown_if_the_booking_is_refused(
     assert (code, out) == (2, "")
     assert "over budget" in err
     assert found[0].scale.share > 0
-    assert f"{found[0].scale.value:.3g}" not in err
+    assert f"{found[0].scale.value:.3g}" not in re.findall(r"[\d.]+", err)
     assert set(files.iterdir()) == before
     assert Ledger(book).entries("patients") == []
 
