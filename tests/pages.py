@@ -76,6 +76,13 @@ def run(page: Path) -> list[tuple[Step, str]]:
     return [(step, output_of(step, space)) for step in steps(page.read_text("utf-8"))]
 
 
+def prepare() -> None:
+    """Put all practice files into the working folder."""
+    shutil.copy(DOCS / "practice.dpsc.json", "practice.dpsc.json")
+    for name, content in practice_files().items():
+        Path(name).write_bytes(content)
+
+
 @cache
 def practice_files() -> dict[str, bytes]:
     """Return what ``python practice.py`` writes, which is always the same."""
