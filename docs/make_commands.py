@@ -1,6 +1,6 @@
 """Write docs/commands.md, the reference of all commands, from the commands themselves.
 
-    python docs/make_commands.py
+python docs/make_commands.py
 """
 
 from __future__ import annotations

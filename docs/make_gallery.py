@@ -1,6 +1,6 @@
 """Write the figures of docs/gallery.md: run its Python, and save what each block draws under the name below it.
 
-    python docs/make_gallery.py        # from the project's folder
+python docs/make_gallery.py        # from the project's folder
 """
 
 from __future__ import annotations

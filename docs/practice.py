@@ -54,7 +54,9 @@ def regions(rng: np.random.Generator, factors: np.ndarray) -> pd.DataFrame:
     """Return four regions, each an average of forty people of the same kind, with the month in which it began."""
     tables = []
     for region, start in REGIONS.items():
-        people = 300 + 10 * rng.normal(size=(AVERAGED, 2)) @ factors + 8 * rng.normal(size=(AVERAGED, T)) + 5 * factors[0]
+        people = (
+            300 + 10 * rng.normal(size=(AVERAGED, 2)) @ factors + 8 * rng.normal(size=(AVERAGED, T)) + 5 * factors[0]
+        )
         cost = people.mean(axis=0)
         if start is not None:
             cost[start:] += REGIONS_EFFECT
@@ -63,26 +65,26 @@ def regions(rng: np.random.Generator, factors: np.ndarray) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def spreadsheet(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as many spreadsheets do: semicolons, decimal commas."""
-    table.to_csv(path, index=False, sep=";", decimal=",")
-
-
-def write(folder: Path) -> None:
-    """Write all files."""
+def tables() -> dict[str, pd.DataFrame]:
+    """Return all tables by the names of their files."""
     rng = np.random.default_rng(8)
     factors, costs = paths(rng)
     patients, clinic = patients_and_clinic(rng, costs)
     north = patients["patient"].str.removeprefix("Patient ").astype(int) < 350
-    for name, table in {
+    return {
         "patients": patients,
         "clinic": clinic,
         "regions": regions(rng, factors),
         "north": patients[north],
         "south": patients[~north],
-    }.items():
-        spreadsheet(table, folder / f"{name}.csv")
+    }
+
+
+def spreadsheet(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as many spreadsheets do: semicolons, decimal commas."""
+    table.to_csv(path, index=False, sep=";", decimal=",")
 
 
 if __name__ == "__main__":
-    write(Path())
+    for name, table in tables().items():
+        spreadsheet(table, Path(f"{name}.csv"))

@@ -21,7 +21,6 @@ import re
 import runpy
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -157,4 +156,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     os.environ["COLUMNS"] = "100"
-    sys.exit(main())
+    main()

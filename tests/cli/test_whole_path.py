@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from dpsc import Ledger, Release
 from dpsc.data.examination import MARK
 from tests.cli.conftest import quick
-from tests.test_docs import ROOT
+from tests.pages import ROOT
 
-N, T, T0 = 600, 36, 27
-MONTHS = [f"{day:%d.%m.%Y}" for day in pd.date_range("2021-01-31", periods=T, freq="ME")]
+PRACTICE = runpy.run_path(str(ROOT / "docs" / "practice.py"))  # the reader's own files
+N, spreadsheet = PRACTICE["N"], PRACTICE["spreadsheet"]
 
 
 def commands() -> list[list[str]]:
@@ -26,34 +26,10 @@ def commands() -> list[list[str]]:
     return [shlex.split(line.removeprefix("$ dpsc ")) for line in blocks.splitlines() if line.startswith("$ dpsc ")]
 
 
-def patients_and_clinic() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Costs that follow two common factors; a third of the patients joins late; the clinic is an average of forty."""
-    rng = np.random.default_rng(8)
-    factors = np.cumsum(rng.normal(size=(2, T)), axis=1)
-    paths = 300 + 10 * rng.normal(size=(N + 40, 2)) @ factors + 8 * rng.normal(size=(N + 40, T))
-    paths += 5 * factors[0]
-    clinic = paths[N:].mean(axis=0)
-    clinic[T0:] -= 30
-    joined = np.where(rng.random(N) < 1 / 3, rng.integers(1, 20, N), 0)
-    rows = [
-        (f"Patient {i}", month, paths[i, t].round(2))
-        for i in range(N)
-        for t, month in enumerate(MONTHS)
-        if t >= joined[i]
-    ]
-    return (
-        pd.DataFrame(rows, columns=["patient", "month", "cost"]),
-        pd.DataFrame({"month": MONTHS, "cost": clinic.round(2)}),
-    )
-
-
-def spreadsheet(table: pd.DataFrame, path: Path) -> None:
-    table.to_csv(path, index=False, sep=";", decimal=",")
-
-
 def test_the_whole_path_as_the_page_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    patients, clinic = patients_and_clinic()
+    tables = PRACTICE["tables"]()
+    patients, clinic = tables["patients"], tables["clinic"]
     spreadsheet(clinic, tmp_path / "clinic.csv")
     wrong = patients.astype({"cost": object})
     wrong.loc[40, "cost"] = "see file"
