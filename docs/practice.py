@@ -6,6 +6,7 @@ It writes to the folder that you are in:
 
 - ``patients.csv``: monthly costs of 600 patients, 2021 to 2023, as a spreadsheet writes them (semicolons, decimal
   commas). A third of them joined late. This is the private table.
+- ``patients-raw.csv``: the same table as it came out of the spreadsheet, with three mistakes in it.
 - ``clinic.csv``: average monthly costs of a clinic with 40 patients. From April 2023 on we took 30 off, so that the
   truth is known.
 - ``regions.csv``: three regions that began at different dates, where we took 20 off, and one that never began.
@@ -65,6 +66,14 @@ def regions(rng: np.random.Generator, factors: np.ndarray) -> pd.DataFrame:
     return pd.concat(tables)
 
 
+def with_mistakes(patients: pd.DataFrame) -> pd.DataFrame:
+    """Return the private table with a text for a number, a name written in two ways, and a row that is there twice."""
+    raw = patients.assign(cost=[str(cost).replace(".", ",") for cost in patients["cost"]])
+    raw.loc[40, "cost"] = "see file"
+    raw.loc[80, "patient"] = str(raw.loc[80, "patient"]).upper()
+    return pd.concat([raw, raw.iloc[[3]]])
+
+
 def tables() -> dict[str, pd.DataFrame]:
     """Return all tables by the names of their files."""
     rng = np.random.default_rng(8)
@@ -73,6 +82,7 @@ def tables() -> dict[str, pd.DataFrame]:
     north = patients["patient"].str.removeprefix("Patient ").astype(int) < 350
     return {
         "patients": patients,
+        "patients-raw": with_mistakes(patients),
         "clinic": clinic,
         "regions": regions(rng, factors),
         "north": patients[north],

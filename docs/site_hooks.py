@@ -78,5 +78,7 @@ def output_parts(output: dict[str, Any]) -> tuple[str, bytes | None]:
         return "", base64.b64decode("".join(data["image/png"]))
     if "text/html" in data:
         return f'<div class="notebook-output">{"".join(data["text/html"])}</div>', None
+    if output["output_type"] == "error":
+        return f"```text\n{output['ename']}: {output['evalue']}\n```", None
     text = "".join(output.get("text", data.get("text/plain", "")))
     return f"```text\n{text.rstrip()}\n```", None
