@@ -38,14 +38,14 @@ def findings() -> str:
 
 def number(value: float) -> str:
     """Return four digits behind the point, or five significant ones if that shows more."""
-    return f"{value:.4f}" if abs(value) >= 0.1 else f"{value:.5g}"
+    return f"{value:.4f}" if abs(value) > 0.099 else f"{value:.5g}"
 
 
 def small(value: float) -> str:
-    """Return two digits of a difference; below 1e-8 only its size."""
+    """Return two digits of a difference; below 1e-9 only that."""
     if math.isnan(value):
         return ""
-    return "below 1e-8" if abs(value) < 1e-8 else f"{value:.1e}" if abs(value) < 0.01 else f"{value:.2f}"
+    return "below 1e-9" if abs(value) < 1e-9 else f"{value:.1e}" if abs(value) < 0.01 else f"{value:.2f}"
 
 
 def allowed(row: Any, part: str) -> str:

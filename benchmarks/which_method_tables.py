@@ -69,7 +69,10 @@ def maps(results: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def pair(numbers: tuple[float, float]) -> str:
-    return " / ".join(f"{number:.2f}" if number < 10 else f"{number:,.0f}" for number in numbers)
+    """Return "calm / shock", which a narrow screen does not break."""
+    return "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}".join(
+        f"{number:.2f}" if number < 10 else f"{number:,.0f}" for number in numbers
+    )
 
 
 def head(*cells: str) -> list[str]:
@@ -170,7 +173,7 @@ def draw(results: pd.DataFrame, path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch, Rectangle
 
-    figure = Figure(figsize=(7.2, 7.6), layout="constrained")
+    figure = Figure(figsize=(7.0, 7.4), layout="constrained")
     grid = figure.subplots(2, 2)
     for axes, (family, target, rows) in zip(grid.flat, maps(results), strict=True):
         sizes, epsilons = sorted(rows["n"].unique()), sorted(rows["epsilon"].unique())
@@ -179,18 +182,20 @@ def draw(results: pd.DataFrame, path: Path) -> None:
             x, y, what = epsilons.index(epsilon), sizes.index(n), advice(calm, shock)
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=COLOURS[what], edgecolor="white", lw=2))
             ink = "white" if what == "release" else "black"
-            axes.text(x, y + 0.04, f"{calm:.2f}", ha="center", va="bottom", color=ink, fontsize=12, weight="bold")
-            axes.text(x, y - 0.06, f"{shock:.2f}", ha="center", va="top", color=ink, fontsize=12)
+            axes.text(x, y + 0.04, f"{calm:.2f}", ha="center", va="bottom", color=ink, fontsize=13, weight="bold")
+            axes.text(x, y - 0.06, f"{shock:.2f}", ha="center", va="top", color=ink, fontsize=13)
         axes.set(xlim=(-0.5, len(epsilons) - 0.5), ylim=(-0.5, len(sizes) - 0.5))
-        axes.set_xticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons], fontsize=12)
-        axes.set_yticks(range(len(sizes)), [f"{n:,}" for n in sizes], fontsize=12)
+        axes.set_xticks(range(len(epsilons)), [f"{epsilon:g}" for epsilon in epsilons], fontsize=13)
+        axes.set_yticks(range(len(sizes)), [f"{n:,}" for n in sizes], fontsize=13)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        axes.set_title(f"{FAMILIES[family].capitalize()}: {target}", fontsize=13)
-        axes.set_xlabel("ε", fontsize=12)
-        axes.set_ylabel("donors", fontsize=12)
+        axes.set_title(f"{FAMILIES[family].capitalize()}: {target}", fontsize=12.5)
+        axes.set_xlabel("ε", fontsize=13)
+    for left, right in grid:
+        left.set_ylabel("donors", fontsize=13)
+        right.set_yticklabels([])
     patches = [Patch(facecolor=COLOURS[what], label=label) for what, label in ADVICE.items()]
-    figure.legend(handles=patches, loc="outside lower center", ncols=3, frameon=False, fontsize=12)
+    figure.legend(handles=patches, loc="outside lower center", ncols=3, frameon=False, fontsize=13)
     figure.suptitle(
         "Error divided by that of the best forecast without donors\nbold: calm times; below: when a shock hits everybody",
         fontsize=13,

