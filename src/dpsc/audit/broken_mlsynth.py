@@ -2,7 +2,7 @@
 
 mlsynth (https://github.com/jgreathouse9/mlsynth) has an estimator ``DPSC`` since pull request 219 of 11 July 2026; its
 release 1.0.0 on PyPI does not have it. The description is its page ``docs/dpsc.rst`` and the defaults of ``DPSCConfig``
-(commit 64c8b35). It follows the code of the paper's authors value for value, and so has their noise:
+(commit 64c8b35). By its own account it follows the code of the paper's authors value for value, with its noise:
 
 - "a magnitude ~ Lap(.) times a uniform direction", where n-dimensional Laplace noise has a Gamma(n) radius;
 - ``seed = 0`` unless the caller says something else;

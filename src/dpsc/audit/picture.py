@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STYLE = {"holds": (BLUE, "o"), "BROKEN": (VERMILION, "X"), "not claimed": (ORANGE, "D")}
 _FAR = 20.0  # shares of what we ship beyond this are drawn at the edge
 _FARTHEST = 1000.0  # the same for what is known to be broken
+_WIDTH, _ROW, _LEFT, _RIGHT, _TOP, _BETWEEN, _BOTTOM = 9.0, 0.3, 2.75, 1.8, 0.6, 1.0, 0.55  # inches
 
 Groups = Sequence[Sequence[Finding]]
 
@@ -29,26 +30,30 @@ def draw(groups: Groups, known_broken: Groups = ()) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    height = 1.3 + 0.3 * len(groups) + (0.7 + 0.3 * len(known_broken) if known_broken else 0)
-    figure = Figure(figsize=(9, height), layout="constrained")
+    below = _ROW * len(known_broken) + _BETWEEN if known_broken else 0.0
+    height = _TOP + _ROW * len(groups) + below + _BOTTOM
+    figure = Figure(figsize=(_WIDTH, height))
+
+    def panel(bottom: float, rows: int) -> Axes:
+        """Return axes for so many rows, at so many inches above the lower edge."""
+        inside = (_WIDTH - _LEFT - _RIGHT) / _WIDTH
+        return figure.add_axes((_LEFT / _WIDTH, bottom / height, inside, _ROW * rows / height))
+
+    _fill(panel(_BOTTOM + below, len(groups)), groups)
     if known_broken:
-        panels = figure.subplots(2, 1, height_ratios=[len(groups) + 1, len(known_broken) + 1])
-        _panel(panels[1], known_broken, logarithmic=True)
-        panels[1].set_title("Known to be broken: NOT PRIVATE, and must be caught", loc="left", fontsize=9.5)
-        first = panels[0]
-    else:
-        first = figure.subplots()
-    _panel(first, groups)
+        axes = panel(_BOTTOM, len(known_broken))
+        _fill(axes, known_broken, logarithmic=True)
+        axes.set_title("Known to be broken: NOT PRIVATE, and must be caught", loc="left", fontsize=9.5)
     best = [strongest(group) for group in (*groups, *known_broken)]
     present = [verdict for verdict in STYLE if any(finding.verdict == verdict for finding in best)]
     handles = [Line2D([], [], color=STYLE[v][0], marker=STYLE[v][1], ls="", label=v) for v in present]
     handles.append(Line2D([], [], mec=GREY, marker="o", ms=4, mfc="white", ls="", label="weaker attacks"))
     handles.append(Line2D([], [], color=BLACK, lw=1.2, label="the claim"))
-    figure.legend(handles=handles, loc="outside upper left", ncols=5, fontsize=8.5, frameon=False)
+    figure.legend(handles=handles, loc="upper left", ncols=5, fontsize=8.5, frameon=False)
     return figure
 
 
-def _panel(axes: Axes, groups: Groups, *, logarithmic: bool = False) -> None:
+def _fill(axes: Axes, groups: Groups, *, logarithmic: bool = False) -> None:
     rows = [(strongest(group), group) for group in reversed(groups)]
     if logarithmic:
         nearest, furthest = 0.5, _FARTHEST
