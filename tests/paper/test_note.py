@@ -36,7 +36,9 @@ def test_every_test_that_the_note_names_exists_and_every_statement_names_one() -
     statements = re.split(r"(?m)^\*\*(\d+)\. ", text)[1:]
     assert [int(number) for number in statements[::2]] == list(range(1, len(statements) // 2 + 1))
     for number, statement in zip(statements[::2], statements[1::2], strict=True):
-        assert re.search(r"^pytest tests/\S+::test_\w+", statement, re.MULTILINE), f"statement {number} has nothing to run"
+        assert re.search(r"^pytest tests/\S+::test_\w+", statement, re.MULTILINE), (
+            f"statement {number} has nothing to run"
+        )
         assert re.search(r"# about \d+ s\npytest", statement), f"statement {number} does not say how long it takes"
 
 
