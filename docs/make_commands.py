@@ -46,7 +46,7 @@ def section(name: str, command: Any) -> str:
     call = " ".join([name, *(argument_call(argument) for argument in arguments), "[OPTIONS]"])
     lines = [f"## {name}", "", "\n\n".join(paragraphs(command)), "", f"    {call}", ""]
     if arguments:
-        lines += ["| argument | |", "|---|---|"]
+        lines += ["| argument | what it is |", "|---|---|"]
         lines += [f"| `{argument.name.upper()}` | {cell(argument.help)} |" for argument in arguments]
         lines.append("")
     groups: dict[str, list[Any]] = {"": []}
@@ -55,7 +55,7 @@ def section(name: str, command: Any) -> str:
     for group, members in groups.items():
         if members:
             lines += [f"**{group}**", ""] if group else []
-            lines += ["| option | |", "|---|---|"]
+            lines += ["| option | what it does |", "|---|---|"]
             lines += [f"| {flags(option)} | {explained(option)} |" for option in members]
             lines.append("")
     return "\n".join(lines)

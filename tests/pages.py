@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +119,7 @@ def missing_line(shown: list[str], output: str) -> str | None:
     """Return the first line that a page shows and the output does not have at its place."""
     rest = plain(output)
     for line in shown:
-        pattern = ".*?".join(map(re.escape, plain(line).split("...")))
-        found = re.search(pattern, rest)
+        found = re.search(pattern(plain(line)), rest)
         if found is None:
             return line
         rest = rest[found.end() :]
@@ -132,13 +131,22 @@ def plain(text: str) -> str:
     return " ".join(text.translate(DRAWN).split())
 
 
-def renewed(shown: str, output: str) -> str:
-    """Return the line of the output that is this one but for its numbers; the line itself if there is none."""
-    pattern = r"[-+]?\d[\d,.]*".join(map(re.escape, NUMBER.split(plain(shown))))
-    for line in output.splitlines():
-        if re.fullmatch(pattern, plain(line)):
-            return line.rstrip()
-    return shown
+def pattern(words: str) -> str:
+    """Return what finds these words; ``...`` stands for anything."""
+    return ".*?".join(map(re.escape, words.split("...")))
+
+
+def renewed(shown: list[str], output: str) -> list[str]:
+    """Return the shown lines with the numbers of the output, where the words around them are the same."""
+    rest, lines = plain(output), []
+    for line in shown:
+        found = re.search(f"({NUMBER.pattern})".join(map(pattern, NUMBER.split(plain(line)))), rest)
+        if found is None:
+            lines.append(line)
+        else:
+            lines.append("".join(chain(*zip_longest(NUMBER.split(line), found.groups(), fillvalue=""))))
+            rest = rest[found.end() :]
+    return lines
 
 
 def main() -> None:
@@ -147,10 +155,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             for step, output in run(page):
                 if missing_line(step.shown, output) is not None:
-                    text = page.read_text("utf-8")
-                    for line in step.shown:
-                        text = text.replace(line, renewed(line, output), 1)
-                    page.write_text(text, "utf-8")
+                    old, new = "\n".join(step.shown), "\n".join(renewed(step.shown, output))
+                    page.write_text(page.read_text("utf-8").replace(old, new, 1), "utf-8")
                     print(f"{page.relative_to(ROOT)}: {step.source.splitlines()[0]}")
 
 

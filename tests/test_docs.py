@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 import runpy
@@ -57,7 +59,7 @@ def test_the_runner_of_pages_sees_what_is_wrong() -> None:
     assert pages.missing_line(["a table of 12 cells", "and ... lines"], output) is None
     assert pages.missing_line(["a table of 13 cells"], output) == "a table of 13 cells"
     assert pages.missing_line(["and two lines", "a table of 12 cells"], output) == "a table of 12 cells"
-    assert pages.renewed("a table of 13 cells", output) == "a table │ of 12 │ cells"
+    assert pages.renewed(["a  table of 13 cells", "and 3 lines"], output) == ["a  table of 12 cells", "and 3 lines"]
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:
@@ -90,6 +92,22 @@ def test_the_gallery_shows_every_kind_of_figure() -> None:
     assert shown == (set(result.figures) | set(study.figures)) - {"path", "calendar"}  # a half of one, and like another
     files = set(re.findall(r"\((gallery/[\w-]+\.png)\)", gallery))
     assert files == {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
+
+
+def test_the_paragraph_to_adapt_has_the_numbers_that_the_pages_show() -> None:
+    writing, reading = (
+        (DOCS / "guides" / f"{name}.md").read_text("utf-8") for name in ("writing-it-up", "reading-an-answer")
+    )
+    shown = pages.plain(
+        "\n".join(line for page in (writing, reading) for step in pages.steps(page) for line in step.shown)
+    )
+    paragraph = " ".join(line.removeprefix("> ") for line in writing.splitlines() if line.startswith("> "))
+    numbers = [number for number in re.findall(r"\[([^]]+)\]", paragraph) if re.match(r"-\d|[Nn]one of", number)]
+    assert len(numbers) == 8
+    assert [number for number in numbers if number.lower() not in shown] == []
+    file = (DOCS / "practice.dpsc.json").read_bytes()
+    assert f"SHA-256 [{hashlib.sha256(file).hexdigest()[:8]}…]" in paragraph
+    assert f"identity [{json.loads(file)['identities'][0][:8]}…]" in paragraph
 
 
 def test_an_attacker_guesses_right_as_often_as_the_pages_say() -> None:
