@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc import datasets
@@ -36,6 +37,23 @@ def test_the_shipped_flights_are_made_from_the_package(monkeypatch: pytest.Monke
         assert flights_file.text() == gzip.decompress(FILE.read_bytes())
     finally:
         sys.modules.pop("flights_file")
+
+
+def test_the_demo_shows_the_median_group_of_those_that_were_measured() -> None:
+    """And over all groups the private answer is at least 1.5 times closer than the best forecast without donors."""
+    found = pd.read_csv(ROOT / "benchmarks" / "results" / "demo.csv")
+    calm = found[found["time"] == "calm"]
+    first = calm[calm["draw"] == 0]
+    free = min(("last value", "line", "mean"), key=lambda name: float(first[name].median()))
+    assert len(first) == 200
+    assert (first[free] / first["dpsc"]).median() >= 1.5
+    ratios = (calm[free] / calm["dpsc"]).groupby(calm["group"]).median()
+    assert abs(ratios.rank()[datasets.SHOWN] - 100) <= 1
+
+
+def test_the_console_opens_the_target_of_the_demo() -> None:
+    kept = pd.read_csv(Path(datasets.__file__).parent / "console" / "demo" / "delays-of-thirty-planes.csv")
+    pd.testing.assert_frame_equal(kept, datasets.flights().target)
 
 
 def test_the_licence_is_beside_the_flights() -> None:

@@ -86,11 +86,15 @@ def test_the_next_commands_work_as_printed(told: Told) -> None:
     ran = subprocess.run(commands[0], shell=True, cwd=out.parent, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "1,161" in ran.stdout
+    estimate, check = (shlex.split(command) for command in commands[1:])
+    started = shlex.split(commands[0])[:3]
+    assert estimate[:3] == check[:3] == started
     with contextlib.chdir(out.parent):
-        for command in commands[1:]:
-            python, m, name, *arguments = shlex.split(command)
-            assert (Path(python).stem.startswith("python"), m, name) == (True, "-m", "dpsc")
-            assert quick(*arguments)[0] == 0
+        code, answer, err = quick(*estimate[3:])
+        assert (code, err) == (0, "")
+        assert "Do the donors help? Yes" in answer
+        assert all(Path(check[word]).is_file() for word in (4, 6))
+    assert (check[3], check[5]) == ("check", "--periods")  # what the demo itself has run
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class Story:
         self._head("1. Plan", "(analyst; no donor is touched, nothing is spent)")
         self._run(f"""plan --n 300 --n {n} --before {T0} --after {len(target) - T0} --averages {datasets.CHANGED} \\
       --epsilon 0.5 --epsilon 1 --epsilon 2 --target analyst/target.csv \\
-      --smoothness none --runs 8 -o analyst/plan""")
+      --smoothness none --runs 6 -o analyst/plan""")
         table = pd.read_csv(self._folder / "analyst" / "plan" / "plan.csv")
         plan = table[(table["n"] == n) & (table["epsilon"] == EPSILON)].iloc[0]
         self._found(
