@@ -44,11 +44,12 @@ def test_the_demo_shows_the_median_group_of_those_that_were_measured() -> None:
     found = pd.read_csv(ROOT / "benchmarks" / "results" / "demo.csv")
     calm = found[found["time"] == "calm"]
     first = calm[calm["draw"] == 0]
-    free = min(("last value", "line", "mean"), key=lambda name: float(first[name].median()))
+    free = min(("last value", "line", "mean"), key=lambda name: float(np.median(first[name])))
     assert len(first) == 200
     assert (first[free] / first["dpsc"]).median() >= 1.5
     ratios = (calm[free] / calm["dpsc"]).groupby(calm["group"]).median()
-    assert abs(ratios.rank()[datasets.SHOWN] - 100) <= 1
+    rank = np.searchsorted(np.sort(ratios.to_numpy()), ratios.loc[datasets.SHOWN])
+    assert rank in (99, 100)
 
 
 def test_the_console_opens_the_target_of_the_demo() -> None:

@@ -86,8 +86,7 @@ class Story:
         self._run(f"""release custodian/donors.csv --unit plane --time fortnight \\
       --outcome delay --periods analyst/target.csv --smoothness none \\
       --like analyst/target.csv --like-before {datasets.CHANGED_ON} \\
-      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger \\
-      -o analyst/donors.dpsc.json""")
+      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/donors.dpsc.json""")
         file = self._folder / "analyst" / "donors.dpsc.json"
         self._found(
             f"{Release.load(file).n:,} planes became one file of {file.stat().st_size / 1000:.0f} kB, safe to share: "
@@ -97,7 +96,9 @@ class Story:
 
         self._head("4. Estimate", "(analyst; spends nothing more, for this question or any other)")
         self._run(f"""estimate analyst/donors.dpsc.json analyst/target.csv \\
-      --treatment-time {datasets.CHANGED_ON} --units minutes -o analyst/answer""")
+      --treatment-time {datasets.CHANGED_ON} --units minutes \\
+      --title 'Delay of thirty planes, had their ground crew stayed' \\
+      -o analyst/answer""")
         found = Release.load(file).estimate(_series(target), datasets.CHANGED_ON)
         self._found(" ".join(words.answer(found, "minutes")))
         self._found(_verdict(found))
@@ -117,8 +118,7 @@ class Story:
         self._head("5. When it tells you not to rely on it", "(wages: 5 years, then a training)")
         self._run(f"""release custodian/wages.csv --unit man --time year --outcome 'log wage' \\
       --periods 1980..1987 --reference analyst/us-earnings.csv \\
-      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger \\
-      -o analyst/wages.dpsc.json""")
+      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/wages.dpsc.json""")
         self._run("""estimate analyst/wages.dpsc.json analyst/trained.csv \\
       --treatment-time 1985 -o analyst/wages.png""")
         found = Release.load(self._folder / "analyst" / "wages.dpsc.json").estimate(_series(target), 1985)
