@@ -36,6 +36,7 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/which_method.py
@@ -57,7 +58,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python

@@ -163,6 +163,7 @@ QUOTES = {
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
+    "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale gram": lambda: page("gram_table"),
