@@ -36,6 +36,7 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/quote.py

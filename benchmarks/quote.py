@@ -142,6 +142,7 @@ QUOTES = {
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
+    "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale gram": lambda: page("gram_table"),
@@ -159,6 +160,7 @@ def main() -> None:
     for path in (
         ROOT / "README.md",
         ROOT / "docs" / "choosing-epsilon.md",
+        ROOT / "docs" / "demo-data.md",
         ROOT / "docs" / "gram-release.md",
         ROOT / "docs" / "estimator.md",
         ROOT / "docs" / "reproduction.md",
