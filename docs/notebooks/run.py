@@ -50,7 +50,7 @@ def tidy(notebook: Any) -> None:
 if __name__ == "__main__":
     # The command `dpsc` is that of this environment, and writes plain text as wide as a page.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    os.environ.update(TTY_COMPATIBLE="0", COLUMNS="100", OPENBLAS_NUM_THREADS="1")
+    os.environ.update(TTY_COMPATIBLE="0", COLUMNS="92", OPENBLAS_NUM_THREADS="1")
     os.environ.pop("DPSC_LEDGER", None)
     for name in sys.argv[1:] or sorted(file.stem for file in FOLDER.glob("*.ipynb")):
         run(FOLDER / f"{name}.ipynb")

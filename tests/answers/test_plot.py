@@ -367,7 +367,8 @@ def test_a_notebook_cuts_off_neither_legend_nor_caption(result: Result, study: S
     inches = figure.dpi_scale_trans.inverted()
     for below in (*figure.legends, *figure.texts):
         box = below.get_window_extent().transformed(inches)
-        assert shown.y0 <= box.y0 + 1e-6 and box.y1 <= shown.y1 + 1e-6, below
+        assert shown.y0 <= box.y0 + 1e-6, below
+        assert box.y1 <= shown.y1 + 1e-6, below
 
 
 def test_a_notebook_shows_each_figure_once_without_being_asked_to() -> None:
