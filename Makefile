@@ -38,6 +38,9 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
 	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/which_method.py
+	$(BIN)/python benchmarks/which_method_tables.py
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/quote.py
 
