@@ -54,7 +54,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python

