@@ -43,6 +43,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def turn(match: re.Match[str]) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(home), match[1]))
         place = there.removeprefix("docs/") if there.startswith("docs/") else f"project/{there}"
+        if place.endswith(".ipynb") and place.removesuffix(".ipynb") != here.removesuffix(".md"):
+            place = place.removesuffix(".ipynb") + ".md"  # another notebook's page; its own link leads to the file
         return posixpath.relpath(place, posixpath.dirname(here) or ".") if files.get_file_from_path(place) else match[1]
 
     return LINK.sub(turn, markdown)
