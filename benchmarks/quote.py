@@ -194,18 +194,7 @@ QUOTES = {
 
 
 def main() -> None:
-    for path in (
-        ROOT / "README.md",
-        ROOT / "docs" / "choosing-epsilon.md",
-        ROOT / "docs" / "demo-data.md",
-        ROOT / "docs" / "gram-release.md",
-        ROOT / "docs" / "estimator.md",
-        ROOT / "docs" / "reproduction.md",
-        ROOT / "docs" / "scaling.md",
-        ROOT / "docs" / "studies.md",
-        ROOT / "docs" / "validation.md",
-        ROOT / "docs" / "which-method.md",
-    ):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
 
         def fill(match: re.Match[str]) -> str:
