@@ -7,17 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from typer import testing
 
 from dpsc.cli import app
 from tests.making import long, save
 
 T0, H, N, EFFECT = 14, 4, 400, 3.0
+testing._get_command = cache(testing._get_command)  # type: ignore[attr-defined]  # building all options takes longer than many a command
 
 
 def dpsc(
@@ -40,7 +42,7 @@ def start(*arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
 
 def quick(*arguments: object) -> tuple[int, str, str]:
     """Run the command in this process; return its exit code, stdout and stderr."""
-    done = CliRunner().invoke(app, list(map(str, arguments)))
+    done = testing.CliRunner().invoke(app, list(map(str, arguments)))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr
