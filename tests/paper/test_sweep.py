@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,21 @@ def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     together = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
     alone = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
     assert together == alone
+
+
+def test_an_interruption_ends_the_processes() -> None:
+    with pytest.raises(KeyboardInterrupt), sweep._pool(1) as pool:
+        assert pool.submit(os.getpid).result() != os.getpid()
+        (process,) = multiprocessing.active_children()
+        raise KeyboardInterrupt
+    process.join(10)
+    assert not process.is_alive()
+
+
+def test_processes_are_started_where_they_are_worth_it() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert [sweep._processes([[GRAM]] * few, 50) for few in (0, 4, 5)] == [1, 1, cores]
+    assert sweep._processes([[GRAM], POINTS], 4) == 1
 
 
 def test_progress_counts_every_point_once(tmp_path: Path) -> None:
