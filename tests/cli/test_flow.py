@@ -211,7 +211,7 @@ def test_every_engine_makes_a_release(files: Path, engine: str) -> None:
         "--no-ledger",
     )
     if engine == "dask":  # it starts processes, and so needs one of its own
-        done = dpsc(*arguments, "--engine", engine)
+        done = dpsc(*arguments, "--engine", engine, "--workers", 1)
         code, err = done.returncode, done.stderr
     else:
         code, _, err = quick(*arguments, "--engine", engine)
