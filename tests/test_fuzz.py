@@ -26,11 +26,10 @@ from hypothesis import strategies as st
 
 from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.checks import is_printable
-from dpsc.cli import app
 from dpsc.gram.release_file import _checksum, dumps
 from dpsc.paper.points import Outcome, Point
 from dpsc.paper.sweep import KeptOutcomes
-from tests.cli.conftest import testing
+from tests.cli.conftest import invoked
 from tests.data.test_panel import anything
 from tests.soak import quick_or_long
 
@@ -276,7 +275,7 @@ def run(command: Command, arguments: Sequence[str], content: bytes | None) -> No
         out = [command.out, "out"] if command.out else []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            done = testing.CliRunner().invoke(app, [command.name, *command.fixed, *out, *arguments])
+            done = invoked(command.name, *command.fixed, *out, *arguments)
         assert done.exit_code in (0, 2), (done.exit_code, done.output, done.exception)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert "Traceback" not in done.output

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,17 @@ def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
 
 
 def test_an_interruption_ends_the_processes() -> None:
-    with pytest.raises(KeyboardInterrupt), sweep._pool(1) as pool:
-        assert pool.submit(os.getpid).result() != os.getpid()
-        (process,) = multiprocessing.active_children()
-        raise KeyboardInterrupt
+    started: list[BaseProcess] = []
+
+    def interrupted() -> None:
+        with sweep._pool(1) as pool:
+            pid = pool.submit(os.getpid).result()
+            started.extend(child for child in multiprocessing.active_children() if child.pid == pid)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    (process,) = started
     process.join(10)
     assert not process.is_alive()
 
