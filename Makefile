@@ -37,7 +37,11 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/which_method.py
+	$(BIN)/python benchmarks/which_method_tables.py
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/quote.py
 
@@ -51,7 +55,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
