@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test soak lint format bench mutants clean
+.PHONY: demo test soak lint format bench mutants docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
@@ -48,8 +48,13 @@ bench: $(VENV)/.ready-dev
 mutants: $(VENV)/.ready-dev
 	$(BIN)/python tests/mutants.py
 
+# Not --quiet: warnings would not be counted, and a link that leads nowhere would pass.
+docs: $(VENV)/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf $(VENV) demo-output reproduction audit-output
+	rm -rf $(VENV) demo-output reproduction audit-output site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -60,4 +65,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.ready

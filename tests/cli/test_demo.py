@@ -97,6 +97,21 @@ def test_the_next_commands_work_as_printed(told: Told) -> None:
     assert (check[3], check[5]) == ("check", "--periods")  # what the demo itself has run
 
 
+def test_the_tour_of_the_readme_runs_in_its_folder(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(told[0])
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8").split("```console\n")[1].split("```")[0]
+    tour = [shlex.split(line, comments=True)[2:] for line in readme.replace("\\\n", " ").splitlines()]
+    assert [command[0] for command in tour] == ["plan", "check", "release", "inspect", "estimate"]
+    for command in tour:
+        more = ["--runs", "2"] if command[0] == "plan" else []
+        if command[-1] == "answer":
+            command[-1] = "answer.html"  # a page without its pictures beside it is drawn sooner
+        code, _, err = quick(*command, *more)
+        assert code == 0, err
+    assert Release.load("donors.dpsc.json").n == 1161
+    assert Path("answer.html").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("called", "path", "typed"),
     [
