@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from dpsc.cli import app
 from dpsc.console import charts, panels, pasted, recipes
 from dpsc.console.analyst import _downloads
-from dpsc.console.desk import DEMO, Columns, Desk, File, Said
+from dpsc.console.desk import DEMO, Columns, Desk, Said
+from dpsc.console.dropped import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)

@@ -20,6 +20,7 @@ from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.trials import Trials
 from dpsc.console import pasted
+from dpsc.console.dropped import File
 from dpsc.data import matching, tables
 from dpsc.data.dates import period_name
 from dpsc.data.dialects import Dialect
@@ -40,14 +41,6 @@ _ON_THE_PAGE = {
     "decimal": "mark before decimals",
     "sep": "separator",
 }
-
-
-@dataclass(frozen=True)
-class File:
-    """A file on the desk: where it is, and how the analyst calls it."""
-
-    path: Path
-    name: str
 
 
 @dataclass(frozen=True)

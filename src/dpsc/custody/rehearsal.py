@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsc.custody import public_series, rehearsing
 from dpsc.custody.rehearsing import Section
-from dpsc.data import formats
+from dpsc.data import formats, gathering
 from dpsc.data.dates import period_name
 from dpsc.data.dialects import Dialect
 from dpsc.data.examination import CustodianExamination, custodian_examine
@@ -20,6 +20,7 @@ from dpsc.data.rules import MIDPOINT, Missing
 from dpsc.errors import ParameterError
 from dpsc.gram.outlook import Outlook, outlook
 from dpsc.gram.sources import LARGE
+from dpsc.gram.summing import OnRows
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,9 @@ def rehearse(donors: Path, said: Said, dialect: Dialect, wishes: Wishes, dataset
     """
     if wishes.missing == "midpoint" and wishes.bounds is None:
         raise ParameterError("{midpoint} needs {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS)
-    seen = custodian_examine(donors, said, periods=wishes.periods, missing=wishes.missing, dialect=dialect)
-    found, T = list(seen.findings), len(seen.periods)
-    found += [*_to_be_said(seen), *_order(seen)]
+    seen, found = custodian_examined(donors, said, dialect, wishes.periods, wishes.missing)
+    T = len(seen.periods)
     if not seen.units or T < 2:
-        if T == 1:
-            found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
         return Rehearsal(seen, tuple(found), None, ())
     if wishes.before is not None and wishes.before >= T:
         raise ParameterError(f"--before {wishes.before} leaves no period after the intervention: there are {T}.")
@@ -82,6 +80,29 @@ def rehearse(donors: Path, said: Said, dialect: Dialect, wishes: Wishes, dataset
     found += rehearsing.problems_of(expected)
     commands = _commands(donors, seen, wishes, seen.periods[T0] if like else None, datasets)
     return Rehearsal(seen, tuple(sorted(found, key=lambda finding: finding.grade)), expected, commands, datasets)
+
+
+def custodian_examined(
+    donors: Path,
+    said: Said,
+    dialect: Dialect,
+    periods: str | None,
+    missing: Missing | None,
+    on_rows: OnRows = lambda rows: None,
+) -> tuple[CustodianExamination, list[Finding]]:
+    """Examine the donors; return what was seen, and what must be corrected or said. Private: for the custodian only."""
+    seen = custodian_examine(donors, said, periods=periods, missing=missing, dialect=dialect, on_rows=on_rows)
+    found = [*seen.findings, *_to_be_said(seen), *_order(seen)]
+    if seen.units and len(seen.periods) == 1:
+        found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
+    return seen, sorted(found, key=lambda finding: finding.grade)
+
+
+def custodian_first_rows(donors: Path, said: Said, dialect: Dialect, rows: int = 5) -> list[list[str]]:
+    """Return the names of the columns and the first rows, as they are written. Private: for the custodian only."""
+    sample = gathering.first_rows(gathering.open_as_text(donors, dialect, said))
+    columns = [[value or "" for value in column.slice(0, rows).to_pylist()] for column in sample.values()]
+    return [list(sample), *map(list, zip(*columns, strict=True))]
 
 
 def _order(seen: CustodianExamination) -> list[Finding]:
@@ -112,7 +133,7 @@ def _history(
 _FROM_ROWS = {"--periods": "FIRST..LAST", "--time-format": "FORMAT", "--decimal": "MARK", "--thousands": "MARK"}
 
 
-def _from_rows(seen: CustodianExamination) -> list[str]:
+def only_in_rows(seen: CustodianExamination) -> list[str]:
     """Return the options that only the donors' rows showed; a wide table has its periods in the header."""
     wide = seen.layout is not None and seen.layout.wide
     return [name for name in seen.guessed if name in _FROM_ROWS and not (wide and name == "--periods")]
@@ -120,7 +141,7 @@ def _from_rows(seen: CustodianExamination) -> list[str]:
 
 def _to_be_said(seen: CustodianExamination) -> list[Finding]:
     """Ask for what only the rows showed: one donor's rows must not decide what is published, or how others are read."""
-    asked = _from_rows(seen)
+    asked = only_in_rows(seen)
     if not asked:
         return []
     words = (
@@ -135,7 +156,7 @@ def _to_be_said(seen: CustodianExamination) -> list[Finding]:
 def _without_guesses(seen: CustodianExamination) -> list[str]:
     """Return the options of the command, with gaps for what the custodian must say."""
     options = list(seen.options)
-    for name in _from_rows(seen):
+    for name in only_in_rows(seen):
         options[options.index(name) + 1] = _FROM_ROWS[name]
     return options
 
