@@ -112,7 +112,8 @@ class _Shown:
         desk = self._desk
         if (desk.book.datasets, desk.dataset) != (self._datasets, self._dataset):
             self._datasets, self._dataset = desk.book.datasets, desk.dataset
-            known = {"": "–"} | {name: name for name in desk.book.datasets}
+            none = {} if len(desk.book.datasets) == 1 else {"": "–"}
+            known = none | {name: name for name in desk.book.datasets}
             ui.update_select("dataset", choices=known, selected=desk.dataset)
             ui.update_text("new_name", value=desk.fields["new_name"])
         if desk.emptied != self._emptied:

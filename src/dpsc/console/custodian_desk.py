@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ import pandas as pd
 from dpsc import checks
 from dpsc.console import unexpected
 from dpsc.console.custodian_book import Seen, Shelf
+from dpsc.console.custodian_commands import READING, Facts, release_command
 from dpsc.console.custodian_fields import FIELDS, field_of, in_words, named
 from dpsc.console.custodian_release import Made, Request, beside, make, require_free
 from dpsc.console.dropped import File
@@ -39,10 +42,9 @@ from dpsc.errors import DpscError, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.outlook import Outlook, outlook
 from dpsc.gram.sources import scan
+from dpsc.privacy.guarantee import best_guess
 
-_READING = ("shape", "unit", "time", "outcome", "sep", "encoding", "sheet", "periods", "time_format", "decimal",
-            "thousands", "missing", "low", "high")  # fmt: skip
-_BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *_READING)
+_BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 _TRIED = 100  # names of a release
 
 
@@ -102,6 +104,7 @@ class CustodianDesk:
         self.note = ""
         self.phase = "open"  # then "working", then "done" until it is begun anew
         self.emptied = 0  # how often the typed name was taken away
+        self.guess: float | None = None
         self._outlooks: dict[Any, Outlook] = {}
         self.look_into_book()
 
@@ -166,6 +169,7 @@ class CustodianDesk:
                 rule: Any = self._value("missing")
                 asked = self._said(), self._dialect(), self._value("periods"), rule
                 key = self._key()
+                self.note = ""
                 self.work.start("Looking at the donors", lambda: self._examine(donors, asked, key))
 
     def enter_dataset(self) -> None:
@@ -281,7 +285,7 @@ class CustodianDesk:
             return None
         if n is None or len(periods) < 3:
             return None
-        T, before = len(periods), self._before(periods)
+        T, before = len(periods), self.before(periods)
         key = (n, T, before, epsilon, delta, None if series is None else tuple(series))
         if key not in self._outlooks:
             with self._about("like_file", self.like):
@@ -299,26 +303,16 @@ class CustodianDesk:
         places = [self.folder / f"{name}.dpsc.json" for name in names]
         return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
 
-    def commands(self) -> dict[str, str]:
-        """Return the commands that do the same as each page."""
-        donors = self.donors.name if self.donors is not None else "donors.csv"
-        said = [part for name in _READING for part in self._as_option(name)]
-        ledger = ["--ledger", self.shelf.place] if self.shelf.given is not None else []
-        money = ["--epsilon", self.fields["epsilon"], "--delta", self.fields["delta"]]
-        T, before = len(self.periods), self._before(self.periods)
-        plan = ["--n", str(self.count or "N"), "--before", str(before), "--after", str(max(1, T - before)), *money]
-        plan += [] if self.like is None else ["--target", self.like.name]
-        new = [self.fields["new_name"] or "NAME", "--epsilon", self.fields["new_epsilon"], "--delta"]
-        return {
-            "check": rehearsing.command(["dpsc", "check", donors], said),
-            "plan": rehearsing.command(["dpsc", "plan"], plan),
-            "init": rehearsing.command(["dpsc", "ledger", "init", *new, self.fields["new_delta"]], ledger),
-            "show": rehearsing.command(["dpsc", "ledger", "show"], ledger),
-            "release": self._release_command(),
-            "entries": rehearsing.command(["dpsc", "ledger", "entries"], ledger),
-            "verify": rehearsing.command(["dpsc", "ledger", "verify"], ledger),
-            "export": rehearsing.command(["dpsc", "ledger", "export"], ["--out", "book.csv", *ledger]),
-        }
+    @property
+    def facts(self) -> Facts:
+        """What lies on the desk, for the commands that do the same."""
+        periods = self.periods
+        before = self.before(periods)
+        return Facts(
+            dict(self.fields), self.donors, self.like, self.reference,
+            {} if self.checked is None else self.checked.options, self.count, before, max(1, len(periods) - before),
+            self.dataset, None if self.shelf.given is None else self.shelf.place, self.out,
+        )  # fmt: skip
 
     # -------------------------------------------------------------------------------------------------------------
 
@@ -326,12 +320,14 @@ class CustodianDesk:
         if self.work.what:
             self.problems["donors_file"] = "Wait until the work at hand has ended, or stop it."
             return
+        if self.donors is not None and self._private in self.donors.path.parents:
+            shutil.rmtree(self.donors.path.parent, ignore_errors=True)  # no longer needed
         self.donors, self.checked = donors, None
         self.problems.pop("path", None)
         self.check()
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.donors, *(self.fields[name].strip() for name in _READING))
+        return (self.donors, *(self.fields[name].strip() for name in READING))
 
     def _value(self, name: str) -> str | None:
         return self.fields[name].strip() or None
@@ -367,7 +363,8 @@ class CustodianDesk:
         text = self.fields["n"].strip().replace(",", "")
         return int(text) if text.isdigit() and int(text) > 0 else None
 
-    def _before(self, periods: list[str]) -> int:
+    def before(self, periods: list[str]) -> int:
+        """Return how many periods are before the intervention: as said, or three quarters of all."""
         first = self.fields["like_before"].strip()
         T = len(periods)
         return periods.index(first) if first in periods[2:] else max(1, min(T - 1, round(0.75 * T)))
@@ -411,10 +408,11 @@ class CustodianDesk:
             self._in_thread("spend", donors, step)
         finally:
             with self._changing():
-                if self.phase == "working":
-                    self.phase = "open"
+                failed, self.phase = self.phase == "working", "open" if self.phase == "working" else self.phase
                 self._take_name_away()
                 self._judge()
+                if failed and str(request.out) in [entry.output for entry in self.book.entries]:
+                    self.note = "The release was booked, and could not be made: see “Book”."
 
     def _in_thread(self, field: str, donors: File, step: Callable[[], None]) -> None:
         """Run a step of long work; keep what is wrong, and tell no content of what was not expected."""
@@ -443,7 +441,8 @@ class CustodianDesk:
         chosen = choices.of_options(
             settings=None, epsilon=self._number("epsilon"), delta=self._number("delta"), smoothness=None,
             reference=reference, scale=self._number("scale") if self._value("scale") else None,
-            like=None if self.like is None else self.like.path, like_before=self._value("like_before"),
+            like=None if self.like is None else self.like.path,
+            like_before=None if self.like is None else self._value("like_before"),
             periods=option.get("--periods"), time_format=option.get("--time-format"), grid_bits=None, missing=missing,
             dialect=dialect,
         )  # fmt: skip
@@ -460,42 +459,15 @@ class CustodianDesk:
         require_free(out)
         return Request(
             self.shelf.url, chosen, source, reference, self.dataset, f"for {recipient}: {use}", recipient, use, out,
-            n_is_public=not excluded, command=self._release_command(),
+            n_is_public=not excluded, command=release_command(self.facts),
         )  # fmt: skip
-
-    def _release_command(self) -> str:
-        option = {} if self.checked is None else self.checked.options
-        given = [part for name, value in option.items() for part in ([name, value] if value else [name])]
-        given += ["--epsilon", self.fields["epsilon"], "--delta", self.fields["delta"]]
-        for name in ("missing", "low", "scale"):
-            given += self._as_option(name)
-        for name, file in (("--like", self.like), ("--reference", self.reference)):
-            given += [] if file is None else [name, file.name]
-        given += self._as_option("like_before")
-        for label in filter(None, map(str.strip, self.fields["exclude"].split(","))):
-            given += ["--exclude", label]
-        recipient, use = self.fields["recipient"].strip(), self.fields["purpose"].strip()
-        given += ["--purpose", f"for {recipient}: {use}"] if recipient and use else []
-        given += ["--dataset", self.dataset] if self.dataset else []
-        given += ["--ledger", self.shelf.place] if self.shelf.given is not None else []
-        donors = self.donors.name if self.donors is not None else "donors.csv"
-        return rehearsing.command(["dpsc", "release", donors], [*given, "-o", str(self.out)])
-
-    def _as_option(self, name: str) -> list[str]:
-        value = self.fields[name].strip()
-        if name == "shape":
-            return ["--wide"] if value == "wide" else []
-        if name in ("low", "high"):
-            both = [self.fields["low"].strip(), self.fields["high"].strip()]
-            return ["--bounds", *both] if name == "low" and all(both) else []
-        return [f"--{name.replace('_', '-')}", value] if value else []
 
     def _judge(self) -> None:
         """Look into the ledger, and say what is wrong with the budget, next to its fields."""
         for name in ("epsilon", "delta", "scale", "n", "like_before", "like_file", "reference_file", "dataset",
                      "book"):  # fmt: skip
             self.problems.pop(name, None)
-        promise = None
+        promise, self.guess = None, None
         with self._about("epsilon"):
             if self.fields["n"].strip() and self._donors_said() is None:
                 raise ParameterError("--n must be a whole number above 0.")
@@ -503,6 +475,7 @@ class CustodianDesk:
             require_reasonable(epsilon, False)
             require_small_delta(delta, self.count, False)
             promise = GramRelease(epsilon=epsilon, delta=delta).guarantee
+            self.guess = best_guess(epsilon, delta)
         with self._about("like_file", self.like):
             self._like_series()
         with self._about("reference_file", self.reference):
@@ -574,9 +547,7 @@ class CustodianDesk:
 
     def _kept(self, file: File) -> File:
         """Move a dropped file to the desk: the browser's upload goes when the page is loaded again."""
-        folder = self._private / str(len(list(self._private.iterdir())))
-        folder.mkdir(mode=0o700)
-        kept = folder / f"donors{file.path.suffix}"
+        kept = Path(tempfile.mkdtemp(dir=self._private)) / f"dropped{file.path.suffix}"
         os.replace(file.path, kept)
         return File(kept, file.name)
 

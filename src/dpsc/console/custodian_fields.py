@@ -64,7 +64,7 @@ FIELDS = {
     "delta": Field("Delta of this release", default="1e-6"),
     "recipient": Field("Who receives it", "the team of Dr Ruiz"),
     "purpose": Field("What it is for", "effect of the new treatment on costs"),
-    "file_name": Field("Name of the release", "patients"),
+    "file_name": Field("Name of the release", "as the file of the donors"),
     "typed_name": Field("Type the name of the data set to spend"),
 }  # fmt: skip
 
@@ -75,6 +75,7 @@ _OPTIONS = {
 }  # fmt: skip
 _OPTION = re.compile(r"--([a-z][a-z-]+)")
 _NOT_HERE = re.compile(r" To go on anyway, add --i-know\.| \(dpsc plan tells how large\)")
+_AT_THE_END = "The command at the end says what was understood; correct it if it is wrong"
 LABELS = _OPTIONS | {name: field.label[:1].lower() + field.label[1:] for name, field in FIELDS.items()}
 
 
@@ -91,7 +92,7 @@ def in_words(text: str) -> str:
         name = LABELS.get(option[1].replace("-", "_"))
         return option[0] if name is None else f"“{name}”"
 
-    return _OPTION.sub(label, _NOT_HERE.sub("", text))
+    return _OPTION.sub(label, _NOT_HERE.sub("", text).replace(_AT_THE_END, "Correct it in its field if it is wrong"))
 
 
 def named(parameter: Parameter) -> str:

@@ -7,15 +7,13 @@ from typing import Any
 
 from dpsc.console import uploads
 from dpsc.console.custodian_book import what_to_do
+from dpsc.console.custodian_commands import commands_of
 from dpsc.console.custodian_desk import CustodianDesk
 from dpsc.console.custodian_fields import FIELDS, in_words
 from dpsc.console.screens import render
 from dpsc.custody.account import explained
 from dpsc.custody.rehearsing import ended, small, verdict
 from dpsc.data.examination import MARK
-from dpsc.errors import DpscError
-from dpsc.gram.algorithm import GramRelease
-from dpsc.privacy.guarantee import best_guess
 
 _HEIGHTS = {sign: f"h{k}" for k, sign in enumerate("·▁▂▃▄▅▆▇█")}
 
@@ -45,13 +43,12 @@ def public_files(desk: CustodianDesk) -> str:
 
 def check_command(desk: CustodianDesk) -> str:
     """Show the command of the check."""
-    return _commands(desk, ("The same as a command", "check"))
+    return _commands(desk, "check")
 
 
 def findings(desk: CustodianDesk) -> str:
     """Show everything that the check found."""
-    return render("custodian/findings.html", mark=MARK, heights=_HEIGHTS, check_command=desk.commands()["check"],
-                  ended=ended, **_checked(desk))  # fmt: skip
+    return render("custodian/findings.html", mark=MARK, heights=_HEIGHTS, ended=ended, **_checked(desk))  # fmt: skip
 
 
 def gauge(desk: CustodianDesk) -> str:
@@ -72,19 +69,13 @@ def gauge(desk: CustodianDesk) -> str:
 
 def numbers(desk: CustodianDesk) -> str:
     """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
-    try:
-        algorithm = GramRelease(epsilon=float(desk.fields["epsilon"]), delta=float(desk.fields["delta"]))
-        guess: float | None = best_guess(algorithm.epsilon, algorithm.delta)
-    except (DpscError, ValueError):
-        guess = None
-    return render("custodian/numbers.html", guess=guess, expected=desk.outlook, series=desk.like,
+    return render("custodian/numbers.html", guess=desk.guess, expected=desk.outlook, series=desk.like,
                   about=lambda value: float(f"{value:.2g}"))  # fmt: skip
 
 
 def budget_commands(desk: CustodianDesk) -> str:
     """Show the commands of the budget."""
-    return _commands(desk, ("What is left, as a command", "show"), ("A new data set, as a command", "init"),
-                     ("What to expect, as a command", "plan"))  # fmt: skip
+    return _commands(desk, "show", "init", "plan")
 
 
 def cost(desk: CustodianDesk) -> str:
@@ -102,22 +93,23 @@ def to_do(desk: CustodianDesk) -> str:
 
 def release_command(desk: CustodianDesk) -> str:
     """Show the command of the release."""
-    return _commands(desk, ("The same as a command", "release"))
+    return _commands(desk, "release")
 
 
 def handover(desk: CustodianDesk) -> str:
     """Show the files of the release, and what to say about them."""
-    return render("custodian/handover.html", made=desk.made, dataset=desk.dataset)
+    return render("custodian/handover.html", made=desk.made)
 
 
 def book(desk: CustodianDesk) -> str:
     """Show the entries of the ledger."""
-    commands = desk.commands()
-    names = {"entries": "The entries, as a command", "verify": "Verify, as a command", "export": "Export, as a command"}
-    return render(
-        "custodian/book.html", book=desk.book, verified=desk.verified, place=desk.shelf.place, small=small,
-        what_to_do=what_to_do, commands=[(title, commands[name]) for name, title in names.items()],
-    )  # fmt: skip
+    return render("custodian/book.html", book=desk.book, verified=desk.verified, place=desk.shelf.place, small=small,
+                  what_to_do=what_to_do)  # fmt: skip
+
+
+def book_commands(desk: CustodianDesk) -> str:
+    """Show the commands of the book."""
+    return _commands(desk, "entries", "verify", "export")
 
 
 def _checked(desk: CustodianDesk) -> dict[str, Any]:
@@ -131,13 +123,14 @@ def _over(desk: CustodianDesk) -> bool:
     return after is not None and after.spent > after.dataset.epsilon
 
 
-def _commands(desk: CustodianDesk, *named: tuple[str, str]) -> str:
-    commands = desk.commands()
-    return render("custodian/a_command.html", commands=[(title, commands[name]) for title, name in named])
+def _commands(desk: CustodianDesk, *names: str) -> str:
+    commands = commands_of(desk.facts)
+    return render("custodian/commands.html", commands=[commands[name] for name in names])
 
 
 PANELS: Mapping[str, Callable[[CustodianDesk], str]] = {
     "under_way": under_way, "understood": understood, "public_files": public_files, "check_command": check_command,
     "findings": findings, "gauge": gauge, "numbers": numbers, "budget_commands": budget_commands, "cost": cost,
     "to_do": to_do, "release_command": release_command, "handover": handover, "book": book,
+    "book_commands": book_commands, "check_command_again": check_command,
 }  # fmt: skip
