@@ -16,7 +16,7 @@ READS_DONORS = {
                                        "summing", "unseen")),
     "dpsc.datasets",
 }  # fmt: skip
-ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper")
+ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper", "dpsc.custody", "dpsc.console.custodian")
 
 WHOLE_PROGRAM = """
 import sys, tempfile
@@ -56,7 +56,8 @@ def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
 @pytest.mark.parametrize(("arguments", "said"), [
     (["analyst", "--host", "0.0.0.0"], "forward its port"),
     (["custodian", "--host", "0.0.0.0"], "SECURITY.md: time"),
-    (["custodian"], "not built yet"),
+    (["custodian", "--folder", "/nowhere/at/all"], "not a folder that can be written to"),
+    (["custodian", "--no-browser", "--ledger", "mysql://host/book"], "ledger"),
 ])  # fmt: skip
 def test_what_is_refused_is_refused_with_the_reason(arguments: list[str], said: str) -> None:
     done = CliRunner().invoke(app, ["console", *arguments])

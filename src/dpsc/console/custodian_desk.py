@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from dpsc import checks
 from dpsc.console import unexpected
 from dpsc.console.custodian_book import Seen, Shelf
 from dpsc.console.custodian_commands import READING, Facts, release_command
-from dpsc.console.custodian_fields import FIELDS, field_of, in_words, named
+from dpsc.console.custodian_fields import FIELDS, LABELS, field_of, in_words, named
 from dpsc.console.custodian_release import Made, Request, beside, make, require_free
 from dpsc.console.dropped import File
 from dpsc.console.work import Stopped, Work
@@ -45,6 +46,8 @@ from dpsc.gram.sources import scan
 from dpsc.privacy.guarantee import best_guess
 
 _BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
+_PAID_BY = {"epsilon": "Budget", "delta": "Budget", "n": "Budget", "scale": "Data", "like_before": "Data",
+            "like_file": "Data", "reference_file": "Data"}  # fmt: skip
 _TRIED = 100  # names of a release
 
 
@@ -105,7 +108,6 @@ class CustodianDesk:
         self.phase = "open"  # then "working", then "done" until it is begun anew
         self.emptied = 0  # how often the typed name was taken away
         self.guess: float | None = None
-        self._outlooks: dict[Any, Outlook] = {}
         self.look_into_book()
 
     @property
@@ -248,9 +250,9 @@ class CustodianDesk:
             found.append("Correct what the check found, under “Check”.")
         if not self.dataset:
             found.append("Choose the data set that pays, under “Budget”.")
-        if any(name in self.problems for name in ("epsilon", "delta", "scale", "n", "like_before", "like_file",
-                                             "reference_file")):  # fmt: skip
-            found.append("Correct the budget, under “Budget”.")
+        for name, where in _PAID_BY.items():
+            if name in self.problems:
+                found.append(f"Correct “{LABELS.get(name, name)}”, under “{where}”.")
         for name in ("recipient", "purpose"):
             if not self.fields[name].strip():
                 found.append(f"Say {FIELDS[name].label.lower()}.")
@@ -285,12 +287,10 @@ class CustodianDesk:
             return None
         if n is None or len(periods) < 3:
             return None
-        T, before = len(periods), self.before(periods)
-        key = (n, T, before, epsilon, delta, None if series is None else tuple(series))
-        if key not in self._outlooks:
-            with self._about("like_file", self.like):
-                self._outlooks[key] = outlook(n, T, epsilon, delta, T0=before, target=series, like=series is not None)
-        return self._outlooks.get(key)
+        found, values = [], None if series is None else tuple(series)
+        with self._about("like_file", self.like):
+            found.append(_expected(n, len(periods), epsilon, delta, self.before(periods), values))
+        return found[0] if found else None
 
     @property
     def out(self) -> Path:
@@ -456,7 +456,7 @@ class CustodianDesk:
         for name, text in (("recipient", recipient), ("purpose", use)):
             checks.printable(name, text)
         out = self.out
-        require_free(out)
+        require_free(out, self.folder)
         return Request(
             self.shelf.url, chosen, source, reference, self.dataset, f"for {recipient}: {use}", recipient, use, out,
             n_is_public=not excluded, command=release_command(self.facts),
@@ -531,10 +531,11 @@ class CustodianDesk:
             text, at = f"{problem.strerror or type(problem).__name__}.", field
         else:
             return
-        for known in (file, self.donors, self.like, self.reference):
-            text = text if known is None else text.replace(str(known.path), known.name)
+        known = [each for each in (file, self.donors, self.like, self.reference) if each is not None]
+        for each in known:
+            text = text.replace(str(each.path), each.name)
         with self._changing():
-            self.problems[at] = rehearsing.ended(text)
+            self.problems[at] = text if text.startswith(tuple(each.name for each in known)) else rehearsing.ended(text)
 
     @contextmanager
     def _in_place_of(self, option: str, field: str) -> Iterator[None]:
@@ -550,6 +551,13 @@ class CustodianDesk:
         kept = Path(tempfile.mkdtemp(dir=self._private)) / f"dropped{file.path.suffix}"
         os.replace(file.path, kept)
         return File(kept, file.name)
+
+
+@lru_cache(maxsize=256)
+def _expected(n: int, T: int, epsilon: float, delta: float, before: int, series: tuple[float, ...] | None) -> Outlook:
+    """Simulate once what was asked for once; all of it is public."""
+    target = None if series is None else list(series)
+    return outlook(n, T, epsilon, delta, T0=before, target=target, like=series is not None)
 
 
 def _dialect(said: Callable[[str], str | None]) -> Dialect:

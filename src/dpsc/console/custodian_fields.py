@@ -72,6 +72,7 @@ _OPTIONS = {
     "bounds": "lowest and highest possible number", "like": "a public series that moves like a donor",
     "target": "a public series that moves like a donor", "before": "first treated period of that series",
     "reference": "a public path to subtract", "wide": "shape", "name": "name of the data set",
+    "like_file": "similar series", "reference_file": "a public path to subtract",
 }  # fmt: skip
 _OPTION = re.compile(r"--([a-z][a-z-]+)")
 _NOT_HERE = re.compile(r" To go on anyway, add --i-know\.| \(dpsc plan tells how large\)")

@@ -67,7 +67,7 @@ def make(request: Request, work: Work) -> Made:
     account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
     work.expected = releasing.opened(request.source, chosen, request.reference)
     summed = releasing.added_up(request.source, chosen, work.on_rows, i_know=False)
-    require_free(out)
+    require_free(out, out.parent)
     with folders.beside(out) as part:
         place = part / out.name
         made = releasing.booked(
@@ -84,10 +84,10 @@ def beside(out: Path) -> tuple[Path, Path, Path]:
     return out, out.with_name(f"{name}.html"), out.with_name(f"{name.removesuffix('.dpsc')}.record.json")
 
 
-def require_free(out: Path) -> None:
-    """Refuse a name that is none, or that is taken."""
+def require_free(out: Path, folder: Path) -> None:
+    """Refuse a name that is none, that is in another folder, or that is taken."""
     name = out.name.removesuffix(".dpsc.json")
-    if not name or Path(name).name != name or name.startswith(".") or not checks.is_printable(name):
+    if not name or out.parent != folder or name.startswith(".") or not checks.is_printable(name):
         raise ParameterError("--file-name must be a name, without a folder.")
     for place in beside(out):
         if os.path.lexists(place):
