@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.conftest import CHROMIUM
 
+expect.set_options(timeout=20_000)  # a busy machine is no error
 PERIODS = [f"{2021 + k // 12}-{k % 12 + 1:02d}" for k in range(24)]
 
 
@@ -66,7 +67,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")  # not longer: its event loop is in the way of others
 def browser() -> Iterator[Browser]:
     assert CHROMIUM is not None, "DPSC_NEED_BROWSER=1, and no Chromium was found: apt-get install chromium"
     with sync_playwright() as playwright:
@@ -84,7 +85,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @contextmanager
 def opened(browser: Browser) -> Iterator[BrowserContext]:
     made = browser.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(20_000)
     yield made
     made.close()
 

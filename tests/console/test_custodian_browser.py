@@ -6,6 +6,8 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -297,11 +299,11 @@ def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -
         expect(page.locator("#understood")).to_contain_text("latin.csv")
         page.evaluate("Shiny.setInputValue('donors_file', [{datapath: 5, name: {QX7SECRET: 1}}])")  # not a file
         page.evaluate("Shiny.setInputValue('periods', {QX7SECRET: [1]})")
-        for message in (f"{MARK} is no message", '{"method": "update", "data": {"x:shiny.date": "QX7SECRET"}}'):
-            page.evaluate(
-                "message => Shiny.shinyapp.$socket.send(message)", message
-            )  # Shiny itself fails, and hangs up
-        expect(page.locator(".gone")).to_be_visible()
+        for message in (f"{MARK} is no message", f'{{"method": "{MARK}"}}'):  # Shiny itself fails, and hangs up
+            page.evaluate("message => Shiny.shinyapp.$socket.send(message)", message)
+            expect(page.locator(".gone")).to_be_visible()
+            page.reload()
+            connected(page)
         kept = [path for path in scratch.rglob("*") if path.is_file() and MARK.encode() in path.read_bytes()]
         assert kept
         assert all(next(iter(path.relative_to(scratch).parts)).startswith("dpsc-console-") for path in kept)
@@ -311,6 +313,8 @@ def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -
         assert MARK not in console.process.stdout.read()
     assert all(path.exists() for path in kept)  # a kill leaves them, and the next start removes them
     with started(scratch, "custodian", folder=folder) as console:
+        with pytest.raises(HTTPError, match="403"):  # it runs
+            urlopen(console.home)
         assert not any(path.exists() for path in kept)
         assert len(list(scratch.glob("dpsc-console-*"))) == 1
     assert not list(scratch.glob("dpsc-console-*"))

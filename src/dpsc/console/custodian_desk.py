@@ -43,7 +43,7 @@ from dpsc.errors import DpscError, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.outlook import Outlook, outlook
 from dpsc.gram.sources import scan
-from dpsc.privacy.guarantee import best_guess
+from dpsc.privacy.guarantee import Guarantee, best_guess
 
 _BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 _PAID_BY = {"epsilon": "Budget", "delta": "Budget", "n": "Budget", "scale": "Data", "like_before": "Data",
@@ -107,7 +107,8 @@ class CustodianDesk:
         self.note = ""
         self.phase = "open"  # then "working", then "done" until it is begun anew
         self.emptied = 0  # how often the typed name was taken away
-        self.guess: float | None = None
+        self.guess: float | None = None  # of an attacker, and what to expect: from public numbers only
+        self.outlook: Outlook | None = None
         self.look_into_book()
 
     @property
@@ -274,23 +275,6 @@ class CustodianDesk:
             return [period_name(period) for period in index]
         except (DpscError, OSError):
             return [] if self.checked is None else list(self.checked.seen.periods)
-
-    @property
-    def outlook(self) -> Outlook | None:
-        """What a release would be like, from public numbers only; None as long as some are missing."""
-        n, periods = self.count, self.periods
-        try:
-            epsilon, delta = self._number("epsilon"), self._number("delta")
-            GramRelease(epsilon=epsilon, delta=delta)
-            series = self._like_series()
-        except DpscError:
-            return None
-        if n is None or len(periods) < 3:
-            return None
-        found, values = [], None if series is None else tuple(series)
-        with self._about("like_file", self.like):
-            found.append(_expected(n, len(periods), epsilon, delta, self.before(periods), values))
-        return found[0] if found else None
 
     @property
     def out(self) -> Path:
@@ -467,7 +451,8 @@ class CustodianDesk:
         for name in ("epsilon", "delta", "scale", "n", "like_before", "like_file", "reference_file", "dataset",
                      "book"):  # fmt: skip
             self.problems.pop(name, None)
-        promise, self.guess = None, None
+        promise = series = None
+        self.guess = self.outlook = None
         with self._about("epsilon"):
             if self.fields["n"].strip() and self._donors_said() is None:
                 raise ParameterError("--n must be a whole number above 0.")
@@ -477,26 +462,29 @@ class CustodianDesk:
             promise = GramRelease(epsilon=epsilon, delta=delta).guarantee
             self.guess = best_guess(epsilon, delta)
         with self._about("like_file", self.like):
-            self._like_series()
+            series = self._like_series()
+            self.outlook = self._expected(promise, series)
         with self._about("reference_file", self.reference):
-            public_series.reference(None if self.reference is None else self.reference.path, self._value("time_format"),
-                                    self._dialect())  # fmt: skip
+            path = None if self.reference is None else self.reference.path
+            public_series.reference(path, self._value("time_format"), self._dialect())
         with self._about("scale"):
             if self._value("scale"):
-                GramRelease(epsilon=1, delta=1e-6, scale=self._number("scale"), like=self._like_series())
+                GramRelease(epsilon=1, delta=1e-6, scale=self._number("scale"), like=series)
         with self._about("dataset"):
             self.book = self.shelf.read(self.fields["dataset"], promise)
             self.fields["dataset"] = self.dataset
-        if promise is None:
-            return
+        if promise is not None:
+            self._judge_amount(promise)
+
+    def _judge_amount(self, promise: Guarantee) -> None:
+        """Say what is wrong with an epsilon that is one."""
         if self.dataset and promise.epsilon > self.book.left:
             self.problems["epsilon"] = (
                 f"Over budget: {self.dataset!r} has {self.book.left:g} left at delta {small(promise.delta)}, "
                 f"{promise.epsilon - self.book.left:.3g} too little."
             )
             return
-        expected = self.outlook
-        for finding in [] if expected is None else rehearsing.problems_of(expected):
+        for finding in [] if self.outlook is None else rehearsing.problems_of(self.outlook):
             if finding.kind == "useless":
                 self.problems["epsilon"] = rehearsing.ended(finding.words)
             elif finding.kind == "scale" and not self._value("scale"):
@@ -504,6 +492,14 @@ class CustodianDesk:
                     f"{self.count:,} donors are too few to find out privately how much a donor moves. Say it here, or "
                     "give a public series that moves like a donor."
                 )
+
+    def _expected(self, promise: Guarantee | None, series: pd.Series[float] | None) -> Outlook | None:
+        """Return what a release would be like, from public numbers only; None as long as some are missing."""
+        n, periods = self.count, self.periods
+        if promise is None or n is None or len(periods) < 3:
+            return None
+        values = None if series is None else tuple(series)
+        return _simulated(n, len(periods), promise.epsilon, promise.delta, self.before(periods), values)
 
     def _take_name_away(self) -> None:
         """Let the name be typed again before anything else is spent."""
@@ -554,7 +550,7 @@ class CustodianDesk:
 
 
 @lru_cache(maxsize=256)
-def _expected(n: int, T: int, epsilon: float, delta: float, before: int, series: tuple[float, ...] | None) -> Outlook:
+def _simulated(n: int, T: int, epsilon: float, delta: float, before: int, series: tuple[float, ...] | None) -> Outlook:
     """Simulate once what was asked for once; all of it is public."""
     target = None if series is None else list(series)
     return outlook(n, T, epsilon, delta, T0=before, target=target, like=series is not None)
