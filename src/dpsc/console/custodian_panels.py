@@ -75,7 +75,8 @@ def numbers(desk: CustodianDesk) -> str:
 
 def budget_commands(desk: CustodianDesk) -> str:
     """Show the commands of the budget."""
-    return _commands(desk, "show", "init", "plan")
+    new = () if desk.book.datasets and not desk.fields["new_name"].strip() else ("init",)
+    return _commands(desk, *new, "show", "plan")
 
 
 def cost(desk: CustodianDesk) -> str:
