@@ -64,6 +64,7 @@ def checked(page: Page, folder: Path) -> None:
     open_tab(page, "Data")
     page.fill("#periods", "2021-01..2022-12")
     page.select_option("#decimal", "comma")
+    expect(page.locator("#check_command")).to_contain_text("--periods 2021-01..2022-12 --decimal comma")  # it knows
     page.set_input_files("#donors_file", folder / "patients.csv")
     expect(page.locator("#understood .good")).to_contain_text("READY")
 

@@ -136,10 +136,9 @@ def _state(desk: CustodianDesk) -> dict[str, Any]:
 def _restore(desk: CustodianDesk) -> None:
     """Fill the fields of a page that was loaded again."""
     for name, field in FIELDS.items():
-        if field.choices:
-            ui.update_select(name, selected=desk.fields[name])
-        elif name != "dataset":
-            ui.update_text(name, value=desk.fields[name])
+        value = desk.fields[name]
+        if value != field.default and name != "dataset":  # which has a list of its own
+            (ui.update_select(name, selected=value) if field.choices else ui.update_text(name, value=value))
 
 
 def _with_file(value: Any, take: Callable[[File], None]) -> None:
