@@ -142,7 +142,7 @@ def _downloads(desk: Desk) -> dict[str, tuple[str | Callable[[], str], Callable[
 
     def study() -> Files:
         assert desk.study is not None
-        return desk.study.files(desk.units or None)
+        return desk.study.files(desk.units or None, desk.all_tried)
 
     def name() -> str:
         return "" if desk.release_file is None else desk.release_file.name
