@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test soak lint format bench mutants clean
+.PHONY: demo test soak lint format bench mutants docs clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
@@ -36,23 +36,36 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/which_method.py
+	$(BIN)/python benchmarks/which_method_tables.py
 	$(BIN)/python benchmarks/results_page.py
 	$(BIN)/python benchmarks/quote.py
 
 mutants: $(VENV)/.ready-dev
 	$(BIN)/python tests/mutants.py
 
+# Not --quiet: warnings would not be counted, and a link that leads nowhere would pass.
+docs: $(VENV)/.ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Open site/index.html"
+
 clean:
-	rm -rf $(VENV) demo-output reproduction audit-output
+	rm -rf $(VENV) demo-output reproduction audit-output site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.ready

@@ -35,7 +35,7 @@ def losses(X: Array, T0: int, shock: float, rng: np.random.Generator) -> Array:
 
     Nothing before T0 announces it and it hits every unit: a counterfactual must follow it.
     """
-    usual = np.median(np.abs(np.diff(X, axis=1)))
+    usual = np.nanmedian(np.abs(np.diff(X, axis=1)))
     steps = np.clip((np.arange(X.shape[1]) - T0 + 1) / 2, 0, 1)
     return np.asarray(shock * usual * rng.uniform(0.5, 1.5, (len(X), 1)) * steps)
 

@@ -125,6 +125,40 @@ def on_paper() -> str:
     )
 
 
+def demo_short() -> str:
+    """Return how much closer the demo's kind of answer is than the best forecast without donors."""
+    import demo
+
+    found = pd.read_csv(RESULTS / "demo.csv")
+    times = {time: rows for time, rows in found[found["draw"] == 0].groupby("time")}
+    ratio = {time: float((rows[demo.best_free(rows)] / rows["dpsc"]).median()) for time, rows in times.items()}
+    return (
+        f"the private answer is {ratio['calm']:.1f} times closer to the truth than the best forecast without donors, and "
+        f"{ratio['shock']:.1f} times closer when something new delays everybody (medians)."
+    )
+
+
+def validation(part: str) -> str:
+    """Return a part of the comparison with others."""
+    import validation_tables
+
+    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+
+
+def which_method(table: str) -> str:
+    """Return a table of the decision help."""
+    import which_method_tables
+
+    return str(getattr(which_method_tables, table)(which_method_tables.read("report")))
+
+
+def which_method_agreement() -> str:
+    """Return how alike the map is on the other half of the panels."""
+    import which_method_tables
+
+    return which_method_tables.agreement(which_method_tables.read("report"), which_method_tables.read("design"))
+
+
 QUOTES = {
     "how good": lambda: gram_part("main_table"),
     "verdicts": lambda: gram_part("verdicts"),
@@ -142,6 +176,8 @@ QUOTES = {
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
+    "demo short": demo_short,
+    "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale gram": lambda: page("gram_table"),
@@ -150,21 +186,29 @@ QUOTES = {
     "scale two step": lambda: page("two_step_table"),
     "scale growth": lambda: growth(),
     "scale paper": lambda: on_paper(),
+    "validation studies": lambda: validation("studies"),
+    "validation fit": lambda: validation("fit"),
+    "validation published": lambda: validation("published"),
+    "validation differs": lambda: validation("differs"),
+    "validation noise": lambda: validation("noise"),
+    "validation opendp": lambda: validation("opendp"),
+    "validation together": lambda: validation("together"),
+    "validation paper": lambda: validation("paper"),
+    "validation findings": lambda: validation("findings"),
+    "which method": lambda: which_method("errors"),
+    "which method expected": lambda: which_method("expected"),
+    "which method never best": lambda: which_method("never_best"),
+    "which method spread": lambda: which_method("spread"),
+    "which method agreement": which_method_agreement,
+    "which method rivals": lambda: which_method("rivals"),
+    "which method periods": lambda: which_method("periods"),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 
 def main() -> None:
-    for path in (
-        ROOT / "README.md",
-        ROOT / "docs" / "choosing-epsilon.md",
-        ROOT / "docs" / "gram-release.md",
-        ROOT / "docs" / "estimator.md",
-        ROOT / "docs" / "reproduction.md",
-        ROOT / "docs" / "scaling.md",
-        ROOT / "docs" / "studies.md",
-    ):
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
 
         def fill(match: re.Match[str]) -> str:

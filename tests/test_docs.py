@@ -1,26 +1,144 @@
-"""What README and docs quote is there, and what they link to exists."""
+"""What README and docs quote is there, what they link to exists, and what they tell the reader to type works."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
+import dpsc
+from dpsc import Release, Study
+from tests import pages
+
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 PAGES = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
-PAGES += sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted(DOCS.rglob("*.md"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert link.startswith("http") or (page.parent / link).exists(), link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_quoted_results_are_filled_in(page: Path) -> None:
     quotes = re.findall(r"<!-- quote ([\w ]+) -->\n(.*?)<!-- end quote -->", page.read_text("utf-8"), flags=re.DOTALL)
     assert all(text.strip() for _, text in quotes), [name for name, _ in quotes]
     if page.name in ("README.md", "gram-release.md"):
         assert len(quotes) >= 2
+
+
+@pytest.mark.parametrize("page", [page for page in pages.PAGES if any(pages.steps(page.read_text("utf-8")))], ids=named)
+def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPSC_LEDGER", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    for step, output in pages.run(page):
+        line = pages.missing_line(step.shown, output)
+        assert line is None, f"{step.source}\nprints\n{output}\nand not\n{line}\nPerhaps: python -m tests.pages"
+
+
+def test_the_runner_of_pages_sees_what_is_wrong() -> None:
+    text = "```console\n$ dpsc plan --n 9 \\\n      --before 5\nerror 3\n```\n\n<!-- not run: slow -->\n\n"
+    text += "```python\n1 / 0\n```\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n"
+    plan, printed = pages.steps(text)
+    assert (plan.source.split(), plan.shown) == (["dpsc", "plan", "--n", "9", "--before", "5"], ["error 3"])
+    assert (printed.source, printed.shown) == ("print(1)\n", ["1"])
+    output = "a table │ of 12 │ cells\nand two lines\n"
+    assert pages.missing_line(["a table of 12 cells", "and ... lines"], output) is None
+    assert pages.missing_line(["a table of 13 cells"], output) == "a table of 13 cells"
+    assert pages.missing_line(["and two lines", "a table of 12 cells"], output) == "a table of 12 cells"
+    assert pages.renewed(["a  table of 13 cells", "and 3 lines"], output) == ["a  table of 12 cells", "and 3 lines"]
+
+
+def test_the_reference_of_commands_is_what_the_commands_say() -> None:
+    written = (DOCS / "commands.md").read_text("utf-8")
+    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["text"](), "python docs/make_commands.py"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    listed = re.findall(
+        r"^::: dpsc\.(\w+)", "\n".join(page.read_text("utf-8") for page in (DOCS / "api").glob("*.md")), flags=re.M
+    )
+    assert set(listed) == set(dpsc.__all__) - {"__version__"}
+
+
+def test_every_test_that_reviewers_are_told_of_exists() -> None:
+    told = set(re.findall(r"`(test_\w+)`", (DOCS / "guides" / "reviewers.md").read_text("utf-8")))
+    files = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    known = {name for text in files for name in re.findall(r"^def (test_\w+)\(", text, flags=re.MULTILINE)}
+    assert len(told) > 30
+    assert told <= known, told - known
+
+
+def test_the_gallery_shows_every_kind_of_figure() -> None:
+    gallery = (DOCS / "gallery.md").read_text("utf-8")
+    shown = set(re.findall(r'\.plot\("([\w ]+)"\)', gallery))
+    release = Release.load(DOCS / "practice.dpsc.json")
+    result = release.estimate([*range(36)], treatment_time="2023-04")
+    study = release.study({"a": [*range(36)]}, "2023-04")
+    assert isinstance(study, Study)
+    assert shown == (set(result.figures) | set(study.figures)) - {"path", "calendar"}  # a half of one, and like another
+    files = set(re.findall(r"\((gallery/[\w-]+\.png)\)", gallery))
+    assert files == {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
+
+
+def test_the_paragraph_to_adapt_has_the_numbers_that_the_pages_show() -> None:
+    writing, reading = (
+        (DOCS / "guides" / f"{name}.md").read_text("utf-8") for name in ("writing-it-up", "reading-an-answer")
+    )
+    shown = pages.plain(
+        "\n".join(line for page in (writing, reading) for step in pages.steps(page) for line in step.shown)
+    )
+    paragraph = " ".join(line.removeprefix("> ") for line in writing.splitlines() if line.startswith("> "))
+    numbers = [number for number in re.findall(r"\[([^]]+)\]", paragraph) if re.match(r"-\d|[Nn]one of", number)]
+    assert len(numbers) == 8
+    assert [number for number in numbers if number.lower() not in shown] == []
+    file = (DOCS / "practice.dpsc.json").read_bytes()
+    assert f"SHA-256 [{hashlib.sha256(file).hexdigest()[:8]}…]" in paragraph
+    assert f"identity [{json.loads(file)['identities'][0][:8]}…]" in paragraph
+
+
+def test_an_attacker_guesses_right_as_often_as_the_pages_say() -> None:
+    page = (DOCS / "choosing-epsilon.md").read_text("utf-8")
+    table = re.findall(r"^\| (?:ε \||guess).*$", page, flags=re.MULTILINE)
+    budgets, guesses = (re.findall(r"\d[\d.]*", row) for row in table)
+    for epsilon, guess in zip(map(float, budgets), guesses, strict=True):
+        digits = len(guess.split(".")[1])
+        assert round(100 / (1 + math.exp(-epsilon)), digits) == float(guess)
+    for page_that_quotes in ("guides/custodian.md", "glossary.md"):
+        assert "73.1%" in (DOCS / page_that_quotes).read_text("utf-8")
+
+
+def test_what_a_page_would_load_from_the_network_is_found() -> None:
+    loaded = runpy.run_path(str(DOCS / "site_check.py"))["loaded"]
+    bad = [
+        '<script src="https://cdn.example/x.js"></script>',
+        "<script src=//cdn.example/x.js></script>",
+        '<link rel="stylesheet" href="https://fonts.example/css">',
+        '<img alt="" src="http://example.org/a.png">',
+        "<style>@import 'https://example.org/a.css';</style>",
+        '<p style="background: url(https://example.org/a.png)">',
+    ]
+    assert [len(list(loaded(text))) for text in bad] == [1] * len(bad)
+    assert list(loaded("a { background: url('https://example.org/a.png') }", style=True)) == [
+        "https://example.org/a.png"
+    ]
+    good = [
+        '<a href="https://example.org">',
+        '<img src="a.png">',
+        '<script src="assets/x.js">',
+        "<code>src=https://x.org</code>",
+    ]
+    assert [text for text in good if list(loaded(text))] == []

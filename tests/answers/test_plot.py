@@ -359,6 +359,18 @@ def test_notebooks_show_numbers_in_words_and_the_figure(result: Result, study: S
     assert "<script" not in wild._repr_html_()
 
 
+@pytest.mark.parametrize("kind", ["overview", "units"])
+def test_a_notebook_cuts_off_neither_legend_nor_caption(result: Result, study: Study, kind: str) -> None:
+    figure = plot.figure_of(plot.draw(study if kind == "units" else result, kind))
+    figure.draw_without_rendering()
+    shown = figure.get_tightbbox()  # what a notebook shows of a figure, in inches
+    inches = figure.dpi_scale_trans.inverted()
+    for below in (*figure.legends, *figure.texts):
+        box = below.get_window_extent().transformed(inches)
+        assert shown.y0 <= box.y0 + 1e-6, below
+        assert box.y1 <= shown.y1 + 1e-6, below
+
+
 def test_a_notebook_shows_each_figure_once_without_being_asked_to() -> None:
     import nbformat
     from nbclient import NotebookClient

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dpsc.audit.broken_mlsynth import EXHIBITS
+from dpsc.audit.run import audit
+from dpsc.audit.shipped import cases
+from dpsc.cli import auditing
 from tests.cli.conftest import dpsc, quick
 
 pytestmark = pytest.mark.end_to_end
@@ -34,6 +38,18 @@ def test_a_table_a_figure_and_json(tmp_path: Path) -> None:
     code, out, _ = quick("audit", *FAST, "--json", "-o", tmp_path)
     assert code == 0
     assert json.loads(out) == content  # the same seed shows the same
+
+
+def test_what_is_known_to_be_broken_has_a_table_of_its_own_and_says_where_it_is_described(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    known = [EXHIBITS["mlsynth-answer"](), EXHIBITS["mlsynth-clipping"]()]
+    result, caught = (audit(attacked, runs=1000, seed=0) for attacked in (cases(["gram-mu"]), known))
+    auditing._report(result, caught, [], Path("folder"), 1.0)
+    shown = capsys.readouterr().out
+    assert shown.index("Known to be broken: NOT PRIVATE") < shown.index("mlsynth DPSC: raw answer beside it")
+    assert shown.count("https://github.com/jgreathouse9/mlsynth/pull/219") == 1
+    assert max(len(line) for line in shown.splitlines()) <= 80
 
 
 BROKEN_LIBRARY = """

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Release
+from dpsc.answers.words import number
 from dpsc.gram import settings
 from dpsc.ledger.budget import Budget, Cost
 from tests.cli.conftest import T0, H, quick
@@ -99,7 +100,9 @@ def test_the_effect_to_be_seen_comes_first_and_the_budget_follows(files: Path) -
     code, out, err = quick(*options, "--detect", "50%")
     assert code == 0, err
     assert out.index("To see an effect of 50%") < out.index("What to expect")
-    assert "an attacker would guess right" in " ".join(out.split())
+    out = " ".join(out.split())
+    assert "an attacker would guess right" in out
+    assert f"50% of the target's mean before the intervention, which is {number(abs(values.mean()) / 2)}:" in out
 
 
 def test_if_no_budget_is_enough_it_says_what_to_change(files: Path) -> None:

@@ -146,9 +146,23 @@ def test_mistakes_in_a_table_of_targets_are_named(files: Path) -> None:
 def test_one_question_at_a_time(files: Path) -> None:
     run = ("estimate", files / "r.json", files / "regions.csv")
     refused(*run, said=("say when the intervention came", "--treatment-time-column"))
-    refused(*run, "--treatment-time", "2021-03", *STUDY, said=("give one of them",))
+    refused(*run, "--treatment-time", "2021-03", *STUDY, said=("Give one of them",))
     refused(*run, "--treatment-time-column", "start", said=("needs --unit",))
-    refused(*run, "--treatment-time", "2021-03", "--unit", "region", said=("--unit is for several targets",))
+    refused(*run, "--treatment-time", "2021-03", "--weight-column", "people", said=("needs --unit",))
+
+
+def test_all_units_may_have_one_date(files: Path) -> None:
+    """What --treatment-time says for all is what a column says that holds it in every row."""
+    out, columns = files / "study.json", ("--unit", "region", "--time", "month", "--outcome", "cost")
+    run = ("estimate", files / "r.json", table(files, start="2021-03"), "-o", out, "--force")
+    answers = []
+    for dates in (("--treatment-time", "2021-03"), ("--treatment-time-column", "start")):
+        code, _, err = quick(*run, *columns, *dates)
+        assert code == 0, err
+        answers.append(json.loads(out.read_text()))
+    assert answers[0]["by_unit"] == answers[1]["by_unit"]
+    assert len(answers[0]["by_unit"]) == 3
+    refused(*run, *columns, "--treatment-time", "2035-01", said=("'2035-01' is not one of the periods",))
 
 
 @pytest.mark.parametrize("ending", ["html", "xlsx", "json", "csv", "png", "svg"])

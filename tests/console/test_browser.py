@@ -11,7 +11,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dpsc.console.desk import DEMO
 from tests.conftest import CHROMIUM
 from tests.console.conftest import Console, watched
 
@@ -19,7 +18,7 @@ if CHROMIUM is None and os.environ.get("DPSC_NEED_BROWSER") != "1":
     pytest.skip("no Chromium found: the console was not tested in a browser", allow_module_level=True)
 
 WAGES = "1.4176\n1.5574\n1.6014\n1.6009\n1.642\n2.163\n2.2307\n2.1859"
-RELEASE = DEMO / "wages.dpsc.json"
+RELEASE = Path(__file__).parent / "wages.dpsc.json"
 
 
 @pytest.fixture
@@ -155,20 +154,20 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
     reach("release_file")
     reach("demo")
     page.keyboard.press("Enter")
-    expect(page.locator("#target_card")).to_contain_text("wages-of-trained-men.csv")
+    expect(page.locator("#target_card")).to_contain_text("delays-of-thirty-planes.csv")
     reach("date")
     page.keyboard.press("Home")
-    page.keyboard.type("1983")
-    expect(page.locator("#sentence")).to_contain_text("from 1983 to 1987")
+    page.keyboard.type("2013-08-13")
+    expect(page.locator("#sentence")).to_contain_text("from 2013-08-13 to 2013-12-17")
     reach("later")
     page.keyboard.press("Enter")
-    expect(page.locator("#sentence")).to_contain_text("from 1984 to 1987")
+    expect(page.locator("#sentence")).to_contain_text("from 2013-08-27 to 2013-12-17")
     expect(page.locator("#later")).to_be_focused()
     reach("tab-answer")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#effects table").first).to_be_visible()
     page.keyboard.press("End")
-    expect(page.locator("#export pre").first).to_contain_text("--treatment-time 1984")
+    expect(page.locator("#export pre").first).to_contain_text("--treatment-time 2013-08-27")
     expect(page.locator("#export .disabled")).to_have_count(0)
     reach("script")
     with page.expect_download() as download:

@@ -14,17 +14,18 @@ from typer.testing import CliRunner
 from dpsc.cli import app
 from dpsc.console import charts, panels, pasted, recipes
 from dpsc.console.analyst import _downloads
-from dpsc.console.desk import DEMO, Columns, Desk, Said
+from dpsc.console.desk import Columns, Desk, Said
 from dpsc.console.dropped import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)
+RELEASE = Path(__file__).parent / "wages.dpsc.json"
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     made = Desk(tmp_path)
-    made.open_release(File(DEMO / "wages.dpsc.json", "wages.dpsc.json"))
+    made.open_release(File(RELEASE, "wages.dpsc.json"))
     return made
 
 
@@ -134,7 +135,7 @@ def test_several_units_and_a_second_release(desk: Desk) -> None:
     assert list(desk.study.results) == ["a", "b"]
     desk.paste_target("\n".join(map(str, WAGES)))
     desk.choose(5)
-    desk.open_other(File(DEMO / "wages.dpsc.json", "wages.dpsc.json"))
+    desk.open_other(File(RELEASE, "wages.dpsc.json"))
     assert desk.comparison is not None
     assert desk.comparison.names == ["wages.dpsc.json", "wages.dpsc.json (second)"]
 

@@ -27,9 +27,10 @@ folder = Path(tempfile.mkdtemp())
 analyst.program(folder)
 desk = Desk(folder)
 desk.open_demo()
-desk.choose(5)
-rows = [f"{u};{s};{1980 + k};{1.4 + k / 10}" for u, s in (("a", "1985"), ("b", "1986")) for k in range(8)]
-desk.paste_several("\\n".join(["unit;start;year;wage", *rows]))
+desk.choose(17)
+days = desk.periods
+rows = [f"{u};{days[s]};{day};{10 + k % 3}" for u, s in (("a", 17), ("b", 18)) for k, day in enumerate(days)]
+desk.paste_several("\\n".join(["unit;start;fortnight;delay", *rows]))
 desk.open_other(desk.release_file)
 made = [panel(desk, 4.8) for panel in panels.PANELS.values()]
 made += [content() for name, (_, content) in analyst._downloads(desk).items() if "report" not in name]

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from dpsc import GramRelease, ParameterError, Plan, plan
+from dpsc.gram.planning import never_rising
 from dpsc.gram.simulation import simulated
+from dpsc.types import Array
 
 CLEAR: dict[str, Any] = {"signal_to_noise": 4.0, "averages": 10}
 
@@ -24,6 +29,35 @@ def test_no_error_rises_with_n_or_epsilon_and_in_the_end_it_has_fallen() -> None
         assert table[3000, 4.0] < 0.8 * table[50, 0.25]
     for column in ("without_privacy", "without_privacy_in_shock"):
         assert expected.groupby("n")[column].first().is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_error_is_planned_below_the_one_without_privacy(seed: int) -> None:
+    """Also with so few runs that chance decides, and so many donors that noise hardly matters."""
+    table = plan([500, 20_000], T0=8, h=3, epsilon=[1.0, 8.0], averages=30, runs=2, seed=seed).table
+    for suffix in ("", "_in_shock"):
+        assert (table[f"error{suffix}"] >= table[f"without_privacy{suffix}"]).all()
+
+
+@given(arrays(float, (4, 3), elements=st.floats(1e-3, 1e3)))
+def test_errors_that_rise_by_chance_are_drawn_together(errors: Array) -> None:
+    """Never rising, within the given errors, and not moved if they never rise; turned round, it is the same."""
+    mended = never_rising(errors)
+    assert (np.diff(mended, axis=0) <= 0).all()
+    assert (np.diff(mended, axis=1) <= 0).all()
+    assert mended.max() <= errors.max() * (1 + 1e-12)
+    assert mended.min() >= errors.min() * (1 - 1e-12)
+    np.testing.assert_allclose(never_rising(mended), mended)
+    np.testing.assert_allclose(1 / never_rising(1 / errors[::-1, ::-1])[::-1, ::-1], mended)
+
+
+def test_of_two_errors_that_rise_neither_is_believed_more() -> None:
+    """The smaller of two would be too small on average, the larger too large."""
+    np.testing.assert_allclose(never_rising(np.array([[4.0, 1.0, 4.0, 1.0]])), [[4.0, 2.0, 2.0, 1.0]])
+
+
+def test_the_last_value_is_the_same_for_every_plan() -> None:
+    expected = plan([50, 300], T0=15, h=4, epsilon=[4.0, 0.25], runs=2).table
     assert (expected["last_value"].nunique(), expected["last_value_in_shock"].nunique()) == (1, 1)
 
 

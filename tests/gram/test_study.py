@@ -22,7 +22,7 @@ def units(count: int, seed: int, T: int = T) -> Array:
     return np.asarray(100 + 2 * np.cumsum(rng.normal(size=T)) + np.cumsum(rng.normal(size=(count, T)), axis=1))
 
 
-def released(donors: Array, epsilon: float = 1.0, seed: int = 0) -> Release:
+def released(donors: Array | pd.DataFrame, epsilon: float = 1.0, seed: int = 0) -> Release:
     return GramRelease(epsilon=epsilon, delta=1e-6, scale=4.0, seed=seed).release(donors)
 
 
@@ -70,6 +70,20 @@ def test_never_treated_units_are_shown_and_not_used(study: Study) -> None:
     assert list(study.never_treated) == ["never"]
     assert "never treated, shown for the reader only: never" in study.summary()
     assert "never" not in set(study.to_frame()["unit"])
+
+
+def test_labels_of_units_that_were_never_treated_are_understood_as_those_of_others() -> None:
+    paths, months = units(303, 0), pd.period_range("2020-01", periods=T, freq="M")
+    release = released(pd.DataFrame(paths[3:], columns=months))
+    named = {name: pd.Series(path, index=months.strftime("%b %Y")) for name, path in zip("abc", paths, strict=False)}
+    named["b"] = named["b"].iloc[5:]
+    found = release.study(named, {"a": "2021-06"})
+    assert found.never_treated["c"].to_numpy() == pytest.approx(paths[2])
+    assert found.never_treated["b"].isna().sum() == 5
+    assert found.never_treated["b"]["2020-06"] == paths[1][5]
+    found.plot("units")
+    with pytest.raises(ReleaseError, match="unit 'c'"):
+        release.study(named | {"c": paths[2][:1]}, {"a": "2021-06"})
 
 
 def test_a_period_that_was_not_observed_has_no_weight() -> None:

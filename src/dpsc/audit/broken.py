@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from dpsc.audit import bijection, climb, exact_loss, neighbours
-from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Losses, LowBits, Sampled
+from dpsc.audit import bijection, broken_diffprivlib, broken_mlsynth, climb, exact_loss, neighbours
+from dpsc.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Losses, LowBits, Sampled, known_broken
 from dpsc.audit.shipped import low_bit_draw
 from dpsc.audit.steps import Step, TwoStep, call
 from dpsc.gram.contents import GRID_BITS
@@ -27,10 +27,6 @@ from dpsc.weights.output import OutputPerturbation
 from dpsc.weights.printed import default_c, divide_budget, printed_beta
 
 
-def _case(name: str, title: str, *attacks: Exact | Losses | LowBits | Sampled) -> Case:
-    return Case(f"NOT-PRIVATE-{name}", f"NOT PRIVATE: {title}", attacks)
-
-
 def laplace_radius() -> Case:
     """Draw the radius of high-dimensional Laplace noise from |Laplace(a)| instead of Gamma(d, a)."""
     d, epsilon = 10, 1.0
@@ -42,7 +38,7 @@ def laplace_radius() -> Case:
         radius = source.gammas(1, (effort.runs, 1)) / epsilon
         return np.asarray(side * shift + direction * radius / np.linalg.norm(direction, axis=1, keepdims=True))
 
-    return _case(
+    return known_broken(
         "laplace-radius", "radius |Laplace| in 10 dimensions", Sampled("runs in bulk", ClaimedLoss(epsilon), draw)
     )
 
@@ -60,7 +56,7 @@ def variance_beta() -> Case:
 
     claim = ClaimedLoss(epsilon, delta)
     attacks = Exact("exact loss", claim, exact), Sampled("runs in bulk", claim, draw)
-    return _case("variance-beta", "variance β instead of β²", *attacks)
+    return known_broken("variance-beta", "variance β instead of β²", *attacks)
 
 
 def curvature_left_out() -> Case:
@@ -82,7 +78,7 @@ def curvature_left_out() -> Case:
 
     claim = ClaimedLoss(epsilon)
     attacks = Sampled("runs in bulk", claim, draw), Losses("losses", claim, losses)
-    return _case("curvature-left-out", "curvature Δ left out", *attacks)
+    return known_broken("curvature-left-out", "curvature Δ left out", *attacks)
 
 
 def independent_entries() -> Case:
@@ -96,7 +92,7 @@ def independent_entries() -> Case:
         return (Z, other)[side] + step.scale * step.draw(h, effort.runs, effort.source())
 
     ratio = {"likelihood ratio": lambda v: step.log_ratio(v, Z, other)}
-    return _case(
+    return known_broken(
         "independent-entries", "independent entries of W", Sampled("runs in bulk", ClaimedLoss(epsilon), draw, ratio)
     )
 
@@ -126,7 +122,7 @@ def printed_objective(epsilon: float = 10.0, delta: float = 0.0, n: int = 10) ->
         return bijection.log_density(b[0], step.scale, step.law) - bijection.log_density(b[1], step.scale, step.law)
 
     claim = ClaimedLoss(epsilon, delta)
-    return _case(
+    return known_broken(
         "printed-objective",
         f"DPSC_obj as printed, n = {n}",
         Losses("losses", claim, partial(losses, False)),
@@ -144,14 +140,14 @@ def clipping_forgotten() -> Case:
     def draw(side: int, effort: Effort) -> Array:
         return (1 - 2 * side) * neighbours.FAR + step.scale * step.draw(1, effort.runs, effort.source())
 
-    return _case("clipping-forgotten", "clipping forgotten", Sampled("runs in bulk", ClaimedLoss(epsilon), draw))
+    return known_broken("clipping-forgotten", "clipping forgotten", Sampled("runs in bulk", ClaimedLoss(epsilon), draw))
 
 
 def noise_halved() -> Case:
     """Run output perturbation with twice the budget that it claims."""
     algorithm = _output(lambda seed: OutputPerturbation(epsilon=2.0, lambda_=16.0, weights_ball=False, seed=seed))
     claim, ratio = ClaimedLoss(1.0), {"likelihood ratio": algorithm.log_ratio()}
-    return _case(
+    return known_broken(
         "noise-halved",
         "noise halved",
         Exact("exact loss", claim, lambda: algorithm.exact_epsilon(0.0)),
@@ -165,7 +161,7 @@ def bound_used_twice() -> Case:
     algorithm = _output(lambda seed: OutputPerturbation(epsilon=2.0, lambda_=16.0, weights_ball=False, seed=seed))
     claim = ClaimedLoss(1.0)
     sampled = Sampled("runs in bulk", claim, algorithm.draw_bulk, {"likelihood ratio": algorithm.log_ratio()})
-    return _case("bound-used-twice", "one budget used twice", sampled)
+    return known_broken("bound-used-twice", "one budget used twice", sampled)
 
 
 def seeded_generator() -> Case:
@@ -175,13 +171,13 @@ def seeded_generator() -> Case:
     def draw(side: int, effort: Effort) -> Array:
         return call(lambda seed: OutputPerturbation(epsilon=1.0, seed=0), pair, side, effort)
 
-    return _case("seeded-generator", "a seeded generator", Sampled("calls of fit", ClaimedLoss(1.0), draw))
+    return known_broken("seeded-generator", "a seeded generator", Sampled("calls of fit", ClaimedLoss(1.0), draw))
 
 
 def float_as_exact() -> Case:
     """Present float arithmetic as exact."""
     attack = LowBits("low bits", ClaimedLoss(1.0), low_bit_draw(2.0, "float"))
-    return _case("float-as-exact", "float arithmetic presented as exact", attack)
+    return known_broken("float-as-exact", "float arithmetic presented as exact", attack)
 
 
 def rounded_rows() -> Case:
@@ -202,7 +198,7 @@ def _rows(name: str, title: str, to_integers: Callable[[Array, Array], Array]) -
         rows = np.random.default_rng(0).normal(size=(2000, 30))
         return climb.longest_row(integers, rows, GRID_BITS)
 
-    return _case(name, title, Exact("longest row", ClaimedLoss(1.0, unit="length² ="), longest, slack=0.0))
+    return known_broken(name, title, Exact("longest row", ClaimedLoss(1.0, unit="length² ="), longest, slack=0.0))
 
 
 def _output(make: Callable[[int | None], OutputPerturbation]) -> TwoStep:
@@ -222,4 +218,6 @@ BROKEN: dict[str, Callable[[], Case]] = {
     "float-as-exact": float_as_exact,
     "rounded-rows": rounded_rows,
     "long-rows": long_rows,
+    **broken_mlsynth.EXHIBITS,
+    **broken_diffprivlib.EXHIBITS,
 }

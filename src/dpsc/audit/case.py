@@ -171,6 +171,11 @@ class Case:
     note: str = ""
 
 
+def known_broken(name: str, title: str, *attacks: Attack, source: str = "") -> Case:
+    """Return a case that says in its name and title that it is not private; ``source`` is where it is described."""
+    return Case(f"NOT-PRIVATE-{name}", f"NOT PRIVATE: {title}", attacks, note=source)
+
+
 @dataclass(frozen=True)
 class Finding:
     """The result of one attack on one mechanism."""

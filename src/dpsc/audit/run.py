@@ -38,21 +38,15 @@ class Audit:
         """Return for each case the attack that broke the claim or, if none did, came closest to it."""
         return [strongest(group) for group in self.groups]
 
-    def to_json(self) -> str:
-        """Return everything as JSON; an infinite loss is null."""
-        rows = [
-            {
-                "mechanism": f.mechanism, "title": f.title, "attack": f.attack, "claim": f.claim.epsilon,
-                "delta": f.claim.delta, "unit": f.claim.unit or "epsilon", "shown": _finite(f.shown),
-                "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note,
-            }
-            for f in self.findings
-        ]  # fmt: skip
-        head: dict[str, Any] = {
+    def to_json(self, known_broken: Audit | None = None) -> str:
+        """Return everything as JSON; an infinite loss is null. What is known to be broken is listed apart."""
+        content: dict[str, Any] = {
             "runs": self.runs, "calls": self.calls, "seed": self.seed, "false_alarm": self.false_alarm,
-            "broken": len(self.broken),
+            "broken": len(self.broken), "findings": [_row(finding) for finding in self.findings],
         }  # fmt: skip
-        return json.dumps(head | {"findings": rows}, indent=1, ensure_ascii=False) + "\n"
+        if known_broken is not None:
+            content["known_to_be_broken"] = [_row(finding) for finding in known_broken.findings]
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:
@@ -90,6 +84,14 @@ def audit(
 def count(cases: Iterable[Case]) -> int:
     """Return how many attacks may be wrong by chance."""
     return sum(attack.statistical for case in cases for attack in case.attacks)
+
+
+def _row(f: Finding) -> dict[str, Any]:
+    return {
+        "mechanism": f.mechanism, "title": f.title, "attack": f.attack, "claim": f.claim.epsilon,
+        "delta": f.claim.delta, "unit": f.claim.unit or "epsilon", "shown": _finite(f.shown),
+        "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note,
+    }  # fmt: skip
 
 
 def _finite(value: float) -> float | None:

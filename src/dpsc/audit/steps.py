@@ -129,6 +129,11 @@ class TwoStep:
         return np.hstack([f, f @ Z + answer.scale * largest * answer.draw(Z.shape[1], runs, source)])
 
 
+def exponentials(shape: tuple[int, ...], source: Source) -> Array:
+    """Draw exponential variables of mean one, the sizes of Laplace noise: half the squares of two normals."""
+    return np.asarray((source.normals((2, *shape)) ** 2).sum(axis=0) / 2)
+
+
 def call(make: Make, pair: Pair, side: int, effort: Effort) -> Array:
     """Return weights and counterfactuals of ``effort.calls`` real calls of ``fit`` on one neighbour."""
     panel = pair.panel(side)

@@ -46,11 +46,12 @@ def run(
     with screens.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
         result = audit(attacked, runs=runs, seed=seed, on_attack=lambda name: advance())
         caught = audit(known, runs=runs, seed=seed, on_attack=lambda name: advance())
-    files.write(out / "audit.json", result.to_json())
-    files.write(out / "audit.png", as_bytes(draw(result.groups), "png"))
+    content = result.to_json(caught if show_broken else None)
+    files.write(out / "audit.json", content)
+    files.write(out / "audit.png", as_bytes(draw(result.groups, caught.groups), "png"))
     missed = [group[0] for group in caught.groups if not any(f.verdict == "BROKEN" for f in group)]
     if as_json:
-        typer.echo(result.to_json(), nl=False)
+        typer.echo(content, nl=False)
     else:
         _report(result, caught, missed, out, time.monotonic() - started)
     return not result.broken and not missed
@@ -61,6 +62,10 @@ def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, 
     screen.print(table("Claimed and demonstrated privacy loss", result.strongest()))
     if caught.groups:
         screen.print(table("Known to be broken: NOT PRIVATE, and must be caught", caught.strongest()))
+        sources = dict.fromkeys(finding.note for finding in caught.findings if finding.note)
+        screen.print("Other packages' mechanisms are written anew from their published description:")
+        for source in sources:
+            screen.print(f"  {source}", soft_wrap=True)
     calls = f"{result.runs:,} runs in bulk, {result.calls:,} real calls on each neighbour, {seconds:.0f} s"
     screen.print(f"{calls}. A false alarm anywhere: probability at most {result.false_alarm:g}.")
     if result.seed is not None:

@@ -18,11 +18,13 @@ def estimate(
     target: Annotated[
         Path,
         typer.Argument(
-            help="The target: a table with a column of periods and one of numbers. With --treatment-time-column a "
-            "long table of several targets, one row per unit and period."
+            help="The target: a table with a column of periods and one of numbers. With --unit a long table of several "
+            "targets, one row per unit and period."
         ),
     ],
-    treatment_time: Annotated[str | None, typer.Option(help="The first treated period (one target).")] = None,
+    treatment_time: Annotated[
+        str | None, typer.Option(help="The first treated period, of the target or of all units.")
+    ] = None,
     out: common.AnswerOut = None,
     title: common.Title = None,
     unit: Annotated[
@@ -31,8 +33,8 @@ def estimate(
     treatment_time_column: Annotated[
         str | None,
         typer.Option(
-            help="The column with each unit's first treated period, the same in all its rows; empty for a unit that "
-            "was never treated: it is shown and not used for any number.",
+            help="The column with each unit's own first treated period, the same in all its rows; empty for a unit "
+            "that was never treated: it is shown and not used for any number.",
             rich_help_panel=SEVERAL,
         ),
     ] = None,
@@ -68,10 +70,11 @@ def estimate(
         estimating.require_order(release, target)
         loaded = Release.load(release)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-        if treatment_time_column is not None and unit is not None:
+        if unit is not None:
             found: delivery.Finding = asking.several(
-                loaded, target, unit=unit, start=treatment_time_column, weight=weight_column, time=time,
-                outcome=outcome, time_format=time_format, dialect=dialect, level=level, title=title or "",
+                loaded, target, unit=unit, start=treatment_time_column, treatment_time=treatment_time,
+                weight=weight_column, time=time, outcome=outcome, time_format=time_format,
+                dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
         else:
             found = asking.one(

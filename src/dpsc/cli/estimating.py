@@ -15,18 +15,17 @@ def require_one_question(
     """Refuse options that do not say whether one target or several are asked about."""
     if treatment_time is not None and treatment_time_column is not None:
         raise ParameterError(
-            "--treatment-time is for one target, --treatment-time-column for a table of several; give one of them."
+            "--treatment-time is one date, for one target or for all units of a table; --treatment-time-column holds "
+            "a date for each unit. Give one of them."
         )
     if treatment_time is None and treatment_time_column is None:
         raise ParameterError(
-            "say when the intervention came: --treatment-time 2021-03 for one target, or for a table of several "
-            "--unit COLUMN --treatment-time-column COLUMN."
+            "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates of "
+            "their own --unit COLUMN --treatment-time-column COLUMN."
         )
-    if treatment_time_column is not None and unit is None:
-        raise ParameterError("--treatment-time-column needs --unit, the column that names the units.")
-    for option, value in (("--unit", unit), ("--weight-column", weight_column)):
-        if treatment_time_column is None and value is not None:
-            raise ParameterError(f"{option} is for several targets; it needs --treatment-time-column too.")
+    for option, value in (("--treatment-time-column", treatment_time_column), ("--weight-column", weight_column)):
+        if unit is None and value is not None:
+            raise ParameterError(f"{option} is for several targets; it needs --unit, the column that names the units.")
 
 
 def require_order(release: Path, target: Path) -> None:

@@ -36,7 +36,10 @@ def plan(
     error: Annotated[float | None, typer.Option(help="The error that may be made: say what it takes.")] = None,
     detect: Annotated[
         str | None,
-        typer.Option(help="The average effect that must be seen, as a number or as 5% of the target: what it takes."),
+        typer.Option(
+            help="The average effect that must be seen, as a number or, like 5%, as a share of the target's "
+            "mean before the intervention: what it takes."
+        ),
     ] = None,
     releases: Annotated[
         int | None,
@@ -130,7 +133,7 @@ def plan(
             typer.echo(planning.as_json(result.table, unit, more))
             return
         if taking is not None:
-            what = f"An error of {words.number(error)}" if error is not None else f"To see an effect of {detect}"
+            what = f"An error of {words.number(error)}" if error is not None else planning.wish(detect, wished)
             planning.show_ways(taking, what)
             common.console().print()
         if rows is None:

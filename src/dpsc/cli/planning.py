@@ -85,8 +85,8 @@ _LEGEND = (
     "Attacker: someone who knows all other donors guesses which of two equally likely records a donor has; 50% is "
     "blind.",
     "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases.",
-    "Error: median root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
-    "Without privacy: ridge on the raw donors. Without donors: the target's last value.",
+    "Error: typical root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
+    "Without privacy: the better of ridge and this estimator, on the raw donors. Without donors: the last value.",
     "Simulated from public assumptions; no donor was touched and nothing was spent. Real errors were within a factor "
     "of 2 of the plan for three of four real panels (docs/choosing-epsilon.md).",
 )
@@ -138,6 +138,14 @@ def show_releases(rows: list[dict[str, float]], budget: tuple[float, float], uni
 def as_json(table: pd.DataFrame, unit: str, more: dict[str, Any]) -> str:
     """Return a plan for programs."""
     return json.dumps({"unit": unit, "table": table.to_dict("records"), **more}, allow_nan=False)
+
+
+def wish(text: str | None, value: float | None) -> str:
+    """Say which effect is wished: a number, or a percentage, of what and how much that is."""
+    said = f"To see an effect of {text}"
+    if value is None or not str(text).endswith("%"):
+        return said
+    return f"{said} of the target's mean before the intervention, which is {words.number(value)}"
 
 
 def share_of(text: str, level: float | None) -> float:

@@ -122,10 +122,10 @@ class Desk:
             self._results.clear()
 
     def open_demo(self) -> None:
-        """Open the release and the target of ``dpsc demo``, made once and kept with the program."""
+        """Open a release and the target of ``dpsc demo``, made once by benchmarks/demo_files.py."""
         self.pasted, self.target_file = "", None
-        self.open_release(File(DEMO / "wages.dpsc.json", "wages.dpsc.json"))
-        self.drop_target(File(DEMO / "wages-of-trained-men.csv", "wages-of-trained-men.csv"))
+        self.open_release(File(DEMO / "flights.dpsc.json", "flights.dpsc.json"))
+        self.drop_target(File(DEMO / "delays-of-thirty-planes.csv", "delays-of-thirty-planes.csv"))
 
     def drop_target(self, file: File) -> None:
         """Read the target from a file."""

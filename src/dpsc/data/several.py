@@ -18,6 +18,7 @@ from dpsc.data.tables import open_table, require_column, require_rows, require_u
 from dpsc.errors import Parameter, TableError
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
+_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT}
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,18 @@ def read(
     path: Path,
     *,
     unit: str,
-    start: str,
+    start: str | None,
     time: str | None = None,
     outcome: str | None = None,
     weight: str | None = None,
     time_format: str | None = None,
     dialect: Dialect = UNSAID,
+    start_of_all: str | None = None,
 ) -> Targets:
-    """Read a long table of public targets: one row per unit and period; an empty start means never treated."""
+    """Read a long table of public targets: one row per unit and period; an empty start means never treated.
+
+    Without a column of starts, all units have the one that is given.
+    """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
@@ -61,25 +66,24 @@ def read(
             if name is not None:
                 find(header, name, it)
         time, outcome = _the_others(header, given, time, outcome)
-        dataset = open_table(path, [unit, start, time], dialect, given)
-        for name, it in ((unit, UNIT), (start, START), (time, TIME)):
-            require_column(dataset, name, it)
-        for name, it in ((outcome, OUTCOME), *(() if weight is None else ((weight, WEIGHT),))):
-            require_column(dataset, name, it, number=True)
+        labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
+        numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
+        dataset = open_table(path, list(labels.values()), dialect, given)
+        for column, name in (labels | numbers).items():
+            require_column(dataset, name, _OPTIONS[column], number=column in numbers)
         require_unambiguous(dataset, path, [outcome])
-        names = [unit, start, time, outcome, *([] if weight is None else [weight])]
-        columns: list[list[Any]] = [[] for _ in names]
-        for rows in rows_of(dataset, names):
-            for k, column in enumerate(columns):
-                found = rows.batch.column(k)
-                column += cells.floats(found, names[k], rows).tolist() if k > 2 else cells.plain(found).to_pylist()
-        require_rows(len(columns[0]), path)
-        when = calendars.understood(columns[2], time, lambda row: formats.row_name(row, path), time_format)
-        frame = pd.DataFrame({"unit": columns[0], "start": [_written(label) for label in columns[1]],
-                              "time": list(when), "value": columns[3]})  # fmt: skip
-        if weight is not None:
-            frame["weight"] = columns[4]
-        return _targets(frame, names, path)
+        found: dict[str, list[Any]] = {column: [] for column in labels | numbers}
+        for rows in rows_of(dataset, list((labels | numbers).values())):
+            for k, (column, name) in enumerate((labels | numbers).items()):
+                cell = rows.batch.column(k)
+                found[column] += (
+                    cells.floats(cell, name, rows).tolist() if column in numbers else cells.plain(cell).to_pylist()
+                )
+        require_rows(len(found["unit"]), path)
+        when = calendars.understood(found["time"], time, lambda row: formats.row_name(row, path), time_format)
+        starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
+        frame = pd.DataFrame(found | {"time": list(when), "start": starts})
+        return _targets(frame, labels | numbers, path)
 
 
 def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:
@@ -105,8 +109,9 @@ def _written(label: Any) -> str | None:
     return None if text in MISSING else text
 
 
-def _targets(frame: pd.DataFrame, names: list[str], path: Path) -> Targets:
-    unit, start, time, outcome = names[:4]
+def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
+    """Divide a table by its units; ``names`` says what its columns are called in the file."""
+    unit, time, outcome = names["unit"], names["time"], names["value"]
     nameless = frame["unit"].isna() | (frame["unit"].astype(str).str.strip() == "")
     if nameless.any():
         raise TableError(f"{formats.row_name(int(nameless.to_numpy().argmax()), path)} has no unit in column {unit!r}.")
@@ -118,15 +123,17 @@ def _targets(frame: pd.DataFrame, names: list[str], path: Path) -> Targets:
         twice = rows["time"].duplicated()
         if twice.any():
             raise TableError(f"unit {name!r} has the period {period_name(rows['time'][twice].iloc[0])} twice.")
-        starts[name] = _same(rows["start"], name, start, START)
+        starts[name] = _same(rows["start"], name, names.get("start", ""), START)
         if "weight" in frame and starts[name] is not None:
-            weight = _same(rows["weight"], name, names[4], WEIGHT)
+            weight = _same(rows["weight"], name, names["weight"], WEIGHT)
             if weight is None:
-                raise TableError(f"unit {name!r} has no weight in column {names[4]!r} ({{it}}).", it=WEIGHT)
+                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({{it}}).", it=WEIGHT)
             weights[name] = float(weight)
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
-        raise TableError(f"no unit has a first treated period: column {start!r} ({{start}}) is empty.", start=START)
+        raise TableError(
+            f"no unit has a first treated period: column {names['start']!r} ({{start}}) is empty.", start=START
+        )
     return Targets(series, starts, weights if "weight" in frame else None)
 
 

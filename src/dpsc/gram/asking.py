@@ -39,7 +39,8 @@ def several(
     targets: Path,
     *,
     unit: str,
-    start: str,
+    start: str | None = None,
+    treatment_time: str | None = None,
     weight: str | None = None,
     time: str | None = None,
     outcome: str | None = None,
@@ -48,12 +49,18 @@ def several(
     level: float = 0.95,
     title: str = "",
 ) -> Study:
-    """Return the answers for the units of a long table, and their pooled effects."""
+    """Return the answers for the units of a long table, and their pooled effects.
+
+    Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
+    """
     found = several_targets.read(
         targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
-        dialect=dialect,
+        dialect=dialect, start_of_all=treatment_time,
     )  # fmt: skip
     with in_file(targets):
+        if start is None:
+            first = intervention.typed_period(str(treatment_time), release.times, time_format)
+            return release.study(found.series, first, weights=found.weights, level=level, title=title)
         starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
         return release.study(found.series, starts, weights=found.weights, level=level, title=title)
 

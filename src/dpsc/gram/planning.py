@@ -25,7 +25,8 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
 from dpsc.gram.rehearsal import Rehearsal
-from dpsc.gram.simulation import Units, simulated
+from dpsc.gram.simulation import PENALTIES, Units, simulated
+from dpsc.gram.uncertainty import MixtureUncertainty
 from dpsc.privacy.guarantee import best_guess
 from dpsc.types import Array
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 _ERRORS = ("error", "without_privacy", "last_value")
 _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
+_NO_LIMIT = 1e5  # a budget with hardly any noise
+_TINY = 1e-300  # no error is smaller, so that it has a logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +46,11 @@ class Plan:
     Attributes
     ----------
     table : DataFrame
-        One row per n and epsilon. ``error``: median root mean squared error of the counterfactual, in the target's
-        units if it was given, else as a share of its standard deviation before the intervention. ``without_privacy``:
-        the same for ridge on the raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``:
-        the same for the target's last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
+        One row per n and epsilon. ``error``: typical root mean squared error of the counterfactual (geometric mean
+        over simulated panels), in the target's units if it was given, else as a share of its standard deviation before
+        the intervention. ``without_privacy``: the same without noise, by the better of this estimator and ridge on the
+        raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``: the same for the target's
+        last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
         the same if something new hits target and donors alike after the intervention, by three times the usual change
         from one period to the next. ``detectable``: the smallest average effect that would be seen, with a p-value
         below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other donors would
@@ -154,8 +158,8 @@ def plan(
     Notes
     -----
     The same panels, shocks and noise serve all n and all epsilons: fewer donors are some of the more. An error that
-    still rises with n or epsilon is chance, so the smallest one planned with at most as many donors and at most as
-    large a budget is reported instead.
+    still rises with n or epsilon is chance; neighbours are then drawn together (:func:`never_rising`). No privacy
+    counts as the largest budget, so no error is planned below the one without privacy.
 
     Examples
     --------
@@ -182,30 +186,23 @@ def plan(
     Kernel.named(smoothness)
     changes, size = (None, 1.0) if target is None else _changes(target)
     releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
+    releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
 
-    each = []
+    in_calm, in_shock, effects = [], [], []
     with one_thread(), np.errstate(all="ignore"):
         for run in range(runs):
             calm = simulated(sizes[-1], T0, h, averages, rank, signal_to_noise, changes, [seed, run])
             unit = float(np.std(calm.target[:T0])) if changes is None else 1 / size
-            found = [_errors(units, sizes, releases, [seed, run, 2]) for units in (calm, calm.in_shock())]
-            each.append([errors / unit for errors in found])
+            found = _forecasts(calm, sizes, releases, [seed, run, 2])
+            in_calm.append(_errors(calm, sizes, found) / unit)
+            effects.append([[detectable_effect(one, np.full(h, 1 / h)) / unit for one in each[:-1]] for each in found])
+            shock = calm.in_shock()
+            in_shock.append(_errors(shock, sizes, _forecasts(shock, sizes, releases, [seed, run, 2])) / unit)
             if on_progress is not None:
                 on_progress()
-    # one penalty is the best for all runs; an error that rises is chance
-    medians, budgets = np.median(each, axis=0), len(epsilons)
-    private = np.minimum.accumulate(np.minimum.accumulate(medians[:, :, :budgets], axis=1), axis=2)
-    seen = np.minimum.accumulate(np.minimum.accumulate(medians[0, :, budgets : 2 * budgets], axis=0), axis=1)
-    plain = np.minimum.accumulate(medians[:, :, 2 * budgets : -1].min(axis=2), axis=1)
-    free = medians[:, :, -1]
+    calm_errors, shock_errors, seen = _expected(in_calm), _expected(in_shock), never_rising(_typical(effects))
     rows = [
-        (
-            size,
-            e,
-            *np.column_stack([private[:, i, j], plain[:, i], free[:, i]]).ravel(),
-            seen[i, j],
-            best_guess(e, delta),
-        )
+        (size, e, *calm_errors[i, [j, -2, -1]], *shock_errors[i, [j, -2, -1]], seen[i, j], best_guess(e, delta))
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
@@ -213,15 +210,49 @@ def plan(
     return Plan(pd.DataFrame(rows, columns=columns), _unit(target))
 
 
-def _errors(units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]) -> Array:
-    """Return one row per n: each release's error, the effect it would show, ridge's errors, and the last value's."""
-    y, h, rows = units.target[: units.T0], len(units.target) - units.T0, []
-    for size in sizes:
-        few = units.first(size)
-        found = [r.estimate(few.donors, size, y, np.random.default_rng(seed)) for r in releases]
-        seen = [detectable_effect(each, np.full(h, 1 / h)) for each in found]
-        rows.append([*(units.error(each.forecast) for each in found), *seen, *few.ridge_errors(), units.error(y[-1])])
-    return np.array(rows)
+def never_rising(errors: Array) -> Array:
+    """Return positive errors that never rise from row to row or from column to column, close to those given.
+
+    More donors and larger budgets do not harm, so an error that rises is chance. Geometric mean of the largest such
+    errors that are nowhere above the given ones and the smallest that are nowhere below them.
+    """
+    below = np.minimum.accumulate(np.minimum.accumulate(errors, axis=0), axis=1)
+    above = np.maximum.accumulate(np.maximum.accumulate(errors[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
+    return np.asarray(np.sqrt(below) * np.sqrt(above))
+
+
+def _forecasts(
+    units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]
+) -> list[list[MixtureUncertainty]]:
+    """Return for each n what each release forecasts."""
+    y = units.target[: units.T0]
+    return [[r.estimate(units.first(n).donors, n, y, np.random.default_rng(seed)) for r in releases] for n in sizes]
+
+
+def _errors(units: Units, sizes: list[int], found: list[list[MixtureUncertainty]]) -> Array:
+    """Return one row per n: the error of each release, of ridge at each penalty, and of the last value."""
+    free = units.error(units.target[units.T0 - 1])
+    return np.array([
+        [*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free]
+        for n, each in zip(sizes, found, strict=True)
+    ])  # fmt: skip
+
+
+def _typical(each: list[Any]) -> Array:
+    """Return geometric means over runs."""
+    return np.asarray(np.exp(np.mean(np.log(np.maximum(each, _TINY)), axis=0)))
+
+
+def _expected(each: list[Array]) -> Array:
+    """Return one row per n: the error of each release, without privacy, and of the last value.
+
+    Without privacy is the largest budget of all: the better of a release without limit and of ridge, with one penalty
+    for all runs.
+    """
+    typical = _typical(each)
+    budgets = typical.shape[1] - len(PENALTIES) - 2
+    without_privacy = typical[:, budgets:-1].min(axis=1)
+    return np.column_stack([never_rising(np.column_stack([typical[:, :budgets], without_privacy])), typical[:, -1]])
 
 
 def _unit(target: Any) -> str:

@@ -14,7 +14,7 @@ from dpsc.types import Array
 _SIMULATED_DONORS = 2000  # they stand for more
 _OWN = Kernel.named("mild")  # half of what units have for themselves persists
 _SHOCK = 3.0  # median absolute changes from one period to the next
-_PENALTIES = 10.0 ** np.arange(-8, 1.1, 0.5)  # of ridge, relative to the donors' sum of squares
+PENALTIES = 10.0 ** np.arange(-8, 1.1, 0.5)  # of ridge, relative to the donors' sum of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Units:
         mean = y.mean() + X.mean(axis=0)
         values, vectors = np.linalg.eigh(X[:, :T0].T @ X[:, :T0])
         along, forward = vectors.T @ (y - mean[:T0]), X[:, T0:].T @ X[:, :T0] @ vectors
-        penalties = _PENALTIES * values.sum()
+        penalties = PENALTIES * values.sum()
         return [self.error(mean[T0:] + forward @ (along / (np.maximum(values, 0) + p))) for p in penalties]
 
 

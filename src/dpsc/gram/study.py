@@ -12,10 +12,12 @@ from dpsc import checks
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.blas import one_thread
-from dpsc.errors import ReleaseError
+from dpsc.data import matching
+from dpsc.errors import PanelError, ReleaseError
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.estimate import estimate
 from dpsc.gram.joint import JointUncertainty, how_alike
+from dpsc.gram.targets import as_series
 from dpsc.gram.uncertainty import MixtureUncertainty
 
 
@@ -46,7 +48,7 @@ def study(
         alike = how_alike(part, members, pre, (shares / shares.sum()).to_numpy())
     return Study(
         results=results,
-        never_treated={name: pd.Series(targets[name]) for name, date in dates.items() if _is_missing(date)},
+        never_treated={name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)},
         weights=shares,
         uncertainty=JointUncertainty(members, release.population, alike),
         level=checks.share("level", level),
@@ -59,6 +61,14 @@ def _answer(release: ReleasedMatrix, name: Any, target: Any, date: Any, level: f
     try:
         return estimate(release, target, date, level=level)
     except ReleaseError as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+
+
+def _shown(release: ReleasedMatrix, name: Any, target: Any) -> pd.Series[float]:
+    """Return a unit that was never treated over the release's periods; those that it lacks are empty."""
+    try:
+        return matching.aligned(as_series(release, target), release.times)[0]
+    except (PanelError, ReleaseError) as problem:
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
 
 

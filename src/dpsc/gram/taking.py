@@ -60,7 +60,7 @@ def what_it_takes(
     n, T0, h, averages
         As in :func:`dpsc.plan`.
     error, detect : float
-        One of them: the median error wished, or the average effect that must be seen (p below 0.05 in 80% of cases).
+        One of them: the typical error wished, or the average effect that must be seen (p below 0.05 in 80% of cases).
     options
         Of :func:`dpsc.plan`.
     """

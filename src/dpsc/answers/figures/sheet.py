@@ -104,14 +104,13 @@ class Sheet:
             figure.set_size_inches(wide, high)
         if caption:
             figure.text(_MARGIN / wide, _MARGIN / high, small, fontsize=SMALL, color=GREY, va="bottom", ha="left",
-                        linespacing=_LINE, parse_math=False, gid="caption").set_in_layout(False)  # fmt: skip
+                        linespacing=_LINE, parse_math=False, gid="caption")  # fmt: skip
         if labels:
             legend = figure.legend(
                 handles, [wrapped(label, room - 0.6, LABEL) for label in labels], loc="lower left", ncols=columns,
                 bbox_to_anchor=(0, foot / high), frameon=False, fontsize=LABEL, handler_map=_side_by_side(),
                 columnspacing=1.4, borderaxespad=0.2,
             )  # fmt: skip
-            legend.set_in_layout(False)
             key = legend.get_window_extent().height / figure.dpi + _MARGIN
         share = (foot + key) / high
         figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share), h_pad=0.06, w_pad=0.06))

