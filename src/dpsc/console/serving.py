@@ -7,7 +7,8 @@ import secrets
 import socket
 import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -45,8 +46,8 @@ def serve(
     at_end : callable
         Finishes what must not be left half done, when the page is closed and before the folder is removed.
     """
-    with _bound(port) as listening, private_folder(PREFIX) as folder:
-        tempfile.tempdir = str(folder)  # what Shiny uploads goes here, and is gone at the end
+    os.environ["SHINY_OTEL_COLLECT"] = "none"  # no telemetry, whatever is installed beside us
+    with _bound(port) as listening, private_folder(PREFIX) as folder, _uploads_in(folder):
         used, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{ADDRESS}:{used}/?token={token}"
         config = uvicorn.Config(
@@ -57,7 +58,6 @@ def serve(
             timeout_graceful_shutdown=1,
             ws_max_size=2**26,
         )
-        os.environ["SHINY_OTEL_COLLECT"] = "none"  # no telemetry, whatever is installed beside us
         say(f"Open {address}")
         say("Only this machine can open it, and only with this address. Stop it with Ctrl-C.")
         if browser:
@@ -69,7 +69,16 @@ def serve(
                 pass
             finally:
                 at_end()
-                tempfile.tempdir = None
+
+
+@contextmanager
+def _uploads_in(folder: Path) -> Iterator[None]:
+    """Let what Shiny uploads go to a folder, which is gone at the end."""
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
 
 
 def _bound(port: int | None) -> socket.socket:
