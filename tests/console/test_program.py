@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsc.cli import app
+from tests.test_architecture import GRAPH
 
 READS_DONORS = {
     *(f"dpsc.data.{name}" for name in ("arrow", "blocks", "donors", "missing", "panel", "writing")),
@@ -46,6 +47,17 @@ def test_the_analysts_program_never_imports_what_reads_donors() -> None:
     assert {"dpsc.console.analyst", "dpsc.gram.release"} <= loaded
     assert not loaded & READS_DONORS
     assert not [name for name in loaded if name.startswith(ROOMS)]
+
+
+def test_the_custodians_program_is_another_one() -> None:
+    reached, waiting = set(), ["dpsc.console.custodian"]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached.add(module)
+            waiting += GRAPH[module]
+    assert "dpsc.custody.releasing" in reached
+    assert not reached & {"dpsc.console.analyst", "dpsc.console.desk", "dpsc.console.panels"}
 
 
 def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
