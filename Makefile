@@ -12,8 +12,9 @@ PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PI
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
 
-# A file's tests run in one process, so that what they share is made once.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+# A file's tests run in one process, so that what they share is made once; in the order of folders, which ends with
+# many short examples: in the order of their number, a few long files would come last and leave a core idle.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.ready-dev
 	$(PYTEST)

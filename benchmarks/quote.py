@@ -130,7 +130,7 @@ def demo_short() -> str:
     import demo
 
     found = pd.read_csv(RESULTS / "demo.csv")
-    times = {time: rows for time, rows in found[found["draw"] == 0].groupby("time")}
+    times = dict(iter(found[found["draw"] == 0].groupby("time")))
     ratio = {time: float((rows[demo.best_free(rows)] / rows["dpsc"]).median()) for time, rows in times.items()}
     return (
         f"the private answer is {ratio['calm']:.1f} times closer to the truth than the best forecast without donors, and "

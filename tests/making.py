@@ -86,11 +86,20 @@ def save(frame: pd.DataFrame, path: Path) -> Path:
 
 
 @contextmanager
-def local_cluster(workers: int = 2) -> Iterator[Any]:
-    """A Dask cluster in processes of its own, which says nothing."""
-    from distributed import LocalCluster
+def local_cluster(workers: int = 2, *, spawned: bool = False) -> Iterator[Any]:
+    """A Dask cluster in processes of its own, which says nothing.
 
-    with LocalCluster(
-        n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as cluster:
-        yield cluster
+    Its workers are forked from a process that has imported what they need; only workers that are spawned, which takes
+    seconds, print where the test listens.
+    """
+    import dask
+    from distributed import LocalCluster
+    from distributed.utils import get_mp_context
+
+    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn" if spawned else "forkserver"}):
+        if not spawned:
+            get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "dpsc.gram.dask"])
+        with LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster:
+            yield cluster

@@ -23,14 +23,13 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.checks import is_printable
-from dpsc.cli import app
 from dpsc.gram.release_file import _checksum, dumps
 from dpsc.paper.points import Outcome, Point
 from dpsc.paper.sweep import KeptOutcomes
+from tests.cli.conftest import invoked
 from tests.data.test_panel import anything
 from tests.soak import quick_or_long
 
@@ -250,7 +249,7 @@ COMMANDS = [
     Command("release", ("panel.csv", "--wide", "--unit", "who", *BUDGET, "--missing", "interpolate"), (), "panel.csv"),
     Command("release", ("panel.csv", *COLUMNS, *BUDGET, "--reference", "target.csv"), (), "target.csv"),
     Command("inspect", ("r.json",), (), "r.json", out=""),
-    Command("estimate", ("r.json", "target.csv", "--treatment-time", "2004", "--json"),
+    Command("estimate", ("r.json", "target.csv", "--treatment-time", "2004", *quick_or_long((), ("--json",))),
             ("--treatment-time", "--time", "--outcome", "--time-format", "--level", "--units"), out=""),
     Command("estimate", ("r.json", "target.csv", "--treatment-time", "2004"), (), "target.csv", out=""),
     Command("estimate", ("r.json", "target.csv", "--treatment-time", "2004"), (), "r.json", out=""),
@@ -276,7 +275,7 @@ def run(command: Command, arguments: Sequence[str], content: bytes | None) -> No
         out = [command.out, "out"] if command.out else []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            done = CliRunner().invoke(app, [command.name, *command.fixed, *out, *arguments])
+            done = invoked(command.name, *command.fixed, *out, *arguments)
         assert done.exit_code in (0, 2), (done.exit_code, done.output, done.exception)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert "Traceback" not in done.output

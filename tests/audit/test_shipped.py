@@ -26,7 +26,7 @@ pytestmark = pytest.mark.statistical
 @pytest.fixture(scope="module")
 def quick() -> Audit:
     """Everything we ship, from the operating system's entropy; a false alarm has probability one in a million."""
-    runs, calls = quick_or_long((9_000, 80), (200_000, 3000))
+    runs, calls = quick_or_long((9_000, 30), (200_000, 3000))
     return audit(cases(), runs=runs, calls=calls, false_alarm=1e-6)
 
 

@@ -7,17 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from typer import testing
 
 from dpsc.cli import app
 from tests.making import long, save
 
 T0, H, N, EFFECT = 14, 4, 400, 3.0
+# The options of all commands are built once: this takes longer than many a command that is refused.
+testing._get_command = cache(testing._get_command)  # type: ignore[attr-defined]
 
 
 def dpsc(
@@ -38,9 +41,14 @@ def start(*arguments: object, cwd: Path | None = None) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+def invoked(*arguments: object) -> testing.Result:
+    """Run the command in this process, whatever comes of it."""
+    return testing.CliRunner().invoke(app, list(map(str, arguments)))
+
+
 def quick(*arguments: object) -> tuple[int, str, str]:
     """Run the command in this process; return its exit code, stdout and stderr."""
-    done = CliRunner().invoke(app, list(map(str, arguments)))
+    done = invoked(*arguments)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.stdout, done.stderr

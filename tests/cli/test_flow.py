@@ -24,7 +24,8 @@ COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 OUTPUTS = {"result.json", "counterfactual.csv", "path.png", "path.svg", "gaps.png", "gaps.svg", "report.html"}
 
 
-def test_a_custodian_releases_and_an_analyst_estimates(files: Path) -> None:
+def test_a_custodian_releases_and_an_analyst_estimates(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
     released = dpsc(
         "release", "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json", "--no-ledger", cwd=files
     )
@@ -35,20 +36,9 @@ def test_a_custodian_releases_and_an_analyst_estimates(files: Path) -> None:
     release = Release.load(files / "r.json")
     assert (release.n, release.T, release.outcome) == (N, T0 + H, "cost")
 
-    estimated = dpsc(
-        "estimate",
-        "r.json",
-        "target.csv",
-        "--treatment-time",
-        "2021-03-01",
-        "--units",
-        "dollars",
-        "-o",
-        "answer",
-        cwd=files,
-    )
-    assert estimated.returncode == 0, estimated.stderr
-    assert estimated.stderr == ""
+    asked = ("estimate", "r.json", "target.csv", "--treatment-time", "2021-03-01", "--units", "dollars", "-o", "answer")
+    code, _, err = quick(*asked)
+    assert (code, err) == (0, "")
     folder = files / "answer"
     assert {file.name for file in folder.iterdir()} == OUTPUTS
 
@@ -93,17 +83,19 @@ def test_an_answer_can_be_read_by_a_program_alone(files: Path, monkeypatch: pyte
 def test_fit_does_both_roles_in_one_step(files: Path, method: str) -> None:
     private = [] if method == "nonprivate" else ["--epsilon", 10, "--delta", 1e-6]
     bounds = [] if method == "gram" else ["--bounds", -10, 60]
+    written = "result.json" if method in ("output", "objective") else ""  # else a folder with page and figures
     code, out, _ = quick(
         "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
-        "--method", method, *private, *bounds, "-o", files / "fit",
+        "--method", method, *private, *bounds, "-o", files / "fit" / written,
     )  # fmt: skip
     assert code == 0
     result = json.loads((files / "fit" / "result.json").read_text("utf-8"))
     assert result["private"] is (method != "nonprivate")
     assert len(result["periods"]) == H
     assert ("NOT PRIVATE" in out) is (method == "nonprivate")
-    page = (files / "fit" / "report.html").read_text("utf-8")
-    assert ("NOT PRIVATE" in page) is (method == "nonprivate")
+    if not written:
+        page = (files / "fit" / "report.html").read_text("utf-8")
+        assert ("NOT PRIVATE" in page) is (method == "nonprivate")
     assert (files / "fit" / "release.dpsc.json").exists() is (method == "gram")
     df = pd.read_csv(files / "panel.csv", parse_dates=["month"])
     panel = Panel.from_long(
@@ -120,7 +112,7 @@ def test_fit_does_both_roles_in_one_step(files: Path, method: str) -> None:
         assert result["average_effect"] == pytest.approx(without_privacy)
 
 
-@pytest.mark.parametrize("kind", ["csv.gz", "tsv", "parquet", "feather", "wide.csv", "wide.parquet"])
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather", "wide.csv", "wide.parquet"])
 def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
     real = GramRelease.custodian_sum
@@ -139,11 +131,10 @@ def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkey
         columns = ("--wide", "--unit", "who")
     path = files / f"other.{kind}"
     save(table, path)
-    for source, described in ((files / "donors.csv", COLUMNS), (path, columns)):
-        out = files / f"{source.name}.json"
-        code, _, err = quick("release", source, *described, "--epsilon", 1, "--delta", 1e-6, "-o", out)
-        assert code == 0, err
-    np.testing.assert_array_equal(seen[0], seen[1])
+    code, _, err = quick("release", path, *columns, "--epsilon", 1, "--delta", 1e-6, "-o", files / "r.json")
+    assert code == 0, err
+    as_csv = pd.read_csv(files / "donors.csv")["cost"].to_numpy().reshape(N, T0 + H)
+    np.testing.assert_array_equal(seen[0], as_csv)
 
 
 def test_the_treated_unit_can_be_left_out_and_a_reference_subtracted(files: Path) -> None:
@@ -186,7 +177,7 @@ def test_an_analysis_is_written_reviewed_and_run(files: Path, suffix: str) -> No
 def test_a_plan_leaves_curves_and_tells_the_budget_for_an_error(files: Path) -> None:
     code, out, err = quick(
         "plan", "--n", 100, "--before", T0, "--after", H, "--target", files / "target.csv",
-        "--error", 50, "--runs", 3, "-o", files / "plan",
+        "--error", 50, "--runs", 2, "-o", files / "plan",
     )  # fmt: skip
     assert code == 0, err
     assert "An error of 50: ε = 0.1 is enough with 100 donors" in " ".join(out.split())
@@ -220,7 +211,7 @@ def test_every_engine_makes_a_release(files: Path, engine: str) -> None:
         "--no-ledger",
     )
     if engine == "dask":  # it starts processes, and so needs one of its own
-        done = dpsc(*arguments, "--engine", engine)
+        done = dpsc(*arguments, "--engine", engine, "--workers", 1)
         code, err = done.returncode, done.stderr
     else:
         code, _, err = quick(*arguments, "--engine", engine)
@@ -264,12 +255,15 @@ def test_custodian_and_analyst_write_months_in_their_own_ways(files: Path, monke
     assert "2020-01 to 2021-06" in out
     assert hole in " ".join(out.replace("│", " ").split())
     assert json.loads(quick("inspect", "r.json", "--json")[1])["holes"] == [hole]
+    asked = ("estimate", "r.json", "european.csv", "--treatment-time")
     for typed in ("March 2021", "31/03/2021", "2021-03-15", "202103"):
-        code, out, err = quick("estimate", "r.json", "european.csv", "--treatment-time", typed, "--json")
+        code, out, err = quick(*asked, typed, "-o", "answer.csv", "--force")
         assert code == 0, err
-        assert json.loads(out)["treatment_time"] == "2021-03"
-        assert json.loads(out)["notes"] == [
-            f"in the release, {hole}",
-            "the target's 2020-05, which the release does not have, is left out",
-            "the target's 2021-07, after the release ends, is left out",
-        ]
+        assert Path("answer.csv").read_text("utf-8").splitlines()[1].startswith("2021-03,")
+    answer = json.loads(quick(*asked, "March 2021", "--json")[1])
+    assert answer["treatment_time"] == "2021-03"
+    assert answer["notes"] == [
+        f"in the release, {hole}",
+        "the target's 2020-05, which the release does not have, is left out",
+        "the target's 2021-07, after the release ends, is left out",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,19 @@ def release(files: Path, *more: object, out: str = "donors.dpsc.json") -> tuple[
     return quick("release", files / "donors.csv", *COLUMNS, *BUDGET, *more, "-o", files / out)
 
 
-@pytest.fixture
-def made(files: Path) -> Path:
-    code, _, err = release(files, "--provenance", "costs in <euros>")
+@pytest.fixture(scope="module")
+def released(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release and its page, made once."""
+    folder = Path(shutil.copytree(written, tmp_path_factory.mktemp("released"), dirs_exist_ok=True))
+    code, _, err = release(folder, "--provenance", "costs in <euros>", "--no-ledger")
     assert code == 0, err
+    return folder
+
+
+@pytest.fixture
+def made(files: Path, released: Path) -> Path:
+    for name in ("donors.dpsc.json", "donors.dpsc.html"):
+        shutil.copy(released / name, files)
     return files / "donors.dpsc.json"
 
 

@@ -115,7 +115,7 @@ def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledge
     began = time.monotonic()
     assert dpsc(*release(files, ledger, 0.05, "first.json", "--scale", 3)).returncode == 0
     usual = time.monotonic() - began
-    for round_ in range(quick_or_long(2, 200)):
+    for round_ in range(quick_or_long(1, 200)):
         moment = random.Random(round_).uniform(0.5, 1.1) * usual
         process = start(*release(files, ledger, 0.05, f"{round_}.json", "--scale", 3))
         time.sleep(moment)

@@ -188,7 +188,7 @@ def test_an_ending_that_is_not_written_is_refused(files: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("method", "name", "kept"),
-    [("gram", "a.html", "a.dpsc.json"), ("gram", "a.json", "a.dpsc.json"), ("output", "a.xlsx", "a.json"),
+    [("gram", "a.svg", "a.dpsc.json"), ("gram", "a.json", "a.dpsc.json"), ("output", "a.xlsx", "a.json"),
      ("output", "a.json", None), ("nonprivate", "a.csv", None)],
 )  # fmt: skip
 def test_a_fit_keeps_what_is_paid_for_beside_a_file(files: Path, method: str, name: str, kept: str | None) -> None:

@@ -249,7 +249,9 @@ def test_a_panel_takes_a_target_in_another_form() -> None:
 def test_labels_are_shown_as_people_write_them(freq: str, form: str, first: str, last: str) -> None:
     result = released(form, freq).estimate(pd.Series(TARGET, index=written(form, freq)), written(form, freq)[10])
     files = report.of_result(result, Trials)
-    contents = {"result.json": files.json(), "counterfactual.csv": files.csv(), "report.html": files.html()}
+    contents = {"result.json": files.json(), "counterfactual.csv": files.csv()}
+    if freq == "W-SUN":  # a page has figures, which take a while; weeks are the hardest to write
+        contents["report.html"] = files.html()
     texts = {name: content.decode() for name, content in contents.items()}
     texts["summary"] = result.summary()
     for text in texts.values():

@@ -110,7 +110,7 @@ class Victim:
 
 @pytest.fixture
 def own_cluster() -> Iterator[Any]:
-    """A cluster that a test may harm, and whose workers print where the test listens."""
+    """A cluster that a test may harm."""
     with local_cluster() as running:
         yield running
 
@@ -162,12 +162,14 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
 
 
 def test_what_goes_wrong_on_a_worker_is_told_without_the_donors(
-    donors: Array, tmp_path: Path, capfd: pytest.CaptureFixture[str], own_cluster: Any
+    donors: Array, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     table = long(donors).assign(cost=lambda t: t["cost"] * 1e-6 + SECRET)
     table.loc[4, "week"] = "w1"  # a donor with two rows for a period
     path = save(table, tmp_path / "twice.parquet")
-    with pytest.raises(TableError, match="repeats a unit and period") as refusal:
-        DaskDonors(Files(path, LONG), own_cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
+    with local_cluster(1, spawned=True) as heard:
+        heard.wait_for_workers(1)
+        with pytest.raises(TableError, match="repeats a unit and period") as refusal:
+            DaskDonors(Files(path, LONG), heard.scheduler_address).add_up(PRODUCTS, lambda rows: None)
     printed = capfd.readouterr()
     assert not told(printed.out, printed.err, str(refusal.value))

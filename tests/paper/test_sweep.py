@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import multiprocessing
+import os
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,28 @@ def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     together = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
     alone = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
     assert together == alone
+
+
+def test_an_interruption_ends_the_processes() -> None:
+    started: list[BaseProcess] = []
+
+    def interrupted() -> None:
+        with sweep._pool(1) as pool:
+            pid = pool.submit(os.getpid).result()
+            started.extend(child for child in multiprocessing.active_children() if child.pid == pid)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    (process,) = started
+    process.join(10)
+    assert not process.is_alive()
+
+
+def test_processes_are_started_where_they_are_worth_it() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert [sweep._processes([[GRAM]] * few, 50) for few in (0, 4, 5)] == [1, 1, cores]
+    assert sweep._processes([[GRAM], POINTS], 4) == 1
 
 
 def test_progress_counts_every_point_once(tmp_path: Path) -> None:

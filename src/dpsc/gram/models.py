@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from dpsc.gram.population import Population
-from dpsc.gram.roots import root_of
+from dpsc.gram.roots import root_of, solve
 from dpsc.types import Array
 
 _SIZES = 10.0 ** np.arange(-3, 6.1, 0.5)  # c^2: from an average of a thousand units to other units of measurement
@@ -39,8 +38,8 @@ class Gaussian:
         """Return the law of the later periods, given the first ones."""
         T0 = len(y)
         root = root_of(self.covariance[:T0, :T0])
-        errors = solve_triangular(root, y - self.mean[:T0], lower=True, check_finite=False)
-        ones = solve_triangular(root, np.ones(T0), lower=True, check_finite=False) * self.free_level
+        errors = solve(root, y - self.mean[:T0])
+        ones = solve(root, np.ones(T0)) if self.free_level else np.zeros(T0)
         return Observed(self, T0, root, errors, ones)
 
 
@@ -78,21 +77,25 @@ class Observed:
         left = self.errors - self.level * self.ones
         free = int(self.path.free_level)
         log_level = math.log(self.precision) / 2 if free else 0.0
-        log_size = float(np.log(np.diag(self.root)).sum()) + (self.T0 - free) * math.log(factor) / 2
+        log_size = self._log_size + (self.T0 - free) * math.log(factor) / 2
         return -log_size - float(left @ left) / (2 * factor) - log_level
+
+    @cached_property
+    def _log_size(self) -> float:
+        return float(np.log(self.root.diagonal()).sum())
 
     @cached_property
     def _half(self) -> Array:
         later = self.path.covariance[: self.T0, self.T0 :]
-        return np.asarray(solve_triangular(self.root, later, lower=True, check_finite=False))
+        return solve(self.root, later)
 
     @cached_property
     def weights(self) -> Array:
         """Each later period as a combination of the first T0, less the means: h × T0."""
-        plain = solve_triangular(self.root, self._half, lower=True, trans="T", check_finite=False).T
+        plain = solve(self.root, self._half, transposed=True).T
         if not self.path.free_level:
             return np.asarray(plain)
-        level = solve_triangular(self.root, self.ones, lower=True, trans="T", check_finite=False) / self.precision
+        level = solve(self.root, self.ones, transposed=True) / self.precision
         return np.asarray(plain + np.outer(1 - plain.sum(axis=1), level))
 
     @cached_property
@@ -123,7 +126,7 @@ class Observed:
         With P the inverse covariance (less the level's direction), ``y_t - E[y_t | others] = (P (y - mean))_t / P_tt``
         and its variance is ``1 / P_tt``.
         """
-        inverse = solve_triangular(self.root, np.eye(self.T0), lower=True, check_finite=False)
+        inverse = solve(self.root, np.eye(self.T0))
         level = inverse.T @ self.ones / math.sqrt(self.precision) if self.path.free_level else np.zeros(self.T0)
         precisions = np.einsum("ij,ij->j", inverse, inverse) - level**2
         missed = inverse.T @ (self.errors - self.level * self.ones) / precisions

@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 from dpsc.gram.attenuation import Attenuation
 from dpsc.gram.kernel import Kernel, correlation
 from dpsc.gram.mapping import RowMap
-from dpsc.gram.roots import root_of
+from dpsc.gram.roots import root_of, solve
 from dpsc.types import Array, Integers
 
 _ROUNDS = 2
@@ -233,15 +233,17 @@ def _mean(
     half_images = [image @ shape for shape in shapes]
     images = [half @ image.T for half in half_images]
 
+    noise = variance * np.eye(len(seen))
+
     def root(amounts: tuple[float, ...]) -> Array:
-        return root_of(_mixed(amounts, images) + variance * np.eye(len(seen)))
+        return root_of(_mixed(amounts, images) + noise)
 
     grid = list(itertools.product(_MEAN_LIKE_DONORS, _MEAN_TRENDS, _MEAN_WALKS))
     logs = []
     for amounts in grid:
         L = root(amounts)
-        z = solve_triangular(L, seen, lower=True)
-        logs.append(-float(np.log(np.diag(L)).sum() + z @ z / 2))
+        z = solve(L, seen)
+        logs.append(-float(np.log(L.diagonal()).sum() + z @ z / 2))
     weights = np.exp(np.array(logs) - max(logs))
     weights = np.where(weights < _LEAST_WEIGHT, 0.0, weights) / weights[weights >= _LEAST_WEIGHT].sum()
     mean, second = np.zeros(T), np.zeros((T, T))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dtrtrs
 
 from dpsc.errors import ReleaseError
 from dpsc.types import Array
@@ -12,12 +13,26 @@ _ADDED = (0.0, 1e-13, 1e-10, 1e-7, 1e-4)  # to the diagonal, as a share of it: t
 
 def root_of(covariance: Array) -> Array:
     """Return a lower triangular L with L L' = covariance, or almost so."""
-    size = float(np.diag(covariance).mean())
     for added in _ADDED:
         try:
-            root = np.linalg.cholesky(covariance + added * size * np.eye(len(covariance)) if added else covariance)
+            root = np.linalg.cholesky(_with_added(covariance, added) if added else covariance)
         except np.linalg.LinAlgError:
             continue
         if np.isfinite(root).all():
             return root
     raise ReleaseError("the numbers of the release or the target are too large or too small to compute with.")
+
+
+def _with_added(covariance: Array, share: float) -> Array:
+    return covariance + share * float(np.diag(covariance).mean()) * np.eye(len(covariance))
+
+
+def solve(root: Array, values: Array, *, transposed: bool = False) -> Array:
+    """Return root^-1 values, or root'^-1 values: what SciPy's ``solve_triangular`` does, without its checks.
+
+    An estimate solves thousands of small systems, for which the checks take longer than the solution.
+    """
+    solution, failed = dtrtrs(root.T, values, lower=0, trans=not transposed)  # root.T is as LAPACK stores matrices
+    if failed:
+        raise ReleaseError("the numbers of the release or the target are too large or too small to compute with.")
+    return np.asarray(solution)

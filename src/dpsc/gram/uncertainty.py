@@ -110,14 +110,17 @@ class StudentMixture:
 
     def between(self, level: float) -> tuple[Array, Array]:
         """Return the ends of the central interval."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        numbers = self.centres.shape[1]
+        both = StudentMixture(np.tile(self.centres, 2), np.tile(self.spreads, 2), self.weights, self.degrees)
+        ends = both.quantile(np.repeat([(1 - level) / 2, (1 + level) / 2], numbers))
+        return ends[:numbers], ends[numbers:]
 
     def below(self, values: Array) -> Array:
         """Return the chance of less than a value."""
         return np.asarray(self.weights @ stdtr(self.degrees[:, np.newaxis], (values - self.centres) / self.spreads))
 
-    def quantile(self, p: float) -> Array:
-        """Return the value below which the chance is p, by halving."""
+    def quantile(self, p: float | Array) -> Array:
+        """Return the value below which the chance is p, the same for all numbers or one for each, by halving."""
         each = self.centres + stdtrit(self.degrees[:, np.newaxis], p) * self.spreads
         low, high = each.min(axis=0), each.max(axis=0)
         for _ in range(_HALVINGS):

@@ -20,6 +20,7 @@ from dpsc.paper.generated import Dataset
 from dpsc.paper.points import DATA, Outcome, Point, generator_for
 
 Outcomes = dict[Point, Outcome]
+_FEW_GRAM_RUNS = 200  # take about as long as starting processes
 
 
 @lru_cache(maxsize=16)
@@ -68,17 +69,23 @@ def run(
     missing = [point for point in dict.fromkeys(points) if point not in store.outcomes]
     on_progress(len(set(points)) - len(missing))
     work = batches(missing)
-    for batch, outcomes in _results(work, runs, seed, workers or len(os.sched_getaffinity(0))):
+    for batch, outcomes in _results(work, runs, seed, workers or _processes(work, runs)):
         store.add(batch, outcomes)
         on_progress(len(batch))
     return {point: store.outcomes[point] for point in points}
+
+
+def _processes(work: list[list[Point]], runs: int) -> int:
+    """Return how many processes are worth starting: all cores for Gram releases, which take a while."""
+    gram_runs = runs * sum(batch[0].method == "gram" for batch in work)
+    return len(os.sched_getaffinity(0)) if gram_runs > _FEW_GRAM_RUNS else 1
 
 
 def _results(
     work: list[list[Point]], runs: int, seed: int, workers: int
 ) -> Iterator[tuple[list[Point], list[Outcome]]]:
     """Yield batches as they finish."""
-    if workers == 1 or not any(batch[0].method == "gram" for batch in work):  # not worth starting processes
+    if workers == 1:
         for batch in work:
             yield batch, run_batch(batch, runs, seed)
         return

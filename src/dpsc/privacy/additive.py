@@ -54,8 +54,8 @@ class NoiseLaw:
 
     def half_width_of(self, combination: Array, level: float) -> float:
         """Return the same for a linear combination of the entries."""
-        draws = _standard_draws(self.law, self.dimension, max(self.ambient, self.dimension))
-        return self.scale * float(np.quantile(np.abs(draws @ combination), level))
+        ambient = max(self.ambient, self.dimension)
+        return self.scale * _standard_half_width_of(self.law, self.dimension, ambient, tuple(combination), level)
 
 
 def release_integers(
@@ -105,6 +105,14 @@ def release_floats(values: Array, l2: float, budget: StepBudget, source: Source)
 @lru_cache(maxsize=64)
 def _standard_half_width(law: Law, dimension: int, ambient: int, level: float) -> float:
     return float(np.quantile(np.abs(_standard_draws(law, dimension, ambient)), level))
+
+
+@lru_cache(maxsize=256)
+def _standard_half_width_of(
+    law: Law, dimension: int, ambient: int, combination: tuple[float, ...], level: float
+) -> float:
+    draws = _standard_draws(law, dimension, ambient)
+    return float(np.quantile(np.abs(draws @ np.array(combination)), level))
 
 
 @lru_cache(maxsize=4)

@@ -61,13 +61,16 @@ def require_room(scale: float, largest: float) -> None:
 @lru_cache(maxsize=64)
 def measurement(kind: Kind, scale: float) -> Any:
     """Return OpenDP's measurement on vectors of i64, whose ``map`` states the same privacy loss."""
-    import opendp.prelude as dp
+    from opendp.domains import atom_domain, vector_domain  # not from its prelude, which loads scikit-learn: a second
+    from opendp.measurements import make_gaussian, make_laplace
+    from opendp.metrics import l1_distance, l2_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="i64"))
     if kind == "laplace":
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale)
+        return make_laplace(domain, l1_distance(T="i64"), scale)
+    return make_gaussian(domain, l2_distance(T="f64"), scale)
 
 
 def _continuous(kind: Kind, scale: float, source: Source, shape: tuple[int, ...]) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 _SAFETY = 0.96  # small letters are drawn a little wider than they are
 
 
+@lru_cache(maxsize=2**14)  # the same words stand on many figures
 def width(text: str, size: float, weight: str = "normal") -> float:
     """Return the width of a line in inches."""
     from matplotlib.font_manager import FontProperties
