@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from dpsc.console import unexpected
 from dpsc.console.custodian_book import Seen, Shelf
 from dpsc.console.custodian_commands import READING, Facts, release_command
 from dpsc.console.custodian_fields import FIELDS, LABELS, field_of, in_words, named
+from dpsc.console.custodian_outlook import Asked, Simulations
 from dpsc.console.custodian_release import Made, Request, beside, make, require_free
 from dpsc.console.dropped import File
 from dpsc.console.work import Stopped, Work
@@ -41,7 +41,7 @@ from dpsc.data.guessing import Said
 from dpsc.data.rules import Missing
 from dpsc.errors import DpscError, ParameterError
 from dpsc.gram.algorithm import GramRelease
-from dpsc.gram.outlook import Outlook, outlook
+from dpsc.gram.outlook import Outlook
 from dpsc.gram.sources import scan
 from dpsc.privacy.guarantee import Guarantee, best_guess
 
@@ -107,8 +107,9 @@ class CustodianDesk:
         self.note = ""
         self.phase = "open"  # then "working", then "done" until it is begun anew
         self.emptied = 0  # how often the typed name was taken away
-        self.guess: float | None = None  # of an attacker, and what to expect: from public numbers only
-        self.outlook: Outlook | None = None
+        self.guess: float | None = None  # how often an attacker guesses right
+        self.simulations = Simulations(self._touch)
+        self._asked: tuple[Asked, float] | None = None
         self.look_into_book()
 
     @property
@@ -271,10 +272,18 @@ class CustodianDesk:
     def periods(self) -> list[str]:
         """The periods that were said, or else those that the check saw."""
         try:
+            if not self.fields["periods"].strip():
+                raise ParameterError("--periods is empty.")
             index = tables.typed_periods(self.fields["periods"], None, self.fields["time_format"] or None)
             return [period_name(period) for period in index]
         except (DpscError, OSError):
             return [] if self.checked is None else list(self.checked.seen.periods)
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What a release would be like, from public numbers only; None as long as some are missing."""
+        asked = self._asked
+        return None if asked is None else self.simulations.outlook(*asked)
 
     @property
     def out(self) -> Path:
@@ -452,7 +461,7 @@ class CustodianDesk:
                      "book"):  # fmt: skip
             self.problems.pop(name, None)
         promise = series = None
-        self.guess = self.outlook = None
+        self.guess = self._asked = None
         with self._about("epsilon"):
             if self.fields["n"].strip() and self._donors_said() is None:
                 raise ParameterError("--n must be a whole number above 0.")
@@ -463,7 +472,10 @@ class CustodianDesk:
             self.guess = best_guess(epsilon, delta)
         with self._about("like_file", self.like):
             series = self._like_series()
-            self.outlook = self._expected(promise, series)
+        n, periods = self.count, self.periods
+        if promise is not None and n is not None and len(periods) >= 3:
+            values = None if series is None else tuple(series)
+            self._asked = Asked(n, len(periods), self.before(periods), promise.delta, values), promise.epsilon
         with self._about("reference_file", self.reference):
             path = None if self.reference is None else self.reference.path
             public_series.reference(path, self._value("time_format"), self._dialect())
@@ -484,7 +496,8 @@ class CustodianDesk:
                 f"{promise.epsilon - self.book.left:.3g} too little."
             )
             return
-        for finding in [] if self.outlook is None else rehearsing.problems_of(self.outlook):
+        expected = self.outlook
+        for finding in [] if expected is None else rehearsing.problems_of(expected):
             if finding.kind == "useless":
                 self.problems["epsilon"] = rehearsing.ended(finding.words)
             elif finding.kind == "scale" and not self._value("scale"):
@@ -493,18 +506,14 @@ class CustodianDesk:
                     "give a public series that moves like a donor."
                 )
 
-    def _expected(self, promise: Guarantee | None, series: pd.Series[float] | None) -> Outlook | None:
-        """Return what a release would be like, from public numbers only; None as long as some are missing."""
-        n, periods = self.count, self.periods
-        if promise is None or n is None or len(periods) < 3:
-            return None
-        values = None if series is None else tuple(series)
-        return _simulated(n, len(periods), promise.epsilon, promise.delta, self.before(periods), values)
-
     def _take_name_away(self) -> None:
         """Let the name be typed again before anything else is spent."""
         self.fields["typed_name"] = ""
         self.emptied += 1
+
+    def _touch(self) -> None:
+        with self._changing():
+            pass
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -547,13 +556,6 @@ class CustodianDesk:
         kept = Path(tempfile.mkdtemp(dir=self._private)) / f"dropped{file.path.suffix}"
         os.replace(file.path, kept)
         return File(kept, file.name)
-
-
-@lru_cache(maxsize=256)
-def _simulated(n: int, T: int, epsilon: float, delta: float, before: int, series: tuple[float, ...] | None) -> Outlook:
-    """Simulate once what was asked for once; all of it is public."""
-    target = None if series is None else list(series)
-    return outlook(n, T, epsilon, delta, T0=before, target=target, like=series is not None)
 
 
 def _dialect(said: Callable[[str], str | None]) -> Dialect:
