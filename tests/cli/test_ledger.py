@@ -153,15 +153,3 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
         with pytest.raises(DpscError, match=words):
             Account(place, name)
-
-
-def test_the_example_in_the_docs_is_what_the_command_prints(tmp_path: Path) -> None:
-    place = str(tmp_path / "book.sqlite")
-    ledger = Ledger(place, create=True)
-    ledger.add_dataset("california", epsilon=2, delta=1e-6)
-    for epsilon in (0.5, 0.4):
-        ledger.confirm(ledger.book("california", **ledger.terms(GramRelease(epsilon=epsilon, delta=1e-6))))
-    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
-    example = page.split("$ dpsc ledger show\n")[1].split("```")[0]
-    shown = run("show", book=place).replace("#", "█")
-    assert example.splitlines() == [line.rstrip() for line in shown.splitlines()[: len(example.splitlines())]]

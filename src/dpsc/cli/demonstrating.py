@@ -133,7 +133,8 @@ class Story:
             )
 
     def _ending(self) -> None:
-        self._head("Spent:", f"{SPENT} for the planes, the same for the men. More questions are free.")
+        men = ", the same for the men" if (self._folder / "analyst" / "wages.dpsc.json").exists() else ""
+        self._head("Spent:", f"{SPENT} for the planes{men}. More questions are free.")
         self._head("Open", "")
         for name in ("answer/report.html", "answer/path.png", "plan/plan.png", "donors.dpsc.html", "wages.png"):
             if (self._folder / "analyst" / name).exists():
