@@ -70,7 +70,7 @@ def gauge(desk: CustodianDesk) -> str:
 def numbers(desk: CustodianDesk) -> str:
     """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
     return render("custodian/numbers.html", guess=desk.guess, expected=desk.outlook, series=desk.like,
-                  working=desk.simulations.working,                  about=lambda value: float(f"{value:.2g}"))  # fmt: skip
+                  working=desk.simulations.working, about=lambda value: float(f"{value:.2g}"))  # fmt: skip
 
 
 def budget_commands(desk: CustodianDesk) -> str:
