@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.conftest import CHROMIUM
-from tests.console.conftest import Console
+from tests.console.conftest import Console, watched
 
 if CHROMIUM is None and os.environ.get("DPSC_NEED_BROWSER") != "1":
     pytest.skip("no Chromium found: the console was not tested in a browser", allow_module_level=True)
@@ -22,41 +21,12 @@ WAGES = "1.4176\n1.5574\n1.6014\n1.6009\n1.642\n2.163\n2.2307\n2.1859"
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert CHROMIUM is not None, "DPSC_NEED_BROWSER=1, and no Chromium was found: apt-get install chromium"
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield made
-        made.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1200, "height": 900}, reduced_motion="reduce")
-    made.set_default_timeout(10_000)
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def page(context: BrowserContext, console: Console) -> Iterator[Page]:
-    """Open the page; whatever it asks of another server, and whatever its policy refuses, fails the test."""
-    made, wrong = context.new_page(), []
-
-    def watched(request: Any) -> None:
-        if not request.url.startswith((console.home + "/", "data:", "blob:")):
-            wrong.append(request.url)
-
-    made.on("request", watched)
-    made.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    made.on("pageerror", lambda error: wrong.append(str(error)))
-    made.route(lambda url: not url.startswith(console.home + "/"), lambda route: route.abort())
-    made.goto(console.address)
-    expect(made.locator("#demo.shiny-bound-input")).to_be_attached()
-    expect(made.locator("#answer")).not_to_be_empty()
-    yield made
-    assert wrong == []
+    with watched(context, console) as made:
+        expect(made.locator("#demo.shiny-bound-input")).to_be_attached()
+        expect(made.locator("#answer")).not_to_be_empty()
+        yield made
 
 
 def asked(page: Page, date: str = "1985") -> None:

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from dpsc.cli import app
 from dpsc.console import charts, panels, pasted, recipes
 from dpsc.console.analyst import _downloads
-from dpsc.console.desk import Columns, Desk, File, Said
+from dpsc.console.desk import Columns, Desk, Said
+from dpsc.console.dropped import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)
@@ -166,3 +167,21 @@ def test_labels_of_a_release_are_never_markup(desk: Desk) -> None:
         assert "<script>" not in shown
         assert "<b>" not in shown
         assert "<img src=x" not in shown
+
+
+def test_a_line_is_named_as_it_was_pasted(desk: Desk) -> None:
+    for text in ("1\n2\nthree\n4", "wage\n1\ntwo\n4", "1980\t1\n1981\t2\n1982\tthree"):
+        desk.paste_target(text)
+        assert "line 3;" in desk.problems["target"], text
+
+
+def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: Desk) -> None:
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(4)
+    for start in ("1985", "1986"):
+        rows = [f"{unit};{start};{year};{wage}" for unit in "ab" for year, wage in zip(YEARS, WAGES, strict=True)]
+        desk.paste_several("\n".join(["unit;start;year;wage", *rows]))
+    assert desk.all_tried == ["1984", "1985", "1986"]
+    assert desk.study is not None
+    found = desk.study.files(None, desk.all_tried).content["dates_tried"]
+    assert {row["treatment_time"] for row in found} >= {"1984", "1985", "1986"}

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsc.cli import app
+from tests.test_architecture import GRAPH
 
 READS_DONORS = {
     *(f"dpsc.data.{name}" for name in ("arrow", "blocks", "donors", "missing", "panel", "writing")),
@@ -16,7 +17,7 @@ READS_DONORS = {
                                        "summing", "unseen")),
     "dpsc.datasets",
 }  # fmt: skip
-ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper")
+ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper", "dpsc.custody", "dpsc.console.custodian")
 
 WHOLE_PROGRAM = """
 import sys, tempfile
@@ -48,6 +49,17 @@ def test_the_analysts_program_never_imports_what_reads_donors() -> None:
     assert not [name for name in loaded if name.startswith(ROOMS)]
 
 
+def test_the_custodians_program_is_another_one() -> None:
+    reached, waiting = set(), ["dpsc.console.custodian"]
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached.add(module)
+            waiting += GRAPH[module]
+    assert "dpsc.custody.releasing" in reached
+    assert not reached & {"dpsc.console.analyst", "dpsc.console.desk", "dpsc.console.panels"}
+
+
 def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
     from importlib.util import find_spec
 
@@ -57,7 +69,8 @@ def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
 @pytest.mark.parametrize(("arguments", "said"), [
     (["analyst", "--host", "0.0.0.0"], "forward its port"),
     (["custodian", "--host", "0.0.0.0"], "SECURITY.md: time"),
-    (["custodian"], "not built yet"),
+    (["custodian", "--folder", "/nowhere/at/all"], "not a folder that can be written to"),
+    (["custodian", "--no-browser", "--ledger", "mysql://host/book"], "ledger"),
 ])  # fmt: skip
 def test_what_is_refused_is_refused_with_the_reason(arguments: list[str], said: str) -> None:
     done = CliRunner().invoke(app, ["console", *arguments])

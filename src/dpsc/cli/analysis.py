@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from dpsc import checks
-from dpsc.cli import public_series
+from dpsc.custody import public_series
 from dpsc.data import intervention, tables
 from dpsc.data.arrow import Files
 from dpsc.data.columns import Layout

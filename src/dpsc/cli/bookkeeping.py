@@ -13,8 +13,8 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import common
-from dpsc.cli.booking import explained
-from dpsc.cli.limits import require_reasonable, require_small_delta
+from dpsc.custody.account import explained
+from dpsc.custody.limits import require_reasonable, require_small_delta
 from dpsc.errors import ParameterError
 from dpsc.ledger import Entry, Ledger
 from dpsc.ledger.export import as_csv, as_json, balance_to_json, entry_to_json

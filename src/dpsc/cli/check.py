@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.limits import require_reasonable
+from dpsc.custody.limits import require_reasonable
 
 
 def check(
@@ -51,6 +51,7 @@ def check(
     """
     with common.errors("check"):
         from dpsc.cli import checking
+        from dpsc.custody.rehearsal import Wishes
         from dpsc.data.dialects import Dialect
         from dpsc.data.guessing import Said
 
@@ -58,7 +59,7 @@ def check(
         common.keep_apart(out, donors, target)
         ready = checking.run(
             donors, Said(unit, time, outcome, wide, time_format), Dialect(sep, decimal, thousands, encoding, sheet),
-            checking.Wishes(periods, missing, bounds, epsilon, delta, target, before, averages),  # type: ignore[arg-type]
+            Wishes(periods, missing, bounds, epsilon, delta, target, before, averages),  # type: ignore[arg-type]
             out, force=force, as_json=json,
         )  # fmt: skip
         if not ready:

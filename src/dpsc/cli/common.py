@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 import shutil
 import signal
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from dpsc import checks, files
+from dpsc import checks, files, folders
 from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, without_passwords
 
 if TYPE_CHECKING:
@@ -247,7 +246,7 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 shutil.rmtree(path / made.name)
             os.replace(made, path / made.name)
 
-    with _temporary_beside(path) as folder:
+    with folders.beside(path) as folder:
         output = Output(folder, lambda: move(folder))
         try:
             path.mkdir(exist_ok=True)
@@ -280,29 +279,10 @@ def require_free(path: Path, force: bool, option: str = "-o") -> None:
 def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
     """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
     require_free(path, force, option)
-    with _temporary_beside(path) as folder:
+    with folders.beside(path) as folder:
         output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output
         output.finish()
-
-
-@contextmanager
-def _temporary_beside(path: Path) -> Iterator[Path]:
-    folder = path.parent / f".{path.name}.{secrets.token_hex(6)}.part"
-    new = [parent for parent in path.parents if not parent.exists()]
-    try:  # from here on, so that an interruption at any moment leaves nothing
-        try:
-            folder.mkdir(parents=True, mode=0o700)
-        except OSError as problem:
-            raise DpscError(
-                f"cannot write to {path.parent}: {problem.strerror}. Choose another place with -o."
-            ) from None
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for parent in new:  # if nothing was put into them
-            with suppress(OSError):
-                parent.rmdir()
 
 
 def _starts_with(path: Path, mark: bytes) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dpsc.cli import common
+from dpsc.cli.booking import LedgerOption
 from dpsc.errors import DpscError, ParameterError
 
 app = typer.Typer(
@@ -36,15 +39,27 @@ def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None)
 
 
 @app.command()
-def custodian(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
-    """Make releases from donors (not built yet)."""
+def custodian(
+    port: Port = None,
+    no_browser: NoBrowser = False,
+    host: Host = None,
+    ledger: LedgerOption = None,
+    folder: Annotated[Path, typer.Option(help="Where releases are written; this folder by default.")] = Path(),
+) -> None:
+    """Check donors, choose the budget, and make releases that are booked. PRIVATE: custodian only."""
     with common.errors("console custodian"):
         if host is not None:
             raise ParameterError(
                 "--host is refused: the custodian's page never answers from elsewhere, because how long it takes to "
                 "answer can tell something about donors (SECURITY.md: time). Run it on the machine that holds them."
             )
-        raise DpscError("the custodian's console is not built yet; use dpsc release --dry-run and dpsc release.")
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise ParameterError(f"--folder {folder} is not a folder that can be written to.")
+        _require_shiny()
+        from dpsc.console import custodian, serving
+
+        program = custodian.Program(folder.absolute(), ledger)
+        serving.serve(program, port=port, browser=not no_browser, say=typer.echo, at_end=program.end)
 
 
 def _require_shiny() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from dpsc.cli import common
 from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
-from dpsc.cli.limits import require_reasonable
+from dpsc.custody.limits import require_reasonable
 
 
 def fit(

@@ -15,7 +15,7 @@ from dpsc.cli import common, delivery, screens
 from dpsc.cli import spec as spec_file
 from dpsc.cli.analysis import Algorithm, Analysis
 from dpsc.cli.booking import Account
-from dpsc.cli.limits import require_small_delta
+from dpsc.custody.limits import require_small_delta
 from dpsc.data import formats
 from dpsc.data.formats import in_file
 from dpsc.data.panel import Panel

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import common
-from dpsc.cli.booking import DEFAULT
+from dpsc.custody.account import DEFAULT
 
 app = typer.Typer(
     name="ledger",

@@ -12,7 +12,8 @@ import pandas as pd
 from rich.table import Table
 
 from dpsc.answers import words
-from dpsc.cli import common, public_series
+from dpsc.cli import common
+from dpsc.custody import public_series
 from dpsc.data import tables
 from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file

@@ -10,7 +10,7 @@ import typer
 from dpsc.checks import printable
 from dpsc.cli import common
 from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
-from dpsc.cli.limits import require_reasonable
+from dpsc.custody.limits import require_reasonable
 
 
 def release(
@@ -75,7 +75,8 @@ def release(
 ) -> None:
     """Turn private donors into one small private release."""
     with common.errors("release"):
-        from dpsc.cli import choices, releasing
+        from dpsc.cli import releasing
+        from dpsc.custody import choices
         from dpsc.data.dialects import Dialect
         from dpsc.gram.sources import scan
 

@@ -10,10 +10,10 @@ import typer
 from dpsc import files
 from dpsc.cli import common, screens
 from dpsc.cli.booking import Account
-from dpsc.cli.choices import Choices
-from dpsc.cli.limits import require_small_delta, require_worth_having
+from dpsc.custody import releasing as steps
+from dpsc.custody.choices import Choices
+from dpsc.custody.limits import require_small_delta, require_worth_having
 from dpsc.data.dates import period_name
-from dpsc.data.formats import in_file
 from dpsc.gram.dask import DaskDonors
 from dpsc.gram.release import Release
 from dpsc.gram.release_words import noise_of
@@ -35,29 +35,17 @@ def run(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a release, write it and the page that goes out with it, and show it.
-
-    What may be refused is refused before anything is booked.
-    The sum over the donors may carry a scale that was found with noise. It is private until it is booked: if the
-    booking is refused, nobody sees it.
-    """
-    algorithm = chosen.algorithm
+    """Make a release, write it and the page that goes out with it, and show it."""
     if page is not None:
         common.require_free(page, force)
     with common.output_file(out, force) as output:
         with common.working("opening the donors"):
-            with in_file(reference or ""):
-                algorithm.reference_for(donors.times)
-            expected = donors.rows_expected()
+            expected = steps.opened(donors, chosen, reference)
         with screens.progress("donors", expected) as advance:
-            summed = algorithm.custodian_sum(donors, on_rows=advance)
-        require_small_delta(algorithm.delta, summed.n, i_know)
-        require_worth_having(algorithm, summed.n, len(summed.times), i_know)
-        about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
-        with account.booking(algorithm, output=out, description=about):  # before the release exists
-            made = algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
-            made.save(output.place)
-            output.finish()
+            summed = steps.added_up(donors, chosen, advance, i_know=i_know)
+        made = steps.booked(
+            summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
+        )
     page = _page(out, page)
     _show(made, out, page, as_json)
     if donors.files.as_understood is not None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shiny import App, Inputs, Outputs, Session, reactive, render, ui
+from shiny import Inputs, Outputs, Session, reactive, render, ui
 from starlette.types import ASGIApp
 
 from dpsc.answers.report import Files
 from dpsc.console import charts, panels, recipes, unexpected
-from dpsc.console.desk import FEWEST_BEFORE, Columns, Desk, File, Said
+from dpsc.console.application import application
+from dpsc.console.desk import FEWEST_BEFORE, Columns, Desk, Said
+from dpsc.console.downloads import offer
+from dpsc.console.dropped import File, uploaded
 
-_INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 WWW = Path(__file__).parent / "www"
 
 
@@ -22,13 +23,8 @@ def program(folder: Path) -> ASGIApp:
     """Return the application; what is dropped on the page is kept in the folder."""
     desk = Desk(folder / "desk")
     (folder / "desk").mkdir()
-    page = ui.page_html((WWW / "analyst.html").read_text("utf-8"))
-    app = App(page, lambda input, output, session: _serve(desk, input, output, session),
-              static_assets={"/console": WWW})  # fmt: skip
-    app.sanitize_errors = True
-    assert not callable(app.ui)
-    app.ui["html"] = _INLINE_SCRIPT.sub("", app.ui["html"])
-    return app
+    page = (WWW / "analyst.html").read_text("utf-8")
+    return application(page, lambda input, output, session: _serve(desk, input, output, session))
 
 
 def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None:
@@ -81,7 +77,7 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
     for name, panel in panels.PANELS.items():
         shown(name, panel)
     for name, (file, content) in _downloads(desk).items():
-        _offer(output, name, file, content)
+        offer(output, name, file, content)
 
 
 class _Dates:
@@ -124,9 +120,10 @@ def _given(text: str) -> bool:
     return bool(text.strip())
 
 
-def _with_file(uploaded: Any, step: Callable[[File], None]) -> None:
-    if uploaded:
-        step(File(Path(uploaded[0]["datapath"]), str(uploaded[0]["name"])))
+def _with_file(value: Any, step: Callable[[File], None]) -> None:
+    file = uploaded(value)
+    if file is not None:
+        step(file)
 
 
 def _next(desk: Desk, step: int) -> int:
@@ -134,13 +131,6 @@ def _next(desk: Desk, step: int) -> int:
     if desk.position is None:
         return FEWEST_BEFORE if step > 0 else len(desk.periods) - 1
     return desk.position + step
-
-
-def _offer(output: Outputs, name: str, file: str | Callable[[], str], content: Callable[[], bytes]) -> None:
-    @output(id=name)
-    @render.download_button(filename=file)
-    def _() -> Iterator[bytes]:
-        yield content()
 
 
 def _downloads(desk: Desk) -> dict[str, tuple[str | Callable[[], str], Callable[[], bytes]]]:
@@ -152,7 +142,7 @@ def _downloads(desk: Desk) -> dict[str, tuple[str | Callable[[], str], Callable[
 
     def study() -> Files:
         assert desk.study is not None
-        return desk.study.files(desk.units or None)
+        return desk.study.files(desk.units or None, desk.all_tried)
 
     def name() -> str:
         return "" if desk.release_file is None else desk.release_file.name

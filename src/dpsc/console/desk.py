@@ -5,6 +5,7 @@ There is one desk per program, so that a page that is loaded again shows what wa
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.trials import Trials
 from dpsc.console import pasted
+from dpsc.console.dropped import File
 from dpsc.data import matching, tables
 from dpsc.data.dates import period_name
 from dpsc.data.dialects import Dialect
@@ -28,6 +30,7 @@ from dpsc.gram import asking
 from dpsc.gram.release import Release
 
 DEMO = Path(__file__).parent / "demo"
+_LINE = re.compile(r"\bline (\d+)")
 FEWEST_BEFORE = 2  # periods before the first treated one
 
 _ON_THE_PAGE = {
@@ -40,14 +43,6 @@ _ON_THE_PAGE = {
     "decimal": "mark before decimals",
     "sep": "separator",
 }
-
-
-@dataclass(frozen=True)
-class File:
-    """A file on the desk: where it is, and how the analyst calls it."""
-
-    path: Path
-    name: str
 
 
 @dataclass(frozen=True)
@@ -105,6 +100,7 @@ class Desk:
         self.problems: dict[str, str] = {}
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
+        self._studied: list[str] = []
         self._results: dict[Any, PrivateResult | UnprovenResult] = {}
 
     # Each step ---------------------------------------------------------------------------------------------------
@@ -197,6 +193,12 @@ class Desk:
         return self._tried.setdefault(key, [])
 
     @property
+    def all_tried(self) -> list[str]:
+        """Every date that was tried, for any target and in any table of several units, in order."""
+        single = [date for dates in self._tried.values() for date in dates]
+        return list(dict.fromkeys([*single, *self._studied]))
+
+    @property
     def shown(self) -> pd.Series[float] | None:
         """The target over the periods of the release, before any date is chosen."""
         if self.release is None or self.target is None:
@@ -275,6 +277,7 @@ class Desk:
                 self.release, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
                 weight=self.columns.weight or None, **self.said.options_with(self._shown_mark),
             )  # fmt: skip
+            self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
     @contextmanager
     def _about(self, field: str, file: File | None = None) -> Iterator[None]:
@@ -286,6 +289,8 @@ class Desk:
             if file is None:
                 problem.file = None
             text = problem.text(_on_the_page)
+            if field == "target" and file is None and pasted.begins_with_a_number(self.pasted):
+                text = _LINE.sub(lambda found: f"line {int(found[1]) - 1}", text)  # it was given a header
             name = file.path if file is not None else self._folder
             self.problems[field] = text.replace(str(name), file.name if file is not None else "")
 

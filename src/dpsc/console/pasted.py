@@ -55,6 +55,18 @@ def decimal_mark(table: str) -> str | None:
     return shown.pop() if len(shown) == 1 else None
 
 
+def begins_with_a_number(text: str) -> bool:
+    r"""Tell whether pasted text has no header: its first line ends with a number.
+
+    Examples
+    --------
+    >>> begins_with_a_number("2020\t1,5\n2021\t2"), begins_with_a_number("year\twage\n2020\t1")
+    (True, False)
+    """
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return _is_number(re.split(r"[\t;]", first)[-1].strip())
+
+
 def _before_decimals(cell: str, mark: str) -> bool:
     """Tell whether a mark cannot be between groups of three digits."""
     whole, found, rest = cell.rpartition(mark)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import logging
+import os
 import secrets
 import socket
 import tempfile
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from dpsc.console.ground import ADDRESS, Guarded
+from dpsc.console.quiet import quiet
+from dpsc.console.uploads import Capped
 from dpsc.errors import DpscError
 from dpsc.folders import private_folder
 
@@ -21,7 +24,12 @@ PREFIX = "dpsc-console-"
 
 
 def serve(
-    program: Callable[[Path], ASGIApp], *, port: int | None, browser: bool, say: Callable[[str], None] = print
+    program: Callable[[Path], ASGIApp],
+    *,
+    port: int | None,
+    browser: bool,
+    say: Callable[[str], None] = print,
+    at_end: Callable[[], None] = lambda: None,
 ) -> None:
     """Run a program until it is stopped.
 
@@ -35,30 +43,42 @@ def serve(
         Whether to open the page.
     say : callable
         Prints a line.
+    at_end : callable
+        Finishes what must not be left half done, when the page is closed and before the folder is removed.
     """
-    with _bound(port) as listening, private_folder(PREFIX) as folder:
-        tempfile.tempdir = str(folder)  # what Shiny uploads goes here, and is gone at the end
+    os.environ["SHINY_OTEL_COLLECT"] = "none"  # no telemetry, whatever is installed beside us
+    with _bound(port) as listening, private_folder(PREFIX) as folder, _uploads_in(folder):
         used, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{ADDRESS}:{used}/?token={token}"
         config = uvicorn.Config(
-            Guarded(program(folder), used, token),
+            Guarded(Capped(program(folder)), used, token),
             log_config=None,
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=1,
             ws_max_size=2**26,
         )
-        _log_no_content()
         say(f"Open {address}")
         say("Only this machine can open it, and only with this address. Stop it with Ctrl-C.")
         if browser:
             _open(address, folder)
-        try:
-            uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:  # the way to stop it
-            pass
-        finally:
-            tempfile.tempdir = None
+        with quiet():
+            try:
+                uvicorn.Server(config).run(sockets=[listening])
+            except KeyboardInterrupt:  # the way to stop it
+                pass
+            finally:
+                at_end()
+
+
+@contextmanager
+def _uploads_in(folder: Path) -> Iterator[None]:
+    """Let what Shiny uploads go to a folder, which is gone at the end."""
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
 
 
 def _bound(port: int | None) -> socket.socket:
@@ -80,17 +100,3 @@ def _open(address: str, folder: Path) -> None:
     page.touch(mode=0o600)
     page.write_text(f'<!doctype html><title>dpsc</title><meta http-equiv="refresh" content="0;url={address}">')
     webbrowser.open(page.as_uri())
-
-
-def _log_no_content() -> None:
-    """Let the server's log name the kind of an error alone: a message could quote what somebody uploaded."""
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.asgi", "asyncio", "websockets"):
-        logger = logging.getLogger(name)
-        logger.setLevel(logging.ERROR)
-        logger.addFilter(_kind_alone)
-
-
-def _kind_alone(record: logging.LogRecord) -> bool:
-    kind = record.exc_info[0] if record.exc_info and record.exc_info[0] else None
-    record.msg, record.args, record.exc_info = f"dpsc console: {kind.__name__ if kind else 'server error'}", (), None
-    return True

@@ -6,6 +6,7 @@ release, a log or an analyst. All problems are found in one reading.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def custodian_examine(
     periods: str | None = None,
     missing: Missing | None = None,
     dialect: Dialect = UNSAID,
+    on_rows: Callable[[int], None] = lambda rows: None,
 ) -> CustodianExamination:
     """Look at a table of donors as a whole. Private: for the custodian only.
 
@@ -112,16 +114,23 @@ def custodian_examine(
         "kernel" by default, as in a release with declared periods.
     dialect : Dialect
         What was said about how the file is written.
+    on_rows : callable
+        Told how many rows were read; it may stop the reading, by raising.
     """
-    seen = _look(path, said or Said(), periods, missing, dialect)
+    seen = _look(path, said or Said(), periods, missing, dialect, on_rows)
     if dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
         return seen
-    seen = _look(path, said or Said(), periods, missing, replace(dialect, encoding="cp1252"))
+    seen = _look(path, said or Said(), periods, missing, replace(dialect, encoding="cp1252"), on_rows)
     return replace(seen, guessed=(*seen.guessed, "--encoding"))
 
 
 def _look(
-    path: Path, said: Said, periods: str | None, missing: Missing | None, dialect: Dialect
+    path: Path,
+    said: Said,
+    periods: str | None,
+    missing: Missing | None,
+    dialect: Dialect,
+    on_rows: Callable[[int], None],
 ) -> CustodianExamination:
     rule = rule_for(missing, declared=True)
     given = None if periods is None else (periods, tables.typed_periods(periods, None, said.time_format))
@@ -140,7 +149,7 @@ def _look(
     full = guessing.dialect_for(pa.concat_arrays([c.cast(pa.large_string()) for c in shown]), dialect,
                                 table.reading.sep if text else None)  # fmt: skip
     numbers = full.numbers(table.reading.sep if text else None)
-    found = gathering.gather(table, layout, in_header, numbers)
+    found = gathering.gather(table, layout, in_header, numbers, on_rows)
     reading = _reading(path, replace(table.reading, numbers=numbers), text)
     if not found.labels or not found.units:
         empty = Finding("correct", "empty", 1, "there are no rows with a unit and a period")

@@ -6,7 +6,7 @@ For the custodian's rehearsal only (:mod:`dpsc.data.examination`): everything he
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -136,27 +136,37 @@ def joined(parts: list[Any]) -> Any:
     return whole
 
 
-def gather(table: tables.Table, layout: Layout, periods: list[str], numbers: Numbers) -> Gathered:
+def gather(
+    table: tables.Table,
+    layout: Layout,
+    periods: list[str],
+    numbers: Numbers,
+    on_rows: Callable[[int], None] = lambda rows: None,
+) -> Gathered:
     """Read a table; ``periods`` are the columns of a wide one. What cannot be read at all is said, not raised.
 
-    If lines of a text file have too many or too few fields, it is read again without them.
+    If lines of a text file have too many or too few fields, it is read again without them. ``on_rows`` is told how many
+    rows were read; it may stop the reading, by raising.
     """
     names = [layout.unit, *periods] if layout.wide else [layout.unit, str(layout.time), str(layout.outcome)]
     take = _wide if layout.wide else _long
-    found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [])
+    found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [], on_rows)
     path = _text_file(table)
     if found.unreadable is None or path is None:
         return found
     wrong: list[int] = []
-    again = _gathered(_skipping(path, table, names, wrong), take, numbers, wrong)
+    again = _gathered(_skipping(path, table, names, wrong), take, numbers, wrong, on_rows)
     return again if wrong and again.unreadable is None else found
 
 
-def _gathered(batches: Iterator[Rows], take: Any, numbers: Numbers, wrong: list[int]) -> Gathered:
+def _gathered(
+    batches: Iterator[Rows], take: Any, numbers: Numbers, wrong: list[int], on_rows: Callable[[int], None]
+) -> Gathered:
     found = Gathered(wrong_lines=wrong)
     try:
         for rows in batches:
             take(found, rows, numbers)
+            on_rows(rows.batch.num_rows)
             if sum(map(len, found.value)) >= MOST_CELLS:
                 found.all_rows = False
                 break

@@ -276,7 +276,8 @@ class GramRelease:
     ) -> CustodianSum:
         """Add up the donors exactly, without noise: private, only for :meth:`release`, whose ``missing`` it takes.
 
-        This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
+        This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
+        how many donors were added up, and 0 while they are counted for the scale; it may stop the work, by raising.
         """
         where = source_of(donors, missing)
         require_public_periods(where.periods_from)
@@ -288,7 +289,7 @@ class GramRelease:
         if T < 2:
             raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
-        counts, counted = self._count(where, kernel, reference)
+        counts, counted = self._count(where, kernel, reference, lambda rows: on_rows(0))
         scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
@@ -319,7 +320,9 @@ class GramRelease:
         """The noise on a diagonal entry, for vectors of length one, whatever the scale costs."""
         return self._scales(0.0 if self.scale is not None else LARGEST_SHARE)[0] / 4.0**self.grid_bits
 
-    def _count(self, where: DonorSource, kernel: Kernel, reference: Array | None) -> tuple[Integers, int]:
+    def _count(
+        self, where: DonorSource, kernel: Kernel, reference: Array | None, on_rows: OnRows
+    ) -> tuple[Integers, int]:
         """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.
 
         An array of donors whose scale is given need not be counted.
@@ -330,7 +333,7 @@ class GramRelease:
             return summand.zero, len(where.values) if isinstance(where, ArrayDonors) else 0
         enough = math.ceil(ENOUGH_PER_DIRECTION * T * self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits)
         enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
-        counts, counted = where.add_up(summand, lambda rows: None, enough)
+        counts, counted = where.add_up(summand, on_rows, enough)
         if counted == 0:
             raise PanelError("no donor is left.")
         return counts, min(counted, enough)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from dpsc import checks
 from dpsc.errors import LedgerError
 from dpsc.ledger import address, chain, records, schema
-from dpsc.ledger.budget import Budget, groups
+from dpsc.ledger.budget import Budget, Charge, Cost, groups
 from dpsc.ledger.chain import Head, Row
 from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
@@ -295,10 +295,11 @@ class Ledger:
         budget = Budget(known.epsilon, known.delta)
         return min(budget.largest(group, at) for group in groups(history.charges(known.name), partition))
 
-    def balance(self, dataset: str) -> Balance:
-        """Return what a data set has spent and what it has left."""
+    def balance(self, dataset: str, *, after: Guarantee | None = None) -> Balance:
+        """Return what a data set has spent and what it has left, or would have after a release; books nothing."""
         history = self._history()
-        return history.balance(history.dataset(dataset).name)
+        further = [] if after is None else [Charge(Cost.of(records.require_guarantee(after)), None)]
+        return history.balance(history.dataset(dataset).name, further)
 
     @property
     def head(self) -> Head:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,9 +110,9 @@ class History:
         bookings = (row for row in self._bookings.values() if name in (None, row.dataset))
         return [read_entry(row, self.outcomes.get(row.number)) for row in bookings]
 
-    def balance(self, name: str) -> Balance:
-        """Return what a data set has spent and has left."""
-        known, charged = self.dataset(name), self.charges(name)
+    def balance(self, name: str, further: Sequence[Charge] = ()) -> Balance:
+        """Return what a data set has spent and has left, or would have after further charges."""
+        known, charged = self.dataset(name), [*self.charges(name), *further]
         budget = Budget(known.epsilon, known.delta)
         labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
         spent, most = max(((budget.spent(group), group) for group in groups(charged, None)), key=lambda each: each[0])

@@ -1,4 +1,5 @@
-// Tabs, the chart as a way to choose a date, and how wide figures may be. Everything else is Shiny's own.
+// Tabs, the chart as a way to choose a date, how wide figures may be, and what the custodian's desk says. Everything
+// else is Shiny's own.
 (function () {
   "use strict";
   document.documentElement.dataset.shinyBusyPulse = "true"; // a line at the top while something is computed
@@ -68,10 +69,83 @@
   });
   document.addEventListener("pointercancel", function () { pressed = false; });
 
+  // What the custodian's desk says: what is wrong beside its field, what can be pressed, what the slider offers.
+  function place(id) {
+    const field = document.getElementById(id);
+    return field && (field.closest(".drop") || field);
+  }
+  function tellProblems(problems) {
+    for (const old of document.querySelectorAll(".problem[data-about]")) {
+      if (problems[old.dataset.about] === old.textContent) continue;
+      const field = document.getElementById(old.dataset.about);
+      field.removeAttribute("aria-invalid");
+      field.removeAttribute("aria-describedby");
+      old.remove();
+    }
+    for (const id of Object.keys(problems)) {
+      const at = place(id);
+      if (!at || document.getElementById("about-" + id)) continue;
+      const said = document.createElement("p");
+      said.className = "problem";
+      said.id = "about-" + id;
+      said.dataset.about = id;
+      said.setAttribute("role", "alert");
+      said.textContent = problems[id];
+      at.insertAdjacentElement("afterend", said);
+      if (at.id === id && at.tagName !== "DIV") at.setAttribute("aria-invalid", "true");
+      document.getElementById(id).setAttribute("aria-describedby", said.id);
+      for (let box = at.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+    }
+  }
+  function follow(slider) { // the slider shows the number in its field
+    const grid = JSON.parse(slider.dataset.grid || "[]");
+    const wished = Number(document.getElementById(slider.dataset.for).value.replace(",", "."));
+    let best = 0;
+    grid.forEach(function (value, k) { if (Math.abs(value - wished) < Math.abs(grid[best] - wished)) best = k; });
+    slider.max = Math.max(0, grid.length - 1);
+    slider.value = best;
+    slider.disabled = grid.length < 2;
+    slider.setAttribute("aria-valuetext", "epsilon " + (wished || grid[best] || 0));
+  }
+  for (const slider of document.querySelectorAll("input[type=range][data-for]")) {
+    const field = document.getElementById(slider.dataset.for);
+    slider.addEventListener("input", function () {
+      field.value = JSON.parse(slider.dataset.grid)[slider.value];
+      slider.setAttribute("aria-valuetext", "epsilon " + field.value);
+    });
+    slider.addEventListener("change", function () { window.jQuery(field).trigger("change"); });
+    window.jQuery(field).on("input change", function () { follow(slider); });
+  }
+  let opened = {};
+  function told(state) {
+    tellProblems(state.problems);
+    for (const id of Object.keys(state.enabled)) document.getElementById(id).disabled = !state.enabled[id];
+    for (const id of Object.keys(state.shown)) document.getElementById(id).hidden = !state.shown[id];
+    for (const id of Object.keys(state.opened)) {
+      if (opened[id] !== state.opened[id]) document.getElementById(id).open = state.opened[id];
+    }
+    opened = state.opened;
+    for (const id of Object.keys(state.grid)) {
+      const slider = document.getElementById(id), grid = JSON.stringify(state.grid[id]);
+      if (slider.dataset.grid !== grid) slider.dataset.grid = grid;
+      if (document.activeElement !== slider) follow(slider);
+    }
+  }
+  document.addEventListener("change", function (event) { // a file that is too large is not sent at all
+    const field = event.target, file = field.files && field.files[0];
+    if (!file || !field.dataset.largest || file.size <= Number(field.dataset.largest)) return;
+    event.stopImmediatePropagation();
+    field.value = "";
+    const said = document.getElementById("about-" + field.id);
+    if (said) said.remove();
+    tellProblems({ [field.id]: field.dataset.tooLarge });
+  }, true);
+
   // Figures are drawn for a desk or for a phone.
   const narrow = window.matchMedia("(max-width: 40rem)");
   function tellWidth() { window.Shiny.setInputValue("narrow", narrow.matches); }
   window.jQuery(document).on("shiny:connected", function () {
+    if (document.body.dataset.program === "custodian") window.Shiny.addCustomMessageHandler("desk", told);
     tellWidth();
     narrow.addEventListener("change", tellWidth);
     let last = null;
@@ -83,7 +157,10 @@
     const gone = document.createElement("p");
     gone.className = "gone";
     gone.setAttribute("role", "alert");
-    gone.textContent = "The console has stopped. Start it again with dpsc console analyst.";
+    const program = document.body.dataset.program || "analyst";
+    gone.textContent = program === "custodian"
+      ? "This page has lost the console. What was under way goes on if the program still runs: load the page again. If it has stopped, start it with dpsc console custodian."
+      : "The console has stopped. Start it again with dpsc console analyst.";
     document.body.appendChild(gone);
   });
 })();

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.cli import public_series
+from dpsc.custody import public_series
 from dpsc.data import tables
 from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.matching import aligned, same

@@ -1,0 +1,181 @@
+"""Who pays for a release: which ledger and which data set, and what to say about it afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpsc.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from dpsc.ledger import Entry, Ledger
+    from dpsc.ledger.history import Balance
+
+DEFAULT = "dpsc-ledger.sqlite"
+
+
+class Account:
+    """A data set in a ledger, opened once. Wrong options are refused here, before any data are read.
+
+    Parameters
+    ----------
+    place : str, optional
+        The ledger; by default what DPSC_LEDGER says, or the ledger in the working folder: a custodian who keeps one
+        expects that every release is booked.
+    dataset : str, optional
+        By default the only one that the ledger has.
+    partition, purpose : str, optional
+        Kept with the booking.
+    no_ledger : bool
+        Book nothing, whatever ledger there is.
+    """
+
+    def __init__(
+        self,
+        place: str | None,
+        dataset: str | None,
+        *,
+        partition: str | None = None,
+        purpose: str | None = None,
+        no_ledger: bool = False,
+    ) -> None:
+        self.ledger: Ledger | None = None
+        self.entry: Entry | None = None
+        self._silent, self._partition, self._purpose = no_ledger, partition, purpose
+        given = {"--ledger": place, "--dataset": dataset, "--partition": partition, "--purpose": purpose}
+        options = [option for option, value in given.items() if value is not None]
+        if no_ledger and options:
+            raise ParameterError(f"{options[0]} and --no-ledger contradict each other; leave one of them out.")
+        found = None if no_ledger else place or os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
+        if found is None:
+            if options:
+                raise ParameterError(
+                    f"{options[0]} needs a ledger: say where it is with --ledger or DPSC_LEDGER, or make {DEFAULT} "
+                    "here with dpsc ledger init."
+                )
+            return
+        from dpsc.ledger import Ledger
+
+        self.ledger = Ledger(found)
+        self.dataset = self._only_dataset(self.ledger) if dataset is None else self.ledger.dataset(dataset).name
+
+    @property
+    def payer(self) -> str | None:
+        """The name that a release carries of the donors who are charged for it: the data set, or its partition."""
+        if self.ledger is None:
+            return None
+        return self.dataset if self._partition is None else f"{self.dataset}, partition {self._partition}"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of the ledger, which nothing may be written over."""
+        return () if self.ledger is None else self.ledger.files
+
+    @contextmanager
+    def booking(self, algorithm: object, *, output: Path | None, description: Mapping[str, Any]) -> Iterator[None]:
+        """Book what an algorithm promises, let the body make ``output``, and confirm it at the end."""
+        if self.ledger is None:
+            yield
+            return
+        if getattr(algorithm, "guarantee", None) is None:
+            raise LedgerError(
+                f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
+                "look of your own, which you hand on to nobody, add --no-ledger."
+            )
+        self._last_look()
+        with self.ledger.spending(
+            self.dataset, **self.ledger.terms(algorithm), output=output, description=description,
+            partition=self._partition, purpose=self._purpose,
+        ) as entry:  # fmt: skip
+            yield
+        self.entry = entry
+
+    def would_cost(self, algorithm: object) -> str:
+        """Say what a booking would cost and whether the ledger has room for it; books nothing."""
+        if self.ledger is None:
+            return "there is no ledger; nothing would be booked"
+        promise = getattr(algorithm, "guarantee", None)
+        if promise is None:
+            return "a run without a guarantee cannot be booked"
+        left = self.ledger.remaining(self.dataset, partition=self._partition)
+        room = "there is room for it" if promise.epsilon <= left else "there is NO ROOM for it"
+        return f"epsilon {promise.epsilon:g} of {self.dataset!r}, where up to {left:g} is left: {room}"
+
+    def told(self) -> list[str]:
+        """Say what the release cost, and what is spent and left."""
+        assert self.ledger is not None
+        assert self.entry is not None
+        try:
+            return _told(self.ledger, self.entry)
+        except LedgerError as problem:  # the release is made and booked, whatever can be read now
+            return [f"Booked as entry {self.entry.number}. What is left cannot be shown: {problem}"]
+
+    def _last_look(self) -> None:
+        """Stop, by raising, if that was asked for: afterwards the release is booked."""
+
+    def _only_dataset(self, ledger: Ledger) -> str:
+        names = [known.name for known in ledger.datasets()]
+        if len(names) == 1:
+            return names[0]
+        if not names:
+            raise ParameterError(
+                f"the ledger at {ledger.place} has no data set yet: enter these donors with dpsc ledger init, or add "
+                "--no-ledger to book nothing."
+            )
+        return self._one_of(ledger, names)
+
+    def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
+        raise ParameterError(
+            f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with --dataset "
+            "which of them pays."
+        )
+
+
+def explained(balance: Balance) -> str | None:
+    """Return why epsilons come to less than their sum, where they do."""
+    added, known = balance.added, balance.dataset
+    if len(added) > 1 and balance.spent < 0.999 * sum(added):
+        terms = " + ".join(f"{epsilon:g}" for epsilon in added) if len(added) <= 4 else f"the sum of {sum(added):g}"
+        what = f"{terms} comes to {balance.spent:.4g}"
+    elif added and balance.spent + balance.remaining > 1.001 * known.epsilon:
+        what = f"spent and left come to more than {known.epsilon:g}"
+    else:
+        return None
+    why = (
+        f"all releases rarely reveal the most they can at the same time, and delta {known.delta:g} covers the rare case"
+    )
+    return f"Why {what}: {why}."
+
+
+def _told(ledger: Ledger, entry: Entry) -> list[str]:
+    balance, label = ledger.balance(entry.dataset), entry.partition
+    known = balance.dataset
+    of = "" if label is None else f", partition {label!r}"
+    spent = balance.spent if label is None else balance.partitions[label]
+    left = ledger.remaining(known.name, partition=label)
+    kind = "pure" if known.delta == 0 else "Gram"
+    lines = [
+        f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",
+        f"  cost   epsilon {entry.promise['epsilon']:g} at delta {entry.promise['delta']:g}",
+        f"  spent  epsilon {spent:.4g} of {known.epsilon:g} at delta {known.delta:g}",
+        f"  left   a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "  left   nothing",
+    ]
+    why = explained(balance) if spent == balance.spent else None
+    return [*lines, why] if why is not None else lines
+
+
+def datasets_here() -> list[str] | None:
+    """Return the data sets of the ledger that a release from here is booked in; None if there is no ledger."""
+    place = os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
+    if place is None:
+        return None
+    from dpsc.ledger import Ledger
+
+    return [known.name for known in Ledger(place).datasets()]
+
+
+def _is_here() -> bool:
+    return os.path.lexists(DEFAULT)  # a broken link is no reason to book nothing
