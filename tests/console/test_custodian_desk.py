@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shlex
 import threading
@@ -180,11 +181,12 @@ def test_after_the_last_look_it_cannot_be_stopped(ready: CustodianDesk, tmp_path
     assert (ready.phase, entries(ready)) == ("done", ["confirmed"])
 
 
-def test_what_fails_after_booking_is_told(ready: CustodianDesk, tmp_path: Path) -> None:
-    with held(tmp_path / "dpsc-ledger.sqlite", "IMMEDIATE"):
-        ready.spend()
-        until(lambda: ready.work.final)
-        ready.out.mkdir()
+def test_what_fails_after_booking_is_told(ready: CustodianDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Release, path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Release, "save", full)
+    ready.spend()
     ready.work.wait()
     assert entries(ready) == ["failed"]
     assert ready.note == "The release was booked, and could not be made: see “Book”."
