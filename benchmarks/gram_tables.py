@@ -120,12 +120,17 @@ def verdicts(real: pd.DataFrame) -> list[str]:
         "do the donors help?", "calm: how often said", "donors better", "shock: how often said", "donors better"
     )
     part = real[real["epsilon"] == 1]
-    for grade in ("yes", "unclear", "no"):
-        cells: list[str] = [grade]
+    countries = part["panel"].str.contains("countries")
+    everywhere = countries | True
+    named = [(grade, grade, everywhere) for grade in ("yes", "unclear", "no")]
+    named += [("no: panels of countries", "no", countries), ("no: all others", "no", ~countries)]
+    for name, grade, those in named:
+        cells: list[str] = [name]
         for shock in (0.0, 3.0):
-            here = part[part["shock"] == shock]
+            asked = part[part["shock"] == shock]
+            here = part[(part["shock"] == shock) & those]
             said, won = here[f"verdict {grade}"].sum(), here[f"won if {grade}"].sum()
-            cells += [f"{said / here['runs'].sum():.0%}", f"{won / max(1, said):.0%}"]
+            cells += [f"{said / asked['runs'].sum():.0%}", f"{won / max(1, said):.0%}"]
         rows.append(line(*cells))
     return rows
 

@@ -25,8 +25,8 @@ def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
         return Verdict(
             "no",
             "the donors do not track this target",
-            f"without donors, the target's path before the intervention is {times} times as likely as with them. The "
-            "donors still guard against something new that hits everybody.",
+            f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
+            "something new hit everybody after it, the donors may still be the better guide.",
         )
     return Verdict(
         "unclear",
