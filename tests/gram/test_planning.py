@@ -145,11 +145,11 @@ def test_nothing_before_the_intervention_announces_the_shock_and_it_hits_everybo
     np.testing.assert_array_equal(units.target[:10], shocked.target[:10])
     np.testing.assert_array_equal(units.donors[:, :10], shocked.donors[:, :10])
     lost = units.donors - shocked.donors
-    usual = np.median(np.abs(np.diff(np.vstack([units.target, units.donors]), axis=1)))
+    usual = np.mean(np.abs(np.diff(units.target[:10])))
     np.testing.assert_allclose(lost[:, 10], lost[:, 11] / 2)
     np.testing.assert_allclose(lost[:, 11], lost[:, 13])
-    assert (lost[:, 11] > 0.9 * 3 * 0.5 * usual).all()
-    assert (lost[:, 11] < 1.1 * 3 * 1.5 * usual).all()
+    assert (lost[:, 11] > 3 * 0.5 * usual).all()
+    assert (lost[:, 11] < 3 * 1.5 * usual).all()
     assert lost[:, 11].min() < (units.target - shocked.target)[11] < lost[:, 11].max()
 
 

@@ -51,10 +51,10 @@ class Plan:
         the intervention. ``without_privacy``: the same without noise, by the better of this estimator and ridge on the
         raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``: the same for the target's
         last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
-        the same if something new hits target and donors alike after the intervention, by three times the usual change
-        from one period to the next. ``detectable``: the smallest average effect that would be seen, with a p-value
-        below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other donors would
-        guess right which of two equally likely records a donor has.
+        the same if something new hits target and donors after the intervention, by about three times what the target
+        usually changes from one period to the next. ``detectable``: the smallest average effect that would be seen,
+        with a p-value below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other
+        donors would guess right which of two equally likely records a donor has.
     unit : str
         The unit of errors, in words.
     """
@@ -126,7 +126,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 0.65,
+    signal_to_noise: float = 0.4,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -146,7 +146,7 @@ def plan(
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
         variation (standard deviations). With the default, plans are about right on average over real panels of people,
-        firms and states; for one panel they may be wrong by a factor of two.
+        firms and states; for one panel they may be wrong by a factor of two (docs/choosing-epsilon.md).
     target : Series or array, optional
         The target before the intervention, public. The common factors then use the changes of this series,
         reshuffled in blocks; without it they are random walks.

@@ -13,7 +13,7 @@ from dpsc.types import Array
 
 _SIMULATED_DONORS = 2000  # they stand for more
 _OWN = Kernel.named("mild")  # half of what units have for themselves persists
-_SHOCK = 3.0  # median absolute changes from one period to the next
+_SHOCK = 3.0  # mean absolute changes of the target from one period to the next, before the intervention
 PENALTIES = 10.0 ** np.arange(-8, 1.1, 0.5)  # of ridge, relative to the donors' sum of squares
 
 
@@ -89,17 +89,16 @@ def simulated(
     factors = _factors(rank, T, changes, np.random.default_rng([*seed, 0]))
     numbers = np.random.default_rng([*seed, 1]).random((count, rank + T + 2))  # a row for each unit
     moving = np.atleast_2d(np.cov(factors, bias=True))
-    size = (
-        math.sqrt(np.trace(moving) / 3 + moving.sum()) or 1.0
-    )  # of what is common: loadings have mean 1, variance 1/3
+    size = math.sqrt(np.trace(moving) / 3 + moving.sum()) or 1.0  # loadings have mean 1 and variance 1/3
     own = ndtri(numbers[:, rank : rank + T]) @ _OWN.root(T).T / signal_to_noise
     units = 2 * numbers[:, :rank] @ factors + size * (own + ndtri(numbers[:, -2:-1]))
     if changes is not None:
         of_target = np.diff(units[:averages].mean(axis=0)[:T0])
         units *= math.sqrt(float(np.mean(changes**2) / np.mean(of_target**2)))
-    losses = _SHOCK * np.median(np.abs(np.diff(units, axis=1))) * (0.5 + numbers[:, -1])
+    target = units[:averages].mean(axis=0)
+    losses = _SHOCK * np.mean(np.abs(np.diff(target[:T0]))) * (0.5 + numbers[:, -1])
     return Units(
-        target=units[:averages].mean(axis=0),
+        target=target,
         donors=units[averages:],
         T0=T0,
         loss_of_target=float(losses[:averages].mean()),
