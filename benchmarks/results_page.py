@@ -162,6 +162,9 @@ def text() -> str:
 One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores. Ratios are of times taken in the same run; every row of "fit",
 "Gram", "Dask" and "two steps" is a process of its own, so that its memory is its own.
 
+The tables from here to "Two steps with a million donors", and "Start-up", were measured with version 0.1.0; [scaling](../docs/scaling.md)
+says what to expect of this version.
+
 ## Fit: from arrays in memory to a counterfactual
 
 T0 = 40, h = 10. The Gram row is release and estimate; from n = 10 to 10,000 its time is that of drawing 1,275 noisy
