@@ -224,7 +224,7 @@ def test_what_rows_alone_show_must_be_said(empty: CustodianDesk, tmp_path: Path,
     empty.use_file(dropped(tmp_path, donors_text))
     empty.work.wait()
     assert set(empty.problems) == {"periods", "decimal"}
-    assert len(empty.periods) == 24
+    assert empty.outlook is None  # which is from public numbers only
     assert "NOT READY" in custodian_panels.understood(empty)
     shown = custodian_panels.findings(empty)
     assert "PRIVATE: for the custodian only" in shown
@@ -281,6 +281,13 @@ def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: 
     assert Ledger(tmp_path / "dpsc-ledger.sqlite").dataset("patients").epsilon == 3
     done = CliRunner().invoke(app, shlex.split(command)[1:])
     assert "Known already" in done.output
+    empty.enter_dataset()  # a double click
+    assert "new_name" not in empty.problems
+    says(empty, epsilon="0,5")
+    assert "--epsilon 0.5" in custodian_panels.budget_commands(empty)
+    says(empty, epsilon="3")
+    assert "<dt>left afterwards</dt><dd>nothing" in custodian_panels.gauge(empty)
+    says(empty, epsilon="1")
     assert empty.book.grid[-1] == 3
     assert "0% of the budget is spent, 33% with this release" in custodian_panels.gauge(empty)
 

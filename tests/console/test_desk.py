@@ -83,8 +83,19 @@ def test_other_units_and_other_periods_are_noted(desk: Desk) -> None:
     assert desk.result is not None
     shown = panels.answer(desk, charts.WIDE)
     assert len(desk.result.notes) == 2
-    assert shown.count('class="note"') == 2
+    assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "times larger" in shown
+
+
+def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: Desk) -> None:
+    cells = ["wage", *map(str, WAGES)]
+    cells[3] = ""
+    desk.paste_target("\n".join(cells) + "\n\n")
+    assert desk.target is not None
+    assert desk.target.isna().tolist() == [year == 1982 for year in YEARS]
+    assert desk.target.iloc[-1] == WAGES[-1]
+    desk.paste_target("\n" + "\n".join(map(str, WAGES)))
+    assert "first cell is empty" in desk.problems["target"]
 
 
 def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:

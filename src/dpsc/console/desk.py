@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsc.answers import compare, document
+from dpsc.answers import compare, document, words
 from dpsc.answers.compare import Comparison
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
@@ -291,8 +291,9 @@ class Desk:
             text = problem.text(_on_the_page)
             if field == "target" and file is None and pasted.begins_with_a_number(self.pasted):
                 text = _LINE.sub(lambda found: f"line {int(found[1]) - 1}", text)  # it was given a header
-            name = file.path if file is not None else self._folder
-            self.problems[field] = text.replace(str(name), file.name if file is not None else "")
+            place, name = (self._folder, "") if file is None else (file.path, file.name)
+            text = text.replace(str(place), name)
+            self.problems[field] = text if name and text.startswith(name) else words.sentence(text)
 
     def _kept(self, file: File) -> File:
         """Copy a file to the desk: the browser's upload goes when the page is loaded again."""

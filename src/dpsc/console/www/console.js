@@ -72,7 +72,7 @@
   // What the custodian's desk says: what is wrong beside its field, what can be pressed, what the slider offers.
   function place(id) {
     const field = document.getElementById(id);
-    return field && (field.closest(".drop") || field);
+    return field && (field.closest(".drop, .beside") || field);
   }
   function tellProblems(problems) {
     for (const old of document.querySelectorAll(".problem[data-about]")) {
@@ -92,8 +92,9 @@
       said.setAttribute("role", "alert");
       said.textContent = problems[id];
       at.insertAdjacentElement("afterend", said);
-      if (at.id === id && at.tagName !== "DIV") at.setAttribute("aria-invalid", "true");
-      document.getElementById(id).setAttribute("aria-describedby", said.id);
+      const field = document.getElementById(id);
+      if (/^(INPUT|SELECT)$/.test(field.tagName) && field.type !== "file") field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", said.id);
       for (let box = at.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     }
   }
