@@ -98,6 +98,7 @@ class Desk:
         self.long_file: File | None = None
         self.study: Study | None = None
         self.problems: dict[str, str] = {}
+        self.version = 0  # how often something was done; every page shows the same
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
@@ -220,6 +221,17 @@ class Desk:
         names = (one, other if other != one else f"{other} (second)")
         found = [document.of_result(result, Trials(), self.units or None) for result in both if result is not None]
         return compare.of(list(zip(names, found, strict=True)))
+
+    @property
+    def how_several_are_read(self) -> dict[str, str]:
+        """How a table of several targets is read, as options of the command; empty where nothing was said."""
+        said, columns = self.said, self.columns
+        mark = said.decimal or self._shown_mark or ""
+        return {
+            "unit": columns.unit, "treatment-time-column": columns.start, "weight-column": columns.weight,
+            "time": said.time, "outcome": said.outcome, "time-format": said.time_format,
+            "decimal": {".": "point", ",": "comma"}.get(mark, ""), "units": self.units,
+        }  # fmt: skip
 
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""

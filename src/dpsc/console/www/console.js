@@ -50,6 +50,10 @@
     line.firstElementChild.textContent = "begins " + JSON.parse(chart.dataset.periods)[found.position];
     return found.position;
   }
+  function choose(position) { window.Shiny.setInputValue("chosen", position, { priority: "event" }); }
+  document.addEventListener("change", function (event) { // by somebody: what the page itself shows there is no choice
+    if (event.target.id === "date" && event.target.value) choose(Number(event.target.value));
+  });
   const chartOf = (event) => event.target.closest && event.target.closest(".chart[data-at]");
   document.addEventListener("pointerdown", function (event) {
     const chart = chartOf(event);
@@ -64,7 +68,7 @@
   });
   document.addEventListener("pointerup", function (event) {
     const chart = chartOf(event);
-    if (chart && pressed) window.Shiny.setInputValue("clicked", guide(chart, event), { priority: "event" });
+    if (chart && pressed) choose(guide(chart, event));
     pressed = false;
   });
   document.addEventListener("pointercancel", function () { pressed = false; });
