@@ -47,7 +47,8 @@ from dpsc.privacy.guarantee import Guarantee, best_guess
 
 _BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 _PAID_BY = {"epsilon": "Budget", "delta": "Budget", "n": "Budget", "scale": "Data", "like_before": "Data",
-            "like_file": "Data", "reference_file": "Data"}  # fmt: skip
+            "like_file": "Data", "reference_file": "Data", "file_name": "Confirm", "recipient": "Confirm",
+            "purpose": "Confirm"}  # fmt: skip
 _TRIED = 100  # names of a release
 
 
@@ -532,6 +533,8 @@ class CustodianDesk:
         except DpscError as problem:
             text = in_words(problem.text(named))
             at = field_of(problem.message, problem.parameters) or field
+            if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
+                at = field
         except OSError as problem:
             text, at = f"{problem.strerror or type(problem).__name__}.", field
         else:
