@@ -21,7 +21,7 @@ from dpsc.console.custodian_desk import CustodianDesk
 from dpsc.console.custodian_fields import FIELDS, in_words
 from dpsc.console.dropped import File
 from dpsc.console.work import Stopped, Work
-from tests.console.conftest import held
+from tests.console.conftest import PERIODS, held
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -144,6 +144,20 @@ def test_what_is_wrong_with_the_budget_is_said_beside_its_field(ready: Custodian
     assert ready.problems == {}
 
 
+def test_what_is_wrong_with_a_similar_series_is_said_beside_it_and_goes_with_it(
+    ready: CustodianDesk, tmp_path: Path
+) -> None:
+    series = tmp_path / "series.csv"
+    series.write_text("month,cost\n2021-01,much\n2021-02,more\n")
+    ready.use_like(File(series, "clinic.csv"))
+    assert set(ready.problems) == {"like_file"}
+    assert "clinic.csv: column 'cost' holds text" in ready.problems["like_file"]
+    assert ready.to_do == ["Correct “similar series”, under “Data”."]
+    series.write_text("\n".join(["month,cost", *(f"{period},{100 + k % 5}" for k, period in enumerate(PERIODS))]))
+    ready.use_like(File(series, "clinic.csv"))
+    assert ready.problems == {}
+
+
 def test_a_budget_that_somebody_else_spent_meanwhile_is_refused(ready: CustodianDesk) -> None:
     algorithm = GramRelease(epsilon=1.99, delta=1e-6)
     book = ready.shelf.open()
@@ -216,6 +230,7 @@ def test_a_name_that_is_taken_or_elsewhere_is_refused(ready: CustodianDesk) -> N
         ready.spend()
         ready.work.wait()
         assert "file_name" in ready.problems, name
+        assert ready.to_do == ["Correct “name of the release”, under “Confirm”."]
     assert entries(ready) == []
     assert written(ready) == ["taken.record.json"]
 
@@ -224,7 +239,7 @@ def test_what_rows_alone_show_must_be_said(empty: CustodianDesk, tmp_path: Path,
     empty.use_file(dropped(tmp_path, donors_text))
     empty.work.wait()
     assert set(empty.problems) == {"periods", "decimal"}
-    assert len(empty.periods) == 24
+    assert empty.outlook is None  # which is from public numbers only
     assert "NOT READY" in custodian_panels.understood(empty)
     shown = custodian_panels.findings(empty)
     assert "PRIVATE: for the custodian only" in shown
@@ -281,6 +296,13 @@ def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: 
     assert Ledger(tmp_path / "dpsc-ledger.sqlite").dataset("patients").epsilon == 3
     done = CliRunner().invoke(app, shlex.split(command)[1:])
     assert "Known already" in done.output
+    empty.enter_dataset()  # a double click
+    assert "new_name" not in empty.problems
+    says(empty, epsilon="0,5")
+    assert "--epsilon 0.5" in custodian_panels.budget_commands(empty)
+    says(empty, epsilon="3")
+    assert "<dt>left afterwards</dt><dd>nothing" in custodian_panels.gauge(empty)
+    says(empty, epsilon="1")
     assert empty.book.grid[-1] == 3
     assert "0% of the budget is spent, 33% with this release" in custodian_panels.gauge(empty)
 

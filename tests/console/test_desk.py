@@ -83,8 +83,19 @@ def test_other_units_and_other_periods_are_noted(desk: Desk) -> None:
     assert desk.result is not None
     shown = panels.answer(desk, charts.WIDE)
     assert len(desk.result.notes) == 2
-    assert shown.count('class="note"') == 2
+    assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "times larger" in shown
+
+
+def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: Desk) -> None:
+    cells = ["wage", *map(str, WAGES)]
+    cells[3] = ""
+    desk.paste_target("\n".join(cells) + "\n\n")
+    assert desk.target is not None
+    assert desk.target.isna().tolist() == [year == 1982 for year in YEARS]
+    assert desk.target.iloc[-1] == WAGES[-1]
+    desk.paste_target("\n" + "\n".join(map(str, WAGES)))
+    assert "first cell is empty" in desk.problems["target"]
 
 
 def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:
@@ -124,7 +135,7 @@ def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, mon
     assert desk.result.files("log dollars").content["answer"][0] in page
 
 
-def test_several_units_and_a_second_release(desk: Desk) -> None:
+def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
     rows = [f"{u};{s};{y};{w + shift}" for u, s, shift in (("a", "1985", 0.0), ("b", "1986", 0.1), ("c", "", 0.2))
             for y, w in zip(YEARS, WAGES, strict=True)]  # fmt: skip
     desk.paste_several("region;start;year;wage\n" + "\n".join(rows))
@@ -133,6 +144,11 @@ def test_several_units_and_a_second_release(desk: Desk) -> None:
     assert desk.problems == {}
     assert desk.study is not None
     assert list(desk.study.results) == ["a", "b"]
+    assert desk.long_file is not None
+    words = shlex.split(recipes.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
+    assert effect["effect"] == pytest.approx(desk.study.average.effect)
     desk.paste_target("\n".join(map(str, WAGES)))
     desk.choose(5)
     desk.open_other(File(RELEASE, "wages.dpsc.json"))

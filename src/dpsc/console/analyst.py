@@ -15,6 +15,7 @@ from dpsc.console.application import application
 from dpsc.console.desk import FEWEST_BEFORE, Columns, Desk, Said
 from dpsc.console.downloads import offer
 from dpsc.console.dropped import File, uploaded
+from dpsc.console.following import followed
 
 WWW = Path(__file__).parent / "www"
 
@@ -29,12 +30,7 @@ def program(folder: Path) -> ASGIApp:
 
 def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None:
     """Connect one page with the desk."""
-    changes, dates = reactive.value(0), _Dates()
-
-    def changed() -> None:
-        with reactive.isolate():
-            changes.set(changes() + 1)
-        dates.show(desk)
+    changes, dates = followed(session, lambda: desk.version), _Dates()
 
     def when(event: Callable[[], Any], step: Callable[[], None], ignore_init: bool = True) -> None:
         @reactive.effect
@@ -43,10 +39,16 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
             said = unexpected.said(step)
             if said:
                 ui.notification_show(said, type="error", duration=None)
-            changed()
+            desk.version += 1
+            changes.set(desk.version)
 
     _restore(desk)
-    dates.show(desk)
+
+    @reactive.effect
+    def _() -> None:
+        changes()
+        dates.show(desk)
+
     when(input.demo, lambda: _open_demo(desk))
     for name, step in {"release_file": desk.open_release, "target_file": desk.drop_target,
                        "other_file": desk.open_other, "several_file": desk.drop_several}.items():  # fmt: skip
@@ -62,8 +64,7 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
         lambda: (input.unit_column(), input.start_column(), input.weight_column()),
         lambda: desk.name_columns(Columns(input.unit_column(), input.start_column(), input.weight_column())),
     )
-    when(input.date, lambda: dates.chosen(desk, input.date()))
-    when(input.clicked, lambda: desk.choose(int(input.clicked())), ignore_init=False)  # not there before a click
+    when(input.chosen, lambda: desk.choose(int(input.chosen())), ignore_init=False)  # not there before a click
     when(input.earlier, lambda: desk.choose(_next(desk, -1)))
     when(input.later, lambda: desk.choose(_next(desk, +1)))
 
@@ -81,16 +82,10 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
 
 
 class _Dates:
-    """The list of dates on the page. It is told only what it does not show, lest it and the desk answer each other."""
+    """The list of dates on the page."""
 
     def __init__(self) -> None:
         self._shown: tuple[list[str], int | None] | None = None
-
-    def chosen(self, desk: Desk, value: str) -> None:
-        """Take the date that was chosen on the list."""
-        if value:
-            self._shown = (desk.periods, int(value))
-            desk.choose(int(value))
 
     def show(self, desk: Desk) -> None:
         """Offer the dates that are possible, and show the one on the desk."""
@@ -151,18 +146,23 @@ def _downloads(desk: Desk) -> dict[str, tuple[str | Callable[[], str], Callable[
         assert desk.comparison is not None
         return desk.comparison.html()
 
+    def table() -> bytes:
+        assert desk.long_file is not None
+        return desk.long_file.path.read_bytes()
+
     def release() -> bytes:
         assert desk.release_file is not None
         return desk.release_file.path.read_bytes()
 
     return {
-        "report": ("report.html", lambda: files().html(recipes.command(name(), desk.date, desk.units))),
+        "report": (recipes.REPORT, lambda: files().html(recipes.command(name(), desk.date, desk.units))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
         "script": ("answer.py", lambda: recipes.script(name(), desk.date, desk.units, desk.tried).encode("utf-8")),
         "target_table": (recipes.TARGET, desk.target_table),
         "release_again": (name, release),
-        "study_report": ("study.html", lambda: study().html()),
+        "study_report": (recipes.STUDY, lambda: study().html()),
+        "study_table": (lambda: "" if desk.long_file is None else desk.long_file.name, table),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
-        "comparison_report": ("comparison.html", comparison),
+        "comparison_report": (recipes.COMPARISON, comparison),
     }

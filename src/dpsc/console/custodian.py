@@ -16,8 +16,8 @@ from dpsc.console.custodian_desk import CustodianDesk
 from dpsc.console.custodian_fields import FIELDS
 from dpsc.console.downloads import offer
 from dpsc.console.dropped import File, uploaded
+from dpsc.console.following import followed
 
-_EVERY = 0.1  # seconds between two looks at the desk: a thread, or another page, may have changed it
 _STEPS: dict[str, Callable[[CustodianDesk], None]] = {
     "use_path": CustodianDesk.use_path, "check": CustodianDesk.check, "check_again": CustodianDesk.check,
     "enter_dataset": CustodianDesk.enter_dataset, "spend": CustodianDesk.spend, "stop": CustodianDesk.stop,
@@ -56,24 +56,7 @@ class Program:
 
 def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session) -> None:
     """Connect one page with the desk."""
-    changes = reactive.value(desk.version)
-
-    async def follow() -> None:
-        """Tell the page when the desk has changed; nothing is sent as long as it has not."""
-        seen = desk.version
-        while True:
-            await asyncio.sleep(_EVERY)
-            if desk.version != seen:
-                seen = desk.version
-                async with reactive.lock():
-                    changes.set(seen)
-                    await reactive.flush()
-
-    following = asyncio.create_task(follow())
-
-    @session.on_ended
-    def _() -> None:
-        following.cancel()
+    changes = followed(session, lambda: desk.version)
 
     def when(name: str, step: Callable[[], None]) -> None:
         @reactive.effect

@@ -13,6 +13,9 @@ READING = ("shape", "unit", "time", "outcome", "sep", "encoding", "sheet", "peri
            "thousands", "missing", "low", "high")  # fmt: skip
 
 
+NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
+
+
 @dataclass(frozen=True, repr=False)
 class Facts:
     """What lies on the desk.
@@ -46,7 +49,8 @@ class Facts:
     out: Path
 
     def __getitem__(self, name: str) -> str:
-        return self.fields[name].strip()
+        value = self.fields[name].strip()
+        return value.replace(",", ".") if name in NUMBERS else value
 
 
 def commands_of(facts: Facts) -> dict[str, str]:

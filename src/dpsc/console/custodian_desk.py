@@ -47,7 +47,8 @@ from dpsc.privacy.guarantee import Guarantee, best_guess
 
 _BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 _PAID_BY = {"epsilon": "Budget", "delta": "Budget", "n": "Budget", "scale": "Data", "like_before": "Data",
-            "like_file": "Data", "reference_file": "Data"}  # fmt: skip
+            "like_file": "Data", "reference_file": "Data", "file_name": "Confirm", "recipient": "Confirm",
+            "purpose": "Confirm"}  # fmt: skip
 _TRIED = 100  # names of a release
 
 
@@ -185,7 +186,6 @@ class CustodianDesk:
             with self._in_place_of("delta", "new_delta"):
                 require_small_delta(delta, self._donors_said(), False)
             self.fields["dataset"] = self.shelf.enter(self.fields["new_name"].strip(), epsilon, delta)
-            self.fields["new_name"] = ""
             self._judge()
 
     def look_into_book(self) -> None:
@@ -270,14 +270,15 @@ class CustodianDesk:
 
     @property
     def periods(self) -> list[str]:
-        """The periods that were said, or else those that the check saw."""
+        """The periods that were said, or else those in the header of a wide table: never what only rows show."""
         try:
             if not self.fields["periods"].strip():
                 raise ParameterError("--periods is empty.")
             index = tables.typed_periods(self.fields["periods"], None, self.fields["time_format"] or None)
             return [period_name(period) for period in index]
         except (DpscError, OSError):
-            return [] if self.checked is None else list(self.checked.seen.periods)
+            seen = None if self.checked is None else self.checked.seen
+            return [] if seen is None or "--periods" in only_in_rows(seen) else list(seen.periods)
 
     @property
     def outlook(self) -> Outlook | None:
@@ -532,6 +533,8 @@ class CustodianDesk:
         except DpscError as problem:
             text = in_words(problem.text(named))
             at = field_of(problem.message, problem.parameters) or field
+            if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
+                at = field
         except OSError as problem:
             text, at = f"{problem.strerror or type(problem).__name__}.", field
         else:

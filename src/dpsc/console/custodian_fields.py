@@ -42,7 +42,7 @@ FIELDS = {
     "encoding": Field("Encoding", choices=(_AS_SEEN, ("utf-8", "UTF-8"), ("utf-16", "UTF-16"),
                                            ("windows-1252", "Windows-1252"), ("latin-1", "Latin-1"))),
     "sheet": Field("Sheet of a workbook"),
-    "periods": Field("Periods", "2021-01..2023-12"),
+    "periods": Field("Periods", "2021-01..2023-12, or a file"),
     "time_format": Field("How dates are written", "%d/%m/%Y"),
     "decimal": Field("Mark before decimals", choices=(("", "–"), ("point", "point"), ("comma", "comma"))),
     "thousands": Field("Mark between thousands", choices=(("", "–"), ("none", "none"), ("comma", "comma"),

@@ -15,6 +15,7 @@ from dpsc.custody.account import explained
 from dpsc.custody.rehearsing import ended, small, verdict
 from dpsc.data.examination import MARK
 
+_LITTLE = 0.001  # an epsilon that is good for nothing
 _HEIGHTS = {sign: f"h{k}" for k, sign in enumerate("·▁▂▃▄▅▆▇█")}
 
 
@@ -27,7 +28,7 @@ def page() -> str:
 
 def under_way(desk: CustodianDesk) -> str:
     """Show how far the work is."""
-    return render("custodian/under_way.html", work=desk.work, note=desk.note)
+    return render("custodian/under_way.html", work=desk.work, note=desk.note, phase=desk.phase)
 
 
 def understood(desk: CustodianDesk) -> str:
@@ -63,7 +64,7 @@ def gauge(desk: CustodianDesk) -> str:
         values = {"spent": spent, "then": after, "told": told, "why": explained(then)}
     return render(
         "custodian/gauge.html", balance=book.balance, after=book.after, left=book.left, over=_over(desk), small=small,
-        datasets=book.datasets, exists=desk.shelf.exists, place=desk.shelf.place, **values,
+        datasets=book.datasets, exists=desk.shelf.exists, place=desk.shelf.place, room=_room, **values,
     )  # fmt: skip
 
 
@@ -75,7 +76,8 @@ def numbers(desk: CustodianDesk) -> str:
 
 def budget_commands(desk: CustodianDesk) -> str:
     """Show the commands of the budget."""
-    new = () if desk.book.datasets and not desk.fields["new_name"].strip() else ("init",)
+    known = desk.book.datasets
+    new = () if known and desk.fields["new_name"].strip() in ("", *known) else ("init",)
     return _commands(desk, *new, "show", "plan")
 
 
@@ -83,13 +85,13 @@ def cost(desk: CustodianDesk) -> str:
     """Show what the release costs and what remains."""
     return render(
         "custodian/cost.html", balance=desk.book.balance, after=desk.book.after, over=_over(desk), donors=desk.donors,
-        place=desk.shelf.place, out=desk.out, epsilon=desk.fields["epsilon"], delta=desk.fields["delta"],
+        place=desk.shelf.place, out=desk.out, epsilon=desk.facts["epsilon"], delta=desk.facts["delta"], room=_room,
     )  # fmt: skip
 
 
 def to_do(desk: CustodianDesk) -> str:
     """Show what must be done before anything can be spent."""
-    return render("custodian/to_do.html", phase=desk.phase, to_do=desk.to_do, epsilon=desk.fields["epsilon"])
+    return render("custodian/to_do.html", phase=desk.phase, to_do=desk.to_do, epsilon=desk.facts["epsilon"])
 
 
 def release_command(desk: CustodianDesk) -> str:
@@ -122,6 +124,11 @@ def _checked(desk: CustodianDesk) -> dict[str, Any]:
 def _over(desk: CustodianDesk) -> bool:
     after = desk.book.after
     return after is not None and after.spent > after.dataset.epsilon
+
+
+def _room(epsilon: float) -> str:
+    """Say how large a release is possible."""
+    return f"a release of up to epsilon {epsilon:g}" if epsilon >= _LITTLE else "nothing"
 
 
 def _commands(desk: CustodianDesk, *names: str) -> str:

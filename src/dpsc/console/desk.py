@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsc.answers import compare, document
+from dpsc.answers import compare, document, words
 from dpsc.answers.compare import Comparison
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
@@ -98,6 +98,7 @@ class Desk:
         self.long_file: File | None = None
         self.study: Study | None = None
         self.problems: dict[str, str] = {}
+        self.version = 0  # how often something was done; every page shows the same
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
@@ -221,6 +222,17 @@ class Desk:
         found = [document.of_result(result, Trials(), self.units or None) for result in both if result is not None]
         return compare.of(list(zip(names, found, strict=True)))
 
+    @property
+    def how_several_are_read(self) -> dict[str, str]:
+        """How a table of several targets is read, as options of the command; empty where nothing was said."""
+        said, columns = self.said, self.columns
+        mark = said.decimal or self._shown_mark or ""
+        return {
+            "unit": columns.unit, "treatment-time-column": columns.start, "weight-column": columns.weight,
+            "time": said.time, "outcome": said.outcome, "time-format": said.time_format,
+            "decimal": {".": "point", ",": "comma"}.get(mark, ""), "units": self.units,
+        }  # fmt: skip
+
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
         assert self.target is not None
@@ -291,8 +303,9 @@ class Desk:
             text = problem.text(_on_the_page)
             if field == "target" and file is None and pasted.begins_with_a_number(self.pasted):
                 text = _LINE.sub(lambda found: f"line {int(found[1]) - 1}", text)  # it was given a header
-            name = file.path if file is not None else self._folder
-            self.problems[field] = text.replace(str(name), file.name if file is not None else "")
+            place, name = (self._folder, "") if file is None else (file.path, file.name)
+            text = text.replace(str(place), name)
+            self.problems[field] = text if name and text.startswith(name) else words.sentence(text)
 
     def _kept(self, file: File) -> File:
         """Copy a file to the desk: the browser's upload goes when the page is loaded again."""

@@ -93,14 +93,17 @@ def several(desk: Desk, width: float) -> str:
     """Show the units of a study and their pooled effect."""
     study, units = desk.study, desk.units or None
     if study is None:
-        return render("several.html", study=None, problem=desk.problems.get("several"), file=desk.long_file)
+        return render("several.html", study=None, problem=desk.problems.get("several"))
     found = document.of_study(study, units)
+    assert desk.release_file is not None
+    assert desk.long_file is not None
+    command = recipes.study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read)
     figures = {
         kind: charts.drawn(partial(plot.draw, study, kind, title="", units=units), width).source
         for kind in ("event", "units")
     }
     return render(
-        "several.html", study=study, problem=None, file=desk.long_file, found=found, figures=figures,
+        "several.html", study=study, problem=None, command=command, found=found, figures=figures,
         effects=pages.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
         by_unit=pages.by_unit_table(found["by_unit"]),
     )  # fmt: skip
@@ -111,10 +114,14 @@ def comparison(desk: Desk, width: float) -> str:
     compared = desk.comparison
     values: dict[str, Any] = {}
     if compared is not None:
+        assert desk.release_file is not None
+        assert desk.other_file is not None
+        names = (desk.release_file.name, desk.other_file.name)
         figure = charts.drawn(partial(plot.compare, list(compared.answers), title=""), width).source
         differing = compared.differences()
         values = {
             "figure": figure, "table": pages.table(compared.columns()),
+            "commands": recipes.comparison_commands(names, desk.date, desk.units),
             "differences": pages.table({"answer": compared.names} | differing, labels=1 + len(differing)),
         }  # fmt: skip
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)

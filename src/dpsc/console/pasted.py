@@ -16,8 +16,8 @@ LARGEST = 10**6  # characters
 def as_table(text: str, periods: Sequence[str]) -> str:
     r"""Return pasted text as a table with a header and semicolons, so that each number shows what its marks are.
 
-    A column of numbers gets the periods of the release, from the first on. A row, or two rows, as many spreadsheets
-    have them, are turned round.
+    A column of numbers gets the periods of the release, from the first on; an empty cell in it is a missing number. A
+    row, or two rows, as many spreadsheets have them, are turned round.
 
     Examples
     --------
@@ -25,6 +25,8 @@ def as_table(text: str, periods: Sequence[str]) -> str:
     period;value
     2020;1,5
     2021;2,5
+    >>> as_table("cost\n1\n\n3\n", ["2020", "2021", "2022"]).split()
+    ['period;cost', '2020;1', '2021;', '2022;3']
     >>> print(as_table("2020\t2021\t2022\n1\t2\t3", ["2020", "2021", "2022"]).splitlines()[1])
     2020;1
     """
@@ -74,17 +76,22 @@ def _before_decimals(cell: str, mark: str) -> bool:
 
 
 def _rows(text: str) -> list[list[str]]:
-    lines = [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()]
-    if not lines:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    written = [k for k, line in enumerate(lines) if line.strip()]
+    if not written:
         raise TableError("there is nothing in it yet.")
-    has_names = re.search(r"[^\W\d_]", lines[0]) is not None
-    sep = next((sep for sep in "\t;" if sep in text), "," if has_names and "," in lines[0] else "\t")
-    return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sep)]
+    first, lines = lines[written[0]], lines[: written[-1] + 1]
+    has_names = re.search(r"[^\W\d_]", first) is not None
+    sep = next((sep for sep in "\t;" if sep in text), "," if has_names and "," in first else "\t")
+    rows = [[cell.strip() for cell in row] or [""] for row in csv.reader(lines, delimiter=sep)]
+    return rows if max(map(len, rows)) == 1 else [row for row in rows if any(row)] or [[""]]
 
 
 def _with_periods(rows: list[list[str]], periods: Sequence[str]) -> list[list[str]]:
     """Return a column of numbers beside the periods that they stand for."""
     cells = [row[0] for row in rows]
+    if not cells[0]:
+        raise TableError("the first cell is empty; begin with a number or a header, or paste the periods too.")
     name = "value" if _is_number(cells[0]) else cells.pop(0)
     if len(cells) > len(periods):
         raise TableError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 TARGET = "target.csv"
-REPORT = "report.html"
+REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
 
 
 def command(release: str, date: str, units: str, out: str = REPORT) -> str:
@@ -19,6 +19,25 @@ def command(release: str, date: str, units: str, out: str = REPORT) -> str:
     """
     said = ["--units", units] if units else []
     return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
+
+
+def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
+    """Return the command for several units; ``said`` are options and their values, empty where nothing was said.
+
+    Examples
+    --------
+    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
+    'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
+    """
+    options = [part for name, value in said.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
+
+
+def comparison_commands(releases: tuple[str, str], date: str, units: str) -> list[str]:
+    """Return the commands that ask two releases the same, and compare the answers."""
+    answers = ("first.json", "second.json")
+    asked = [command(release, date, units, out) for release, out in zip(releases, answers, strict=True)]
+    return [*asked, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
 
 
 def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:

@@ -50,6 +50,10 @@
     line.firstElementChild.textContent = "begins " + JSON.parse(chart.dataset.periods)[found.position];
     return found.position;
   }
+  function choose(position) { window.Shiny.setInputValue("chosen", position, { priority: "event" }); }
+  document.addEventListener("change", function (event) { // by somebody: what the page itself shows there is no choice
+    if (event.target.id === "date" && event.target.value) choose(Number(event.target.value));
+  });
   const chartOf = (event) => event.target.closest && event.target.closest(".chart[data-at]");
   document.addEventListener("pointerdown", function (event) {
     const chart = chartOf(event);
@@ -64,7 +68,7 @@
   });
   document.addEventListener("pointerup", function (event) {
     const chart = chartOf(event);
-    if (chart && pressed) window.Shiny.setInputValue("clicked", guide(chart, event), { priority: "event" });
+    if (chart && pressed) choose(guide(chart, event));
     pressed = false;
   });
   document.addEventListener("pointercancel", function () { pressed = false; });
@@ -72,7 +76,7 @@
   // What the custodian's desk says: what is wrong beside its field, what can be pressed, what the slider offers.
   function place(id) {
     const field = document.getElementById(id);
-    return field && (field.closest(".drop") || field);
+    return field && (field.closest(".drop, .beside") || field);
   }
   function tellProblems(problems) {
     for (const old of document.querySelectorAll(".problem[data-about]")) {
@@ -92,8 +96,9 @@
       said.setAttribute("role", "alert");
       said.textContent = problems[id];
       at.insertAdjacentElement("afterend", said);
-      if (at.id === id && at.tagName !== "DIV") at.setAttribute("aria-invalid", "true");
-      document.getElementById(id).setAttribute("aria-describedby", said.id);
+      const field = document.getElementById(id);
+      if (/^(INPUT|SELECT)$/.test(field.tagName) && field.type !== "file") field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", said.id);
       for (let box = at.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
     }
   }
