@@ -142,8 +142,8 @@ def all_read(
     complaint = "is not a date, though most periods are" if time_format is None else "does not match {given}"
     if column is None:
         raise PanelError(
-            f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or convert them first, for example with "
-            "pd.to_datetime(..., format=...).",
+            f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or convert them "
+            "first, for example with pd.to_datetime(..., format=...).",
             given=Parameter("time_format", repr(time_format), repr(time_format)),
         )
     raise TableError(
