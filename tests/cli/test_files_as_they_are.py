@@ -71,6 +71,19 @@ def test_a_public_series_beside_the_donors_is_read_as_it_is(german: Path) -> Non
         assert code == 0, err
 
 
+def test_the_donors_way_of_writing_dates_is_not_forced_on_a_series_beside_them(german: Path) -> None:
+    """Donors dated 31/01/2020 beside a target of 2020-01 used to be refused, in check and in release."""
+    donors = pd.read_csv(german / "donors.csv", sep=";", decimal=",", encoding="cp1252")
+    donors["month"] = pd.to_datetime(donors["month"]).dt.strftime("%d/%m/%Y")
+    donors.to_csv(german / "donors.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    said = ("--decimal", "comma", "--time-format", "%d/%m/%Y", "--periods", f"{months()[0][:7]}..{months()[-1][:7]}")
+    like = ("--like", german / "target.csv", "--like-before", months()[14])
+    code, _, err = quick(*release(german, *said, *like))
+    assert code == 0, err
+    assert Release.load(german / "r.json").scale.source == "like and counted"
+    refused(release(german, "--decimal", "comma", "--time-format", "%Q", *like, "--force"), "is not a way of writing")
+
+
 def test_a_spec_keeps_how_the_file_is_written(german: Path) -> None:
     spec = german / "spec.yaml"
     when = ("--treated-unit", "clinic", "--treatment-time", months()[14])

@@ -151,7 +151,7 @@ def test_text_in_the_outcome_is_located_and_not_repeated(files: Path) -> None:
 
 def test_dates_that_do_not_parse(files: Path) -> None:
     change(files, "month", 5, "2020-13-45")
-    refused(release(files), "'2020-13-45' in column 'month' (--time) is not a date", "--time-format")
+    refused(release(files), "the period of line 7 in column 'month' (--time) is not a date", "--time-format")
     table = pd.read_csv(files / "panel.csv")
     table["month"] = pd.to_datetime(table["month"]).dt.strftime("%d/%m/%Y")
     table.to_csv(files / "european.csv", index=False)

@@ -131,7 +131,8 @@ def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
     assert sorted(path.name for path in files.iterdir()) == before
     code, out, _ = quick("release", files / "donors.csv", *options, "--json")
     make = GramRelease(epsilon=1.0, delta=1e-7, scale=3.0 if scale else None)
-    assert 0.02 < json.loads(out)["noise_share"] == make.noise_share(400, 18) < 0.2
+    share = make.scale_share(400, pd.Index(range(18)))
+    assert 0.02 < json.loads(out)["noise_share"] == make.noise_share(400, 18, share) <= make.noise_share(400, 18) < 0.2
 
 
 def test_a_dry_run_refuses_what_a_release_refuses(files: Path) -> None:
@@ -140,6 +141,12 @@ def test_a_dry_run_refuses_what_a_release_refuses(files: Path) -> None:
     code, _, err = quick("release", files / "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 0.1, "-o", files / "x",
                          "--dry-run")  # fmt: skip
     assert (code, "--delta" in err) == (2, True)
+    table = pd.read_csv(files / "donors.csv")
+    table[table["who"].isin(table["who"].unique()[:60])].to_csv(files / "sixty.csv", index=False)
+    few = ("release", files / "sixty.csv", *COLUMNS, *BUDGET, "-o", files / "x.json", "--no-ledger")
+    for also in ((), ("--dry-run",)):
+        code, _, err = quick(*few, *also)
+        assert (code, "60 donors are too few to find out privately" in err) == (2, True)
 
 
 def test_a_release_from_which_nothing_can_be_learned_is_refused_before_it_is_booked(files: Path) -> None:

@@ -283,3 +283,18 @@ def test_no_donor_makes_a_warning_an_error_or_another_map(
         if make.scale is not None:
             assert moved(one.total, other.total) <= 1
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("label", ["seen on 3 May", "77/12/2022"])
+def test_a_donors_label_of_a_period_is_named_by_its_row_and_not_quoted(label: str, tmp_path: Path) -> None:
+    months = [f"2022-{month:02}" for month in range(1, 7)]
+    frame = pd.DataFrame({"u": np.repeat(list("abc"), 6), "t": months * 3, "y": np.arange(18.0)})
+    frame.loc[7, "t"] = label
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for engine in ENGINES:
+        with pytest.raises(DpscError, match="the period of line 9 in column 't'") as refused:
+            summed(tmp_path / "t.csv", engine)
+        assert label not in str(refused.value)
+    with pytest.raises(PanelError, match="a label of column 't' is not a date") as refused:
+        Donors.from_long(frame, **COLUMNS)
+    assert label not in str(refused.value)

@@ -74,11 +74,16 @@ def show(table: pd.DataFrame, unit: str) -> None:
     columns = [words.column(table[name]) for name in ("detectable", "error", "error_in_shock", "without_privacy",
                                                       "last_value")]  # fmt: skip
     for row, *cells in zip(table.itertuples(), *columns, strict=True):
-        shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", f"{row.guess:.1%}", *cells)
+        shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", _right(row.guess), *cells)
     screen.print(shown)
     screen.print()
     for line in _LEGEND:
         screen.print(line, style="dim")
+
+
+def _right(guess: float) -> str:
+    """Say how often a guess is right; never always."""
+    return f"{guess:.1%}" if guess < 0.9995 else "> 99.9%"
 
 
 _LEGEND = (
@@ -99,8 +104,7 @@ def show_ways(taking: Taking, wished: str) -> None:
     if not taking.ways:
         screen.print(
             f"{wished}: no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as "
-            "many periods before the intervention. What "
-            "would help: a target that averages more units, or a larger effect.",
+            "many periods before the intervention. What would help: a target that averages more units.",
             style="bold",
         )
         return
@@ -109,7 +113,7 @@ def show_ways(taking: Taking, wished: str) -> None:
 
 
 def _way(way: Way, n: int) -> str:
-    guess = f"an attacker would guess right {best_guess(way.epsilon, 0):.1%} of the time"
+    guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
     if way.change == "budget":
         large = "; that is a large budget" if way.epsilon > 4 else ""
         return f"ε = {way.epsilon:.2g} is enough with {n:,} donors ({guess}){large}."

@@ -95,7 +95,8 @@ def rehearse(
     require_small_delta(algorithm.delta, n, i_know)
     require_worth_having(algorithm, n, T, i_know)
     first, last = period_name(summed.times[0]), period_name(summed.times[-1])
-    promise, noise, booking = str(algorithm.guarantee), algorithm.noise_share(n, T), account.would_cost(algorithm)
+    noise = algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times))
+    promise, booking = str(algorithm.guarantee), account.would_cost(algorithm)
     if as_json:
         common.print_json({
             "dry_run": True, "donors": n, "periods": T, "first_period": first, "last_period": last,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -48,4 +49,12 @@ def _series(path: Path, time_format: str | None, dialect: Dialect) -> pd.Series[
     with in_file(path):
         if path.is_file() and len(tables.open_table(path, [], dialect.for_series()).schema.names) != 2:
             raise TableError("there should be two columns, one of periods and one of numbers.")
-    return tables.series(path, None, None, time_format, dialect.for_series())
+    if time_format is None:
+        return tables.series(path, None, None, None, dialect.for_series())
+    dates.require_format(time_format)
+    try:
+        return tables.series(path, None, None, time_format, dialect.for_series())
+    except TableError as problem:
+        with suppress(TableError):  # another file may write its dates in another way
+            return tables.series(path, None, None, None, dialect.for_series())
+        raise problem

@@ -144,9 +144,11 @@ def _to_be_said(seen: CustodianExamination) -> list[Finding]:
     asked = only_in_rows(seen)
     if not asked:
         return []
+    they_decide, they, them = ("They decide", "they", "them") if len(asked) > 1 else ("It decides", "it", "it")
     words = (
-        f"say {' and '.join(asked)} and check again. They decide what is published, or how everybody's numbers are "
-        "read, so they must come from what you know of the data, not from its rows, where one person could decide them"
+        f"say {' and '.join(asked)} and check again. {they_decide} what is published, or how everybody's numbers are "
+        f"read, so {they} must come from what you know of the data, not from its rows, where one person could decide "
+        f"{them}"
     )
     shown = dict(zip(seen.options, seen.options[1:], strict=False))
     return [Finding("correct", "to be said", len(asked), words,
@@ -166,12 +168,12 @@ def _commands(
 ) -> tuple[str, ...]:
     """Return what to run: a ledger, if there is none, and the release."""
     name = rehearsing.stem(donors)
-    budget = ["--epsilon", rehearsing.small(wishes.epsilon), "--delta", rehearsing.small(wishes.delta)]
+    budget = ["--epsilon", rehearsing.typed(wishes.epsilon), "--delta", rehearsing.typed(wishes.delta)]
     options = [*_without_guesses(seen), *budget]
     if wishes.missing is not None:
         options += ["--missing", wishes.missing]
     if wishes.bounds is not None:
-        options += ["--bounds", *(f"{end:g}" for end in wishes.bounds)]
+        options += ["--bounds", *map(rehearsing.typed, wishes.bounds)]
     if like_before is not None:
         options += ["--like", str(wishes.target), "--like-before", like_before]
     place, number = Path(f"{name}.dpsc.json"), 2

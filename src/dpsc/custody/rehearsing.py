@@ -278,8 +278,19 @@ def stem(path: Path) -> str:
 
 
 def small(number_: float) -> str:
-    """Write a number as people type it: 1e-6, not 1e-06."""
+    """Write a number as people read it: 1e-6, not 1e-06."""
     return re.sub(r"e([+-])0+", r"e\1", f"{number_:g}")
+
+
+def typed(number_: float) -> str:
+    """Write a number for a command, with all its digits.
+
+    Examples
+    --------
+    >>> typed(1.0), typed(1e-6), typed(1234567.8)
+    ('1', '1e-6', '1234567.8')
+    """
+    return re.sub(r"e([+-])0+", r"e\1", repr(float(number_)).removesuffix(".0"))
 
 
 def ended(text: str) -> str:

@@ -170,16 +170,19 @@ class Files:
         name = "the header" if self.layout.wide else str(self.layout.time)
         written = self._labels.to_pylist()
         with in_file(self.path):
-            index = calendars.understood(written, name, self._row_of, self.layout.time_format)
+            private = not self.layout.wide
+            index = calendars.understood(written, name, self._row_of, self.layout.time_format, private=private)
             index = index.rename(str(self.layout.time or "time"))
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
             try:
                 order = periods_of.in_order(index)
             except UnorderedError as problem:
+                here = [str(label).strip() for label in index].index(problem.label)
+                shown = f"of {self._row_of(here)}" if private else repr(problem.label)
                 raise TableError(
-                    f"the period {problem.label!r} does not sort in time order as text; say how the dates are written, "
-                    "for example {it}.",
+                    f"the period {shown} does not sort in time order as text; say how the dates are written, for "
+                    "example {it}.",
                     it=dates.AS_WRITTEN,
                 ) from None
             return periods_of.plain(index[order]), [written[i] for i in order]

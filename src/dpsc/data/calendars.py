@@ -30,7 +30,9 @@ _FROM_SHORT: list[Every] = ["moment", "day", "week", "month", "quarter", "year"]
 _MANY_HOLES = 3  # holes that are named; others are counted
 
 
-def calendar(labels: Any, name: str = "time", time_format: str | None = None) -> pd.Index[Any]:
+def calendar(
+    labels: Any, name: str = "time", time_format: str | None = None, where: NameRow | None = None
+) -> pd.Index[Any]:
     """Return the periods that labels stand for, in the order of the labels.
 
     Parameters
@@ -41,6 +43,8 @@ def calendar(labels: Any, name: str = "time", time_format: str | None = None) ->
         Of the column.
     time_format : str, optional
         How dates are written, if the labels do not show it.
+    where : callable, optional
+        Names a label by its position, if it is a donor's and must not be quoted.
 
     Examples
     --------
@@ -49,15 +53,20 @@ def calendar(labels: Any, name: str = "time", time_format: str | None = None) ->
     >>> calendar(pd.to_datetime(["2021-12-31", "2022-12-31"])).tolist()
     [2021, 2022]
     """
-    return recognised(labels, name, time_format)[0]
+    return recognised(labels, name, time_format, where=where)[0]
 
 
 def recognised(
-    labels: Any, name: str = "time", time_format: str | None = None, column: str | None = None
+    labels: Any,
+    name: str = "time",
+    time_format: str | None = None,
+    column: str | None = None,
+    where: NameRow | None = None,
 ) -> tuple[pd.Index[Any], list[Written | None]]:
     """Return the calendar of labels, and how each was read: as the day, month, ... that is written, None for others.
 
-    ``column`` is where they are in a table, for messages; without it they are in a frame or a list.
+    ``column`` is where they are in a table, for messages; without it they are in a frame or a list. ``where`` names
+    a label by its position, if it is a donor's and must not be quoted.
     """
     index = as_index(labels, name)
     unread: list[Written | None] = [None] * len(index)
@@ -68,11 +77,13 @@ def recognised(
         numbers = _numbers(index, values)
         if numbers is not None:
             return numbers.rename(name), unread
-    known = all_read(values, time_format, column)
+    known = all_read(values, time_format, column, where)
     return (index, unread) if known is None else (_of(known, index).rename(name), list(known))
 
 
-def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_format: str | None) -> pd.Index[Any]:
+def understood(
+    labels: Sequence[Any], column: str, row_name: NameRow, time_format: str | None, *, private: bool = False
+) -> pd.Index[Any]:
     """Return the periods of a column of a table, or refuse what cannot be periods.
 
     Parameters
@@ -84,6 +95,8 @@ def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_forma
     row_name : callable
         Returns the name of a row, given the position of its label.
     time_format : str, optional
+    private : bool
+        Whether the labels are donors' and must not be quoted.
     """
     for position, label in enumerate(labels):
         if label is None or label == "" or label != label:
@@ -104,10 +117,13 @@ def understood(labels: Sequence[Any], column: str, row_name: NameRow, time_forma
                 "periods are whole numbers, dates or labels, all of one kind. Is it the right column?",
                 time=TIME,
             )
-    return recognised(list(labels), column, time_format, column)[0]
+    where: NameRow | None = (lambda position: f"the period of {row_name(position)}") if private else None
+    return recognised(list(labels), column, time_format, column, where)[0]
 
 
-def all_read(labels: Sequence[Any], time_format: str | None, column: str | None = None) -> list[Written] | None:
+def all_read(
+    labels: Sequence[Any], time_format: str | None, column: str | None = None, where: NameRow | None = None
+) -> list[Written] | None:
     """Read all labels of one set, or return None if they are not dates; if most are, all must be.
 
     Which of two numbers is the day is decided once for all of them: by one that is larger than 12.
@@ -121,16 +137,17 @@ def all_read(labels: Sequence[Any], time_format: str | None, column: str | None 
         return None if _are_school_years(labels) else there
     if time_format is None and len(there) <= len(known) / 2:
         return None
-    wrong = str(labels[known.index(None)])[:40]
+    position = known.index(None)
+    wrong = repr(str(labels[position])[:40]) if where is None else where(position)
     complaint = "is not a date, though most periods are" if time_format is None else "does not match {given}"
     if column is None:
         raise PanelError(
-            f"the period {wrong!r} {complaint}. Write dates as 2024-01-31, or convert them first, for example with "
-            "pd.to_datetime(..., format=...).",
+            f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or convert them "
+            "first, for example with pd.to_datetime(..., format=...).",
             given=Parameter("time_format", repr(time_format), repr(time_format)),
         )
     raise TableError(
-        f"{wrong!r} in column {column!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
+        f"{wrong} in column {column!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
         "written, for example {as_written}.",
         time=TIME, given=Parameter("time_format", repr(time_format), repr(time_format)), as_written=AS_WRITTEN,
     )  # fmt: skip

@@ -67,7 +67,8 @@ def read_long(
         )
     complete = len(values) == matrix.size
     source: PeriodsFrom = "rows" if complete else "rows with gaps"
-    return Matrix(matrix, periods_of.plain(units), different(calendars.calendar(times, str(time))), source)
+    calendar = calendars.calendar(times, str(time), where=lambda position: f"a label of column {time!r}")
+    return Matrix(matrix, periods_of.plain(units), different(calendar), source)
 
 
 def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:

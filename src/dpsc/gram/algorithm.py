@@ -302,23 +302,31 @@ class GramRelease:
         paid_by = self._payer if scale.share > 0 else None
         return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from, paid_by)
 
-    def noise_share(self, n: int, T: int) -> float:
+    def noise_share(self, n: int, T: int, scale_share: float | None = None) -> float:
         """Return the size of the largest direction of the noise over that of n donors together: public numbers only.
 
         From 1 on the noise is larger than everything the donors say, and nothing can be learned from a release.
+        Without ``scale_share``, what :meth:`scale_share` says, the scale is taken to cost as much as it may.
         """
-        return self._noise * math.sqrt(2 * (self.directions_kept(n, T) + 1)) / n
+        kept = self.directions_kept(n, T, scale_share)
+        return self._noise(scale_share) * math.sqrt(2 * (kept + 1)) / n
 
-    def directions_kept(self, n: int, T: int) -> int:
+    def directions_kept(self, n: int, T: int, scale_share: float | None = None) -> int:
         """Return how many directions a release of n donors over T periods keeps: public numbers only."""
         kernel = Kernel.named(self.smoothness)
-        kept = directions_for(n, T, self._noise, kernel) if self.directions is None else self.directions
+        kept = directions_for(n, T, self._noise(scale_share), kernel) if self.directions is None else self.directions
         return min(kept, T - 1)
 
-    @property
-    def _noise(self) -> float:
-        """The noise on a diagonal entry, for vectors of length one, whatever the scale costs."""
-        return self._scales(0.0 if self.scale is not None else LARGEST_SHARE)[0] / 4.0**self.grid_bits
+    def scale_share(self, n: int, times: pd.Index[Any]) -> float:
+        """Return which share of the budget finds the scale; refuse too few donors. Public numbers only."""
+        if self.scale is not None:
+            return 0.0
+        return share_for(n, self.mu, self._guess(None, times, self.reference_for(times)) is not None)
+
+    def _noise(self, scale_share: float | None) -> float:
+        """Return the noise on a diagonal entry, for vectors of length one."""
+        most = 0.0 if self.scale is not None else LARGEST_SHARE
+        return self._scales(most if scale_share is None else scale_share)[0] / 4.0**self.grid_bits
 
     def _count(
         self, where: DonorSource, kernel: Kernel, reference: Array | None, on_rows: OnRows
@@ -345,8 +353,7 @@ class GramRelease:
         T = len(times)
         if self.scale is not None:
             return Scale(whitened_size(self.scale, T, Kernel.named(self.smoothness)), "given", 0.0)
-        like = self._like(donors, times, reference)
-        guess = None if like is None else guess_from(like, T, Kernel.named(self.smoothness))
+        guess = self._guess(donors, times, reference)
         share = share_for(counted, self.mu, guess is not None)
         self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
@@ -354,6 +361,11 @@ class GramRelease:
         noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(apart))
         value = estimated(noisy, int(counts.sum()), mu, guess)
         return Scale(value, "counted" if guess is None else "like and counted", share)
+
+    def _guess(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> float | None:
+        """Return what the public series says about the scale, None if there is no such series or it does not move."""
+        like = self._like(donors, times, reference)
+        return None if like is None else guess_from(like, len(times), Kernel.named(self.smoothness))
 
     def _like(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> Any | None:
         """Return the public series that donors may move like, less the reference where its periods are known."""

@@ -37,15 +37,15 @@ def record(
             },
             "dp_variant": {
                 "variant_name": "Pure DP" if guarantee.delta == 0 else "Approximate DP",
-                "data_domain": f"one row per donor: {release.outcome} in {release_words.span(release)}; any finite "
-                "numbers, brought to length one by a public map of the donor's own row",
+                "data_domain": f"one row per donor: {release.outcome} in {release_words.span(release)}; any "
+                "numbers, of which some may be missing, brought to length one by a public map of the donor's own row",
                 "unprotected_quantities": f"the number of donors ({release.n}) and the order of their rows; the "
                 "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter",
             },
             "privacy_loss": {
                 "privacy_unit": "Donor: one unit's whole record, every value in every period",
                 "privacy_unit_details": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have "
-                "the same number of rows and differ in one row, which may be any other finite row (change-one distance "
+                "the same number of rows and differ in one row, which may be any other row (change-one distance "
                 "at most 1).",
                 "number_of_privacy_units": release.n,
                 "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
