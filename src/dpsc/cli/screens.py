@@ -105,9 +105,8 @@ def show_study(study: Study, units: str | None = None) -> None:
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
         facts.add_row("never treated", Text(f"{names}: for the reader only, no number rests on them"))
-    for name, result in study.results.items():
-        for note in result.notes:
-            facts.add_row("beware", Text(f"{name}: {note}"), style="yellow")
+    for note in study.notes:
+        facts.add_row("beware", Text(note), style="yellow")
     screen.print(facts)
     screen.print()
     screen.print(Text(" ".join(study_answer(study, units))))

@@ -44,7 +44,7 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     >>> first_treated(calendars.calendar(["2022-01", "2022-02", "2022-03"]), "15 Feb 2022")
     1
     """
-    where = f"the panel runs from {period_name(index[0])} to {period_name(index[-1])}"
+    where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
     it = Parameter("treatment_time", repr(treatment_time), repr(treatment_time))
     try:
         position = _position(treatment_time, index, None, it)
@@ -59,12 +59,14 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
         inside = bool(index[0] <= value <= index[-1])  # False for NaT
         position = int(index.searchsorted(value, side="left")) if inside else -1
     except (TypeError, ValueError, ArithmeticError):
-        raise PanelError(
-            f"treatment time {treatment_time!r} is not of the same kind as the periods ({kind(index)}); {where}."
-        ) from None
-    if not inside:
-        raise PanelError(f"treatment time {treatment_time} is outside the panel; {where}.")
-    return position
+        why = f"{treatment_time!r} is not of the same kind as the periods ({kind(index)})"
+    else:
+        if inside:
+            return position
+        why = f"{treatment_time} is too early or too late"
+    if isinstance(index, pd.PeriodIndex) and _is_unreadable(treatment_time):
+        why = f"{treatment_time!r} is not a date that can be read"
+    raise PanelError(f"treatment time {why}; {where}.")
 
 
 def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter) -> int:
@@ -93,6 +95,11 @@ def _readings(value: Any, time_format: str | None) -> list[Written]:
     if not any(ways):
         ways = [read(value)] if year_last(value) is None else [read(value, None, first) for first in (True, False)]
     return [way for way in ways if way is not None]
+
+
+def _is_unreadable(value: Any) -> bool:
+    """Whether it is text that is neither a date nor a year."""
+    return isinstance(value, str) and not value.strip().isdigit() and not _readings(value, None)
 
 
 def _same_kind(index: pd.Index[Any], value: Any) -> Any:
