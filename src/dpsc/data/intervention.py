@@ -18,7 +18,7 @@ from dpsc.errors import PanelError, Parameter, TableError
 def typed_period(text: str, index: pd.Index[Any], time_format: str | None, name: str = "treatment_time") -> Any:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
     it = Parameter(name, repr(text), repr(text))
-    position = _position(text, index, time_format, it)
+    position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
     if position >= 0:
         return index[position]
     dated = calendars.frequency(index) not in (None, "number", "year")
@@ -46,10 +46,7 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     """
     where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
     it = Parameter("treatment_time", repr(treatment_time), repr(treatment_time))
-    try:
-        position = _position(treatment_time, index, None, it)
-    except PanelError as problem:
-        raise PanelError(f"{problem}; {where}.") from None
+    position = _position(treatment_time, index, None, it, f"; {where}.")
     if position >= 0:
         return position
     if isinstance(index[0], str) or isinstance(index, pd.CategoricalIndex):
@@ -69,8 +66,11 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     raise PanelError(f"treatment time {why}; {where}.")
 
 
-def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter) -> int:
-    """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings."""
+def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter, ending: str) -> int:
+    """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings.
+
+    ``ending`` is how that refusal ends.
+    """
     place = finder(index)
     readings = _readings(value, time_format)
     try:
@@ -80,8 +80,7 @@ def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Par
     if len(found) > 1:
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
         raise PanelError(
-            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}, or say how dates are "
-            "written, for example {as_written}.",
+            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}",
             it=it, as_written=AS_WRITTEN,
         )  # fmt: skip
     return found.pop()
