@@ -80,7 +80,7 @@ class Study(Written):
         ax : Axes, optional
             Draw here instead of on a new figure; not for "units".
         title : str, optional
-            Instead of the study's own question.
+            Instead of the study's own question. To change it later: ``ax.set_title(..., loc="left")``.
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
