@@ -305,11 +305,11 @@ def test_a_panel_without_donors_is_refused() -> None:
     [
         (1998, "leaves 0 period.s. before"),
         (1999, "leaves 1 period.s. before"),
-        (1990, "outside the panel"),
-        (2003, "outside the panel"),
+        (1990, "too early or too late"),
+        (2003, "too early or too late"),
         (None, "not of the same kind"),
         ("soon", "not of the same kind"),
-        (pd.Timestamp("2003"), "outside the panel"),
+        (pd.Timestamp("2003"), "too early or too late"),
     ],
 )
 def test_a_treatment_time_that_leaves_too_little_is_refused(treatment_time: Any, message: str) -> None:

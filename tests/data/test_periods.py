@@ -194,5 +194,5 @@ def test_treatment_time_is_found_at_or_after(index: pd.Index[Any], treatment_tim
 def test_a_treatment_time_that_means_nothing_is_refused(kind: str, treatment_time: Any) -> None:
     if str(treatment_time) in IN_ORDER[kind]:
         return
-    with pytest.raises(PanelError, match="the panel runs from"):
+    with pytest.raises(PanelError, match="the periods run from"):
         first_treated(as_index(IN_ORDER[kind]), treatment_time)

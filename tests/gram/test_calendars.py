@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import Donors, GramRelease, Panel, Release, ReleaseError, scan
+from dpsc import Donors, GramRelease, Panel, PanelError, Release, ReleaseError, scan
 from dpsc.answers import report, words
 from dpsc.answers.trials import Trials
 from dpsc.gram import settings
@@ -196,6 +196,10 @@ def test_a_target_is_cut_or_completed_with_a_note() -> None:
     assert "2023-01" in result.summary()
     short = made.estimate(pd.Series(TARGET[:12], index=written("31/01/2022")[:12]), "30/09/2022")
     assert short.observed.notna().tolist() == [True, True, False, False]
+    assert short.notes == ("the target has no number in 2022-11 and 2022-12: no effect is counted there",)
+    assert made.estimate(TARGET[:10], "2022-09").notes == ()  # not observed at all, as the answer says
+    with pytest.raises(PanelError, match="'Sep-22' is not a date that can be read; the periods run from 2021-11 to"):
+        made.estimate(TARGET, "Sep-22")
     pd.testing.assert_series_equal(short.counterfactual, usual.counterfactual)
     with pytest.raises(ReleaseError, match="no number in periods 2022-07 and 2022-08, before the intervention"):
         made.estimate(pd.Series(TARGET[:8], index=PERIODS[:8]), "2022-09")

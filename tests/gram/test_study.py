@@ -94,11 +94,19 @@ def test_a_period_that_was_not_observed_has_no_weight() -> None:
     gaps = np.concatenate([found.results["a"].gaps, found.results["b"].gaps.dropna()])
     assert found.att == pytest.approx(gaps.mean())
     assert found.by_event_time()["units"].tolist() == [2, 2, 1, 1, 1, 1]
+    assert found.notes == ("b: the target has no number in 20, 21, 22 and 1 more: no effect is counted there",)
+    both = release.study({"a": gone, "b": gone}, 18)
+    assert both.notes == (found.notes[0].replace("b:", "all units:"),)
+    assert both.notes[0] in both.summary()
 
 
 @pytest.mark.parametrize(
     ("dates", "problem"),
-    [({"north": 16, "nroth": 17}, "Did you mean 'north'"), ([16, 17, 18], "1 targets and 3"), (None, "no target has")],
+    [
+        ({"north": 16, "nroth": 17}, "Did you mean 'north'"),
+        ([16, 17, 18], "differ in number: 1 and 3"),
+        (None, "no target has"),
+    ],
 )
 def test_dates_that_do_not_fit_are_refused(dates: object, problem: str) -> None:
     paths = units(31, 3)

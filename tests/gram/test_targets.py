@@ -80,6 +80,9 @@ def test_several_units_in_one_table_are_sent_to_a_study(paths: Array, release: R
 def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> None:
     with pytest.raises(ReleaseError, match="other way round"):
         release.estimate("2023-03", paths[0])
+    for targets in ({"a": paths[0], "b": paths[1]}, pd.DataFrame(paths[:2].T, columns=["a", "b"])):
+        with pytest.raises(ReleaseError, match="other way round"):
+            release.study({"a": "2023-03", "b": "2023-04"}, targets)
 
 
 @pytest.mark.parametrize("factor", [1000.0, 0.001])

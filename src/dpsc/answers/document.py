@@ -60,7 +60,7 @@ def of_study(study: Several, units: str | None = None, others: Sequence[str] = (
     """Return the answers of several units and their pooled effects."""
     first = next(iter(study.results.values()))
     tried: dict[str, list[str]] = {}
-    for name, result in study.results.items():
+    for name, result in sorted(study.results.items(), key=lambda item: item[1].T0):
         tried.setdefault(period_name(result.treatment_time), []).append(str(name))
     dates = list(tried)
     for date in others:
@@ -90,7 +90,7 @@ def of_study(study: Several, units: str | None = None, others: Sequence[str] = (
         "by_calendar_time": _rows(study.by_calendar_time(), "time"),
         "periods": _rows(study.to_frame()),
         "never_treated": [str(name) for name in study.never_treated],
-        "notes": [f"{name}: {note}" for name, result in study.results.items() for note in result.notes],
+        "notes": list(study.notes),
         "dates_tried": _dates(tried),
         "parameters": {name: _plain(value) for name, value in first.parameters.items() if name in _OF_THE_RELEASE},
         "made_by": f"dpsc {__version__}",

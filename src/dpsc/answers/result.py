@@ -100,7 +100,7 @@ class Result(Answer, Written):
         ax : Axes, optional
             Draw here instead of on a new figure; of the overview, the path alone.
         title : str, optional
-            Instead of the answer's own question.
+            Instead of the answer's own question. To change it later: ``ax.set_title(..., loc="left")``.
         figsize : pair of float, optional
             Of a new figure, in inches.
         """

@@ -56,6 +56,11 @@ class Several(Protocol):
         ...
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings to the reader."""
+        ...
+
+    @property
     def average(self) -> Effect:
         """The average effect over treated units and periods."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ class Study(Written):
         ax : Axes, optional
             Draw here instead of on a new figure; not for "units".
         title : str, optional
-            Instead of the study's own question.
+            Instead of the study's own question. To change it later: ``ax.set_title(..., loc="left")``.
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
@@ -106,6 +106,17 @@ class Study(Written):
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings to the reader, each after the names of the units that it is about."""
+        about: dict[str, list[str]] = {}
+        for name, result in self.results.items():
+            for note in result.notes:
+                about.setdefault(note, []).append(str(name))
+        every = len(self.results)
+        who = {note: "all units" if len(names) == every > 1 else ", ".join(names) for note, names in about.items()}
+        return tuple(f"{names}: {note}" for note, names in who.items())
 
     @property
     def average(self) -> Effect:
@@ -143,10 +154,11 @@ class Study(Written):
         level = self._level(level)
         rows = {}
         for name, result in self.results.items():
-            effect = result.effects(level).iloc[0]
+            effect = replace(result, level=level).average
             rows[name] = {"treatment_time": period_name(result.treatment_time),
                           "periods": int(result.observed.notna().sum()), "weight": float(self.weights[name]),
-                          **effect, "donors_help": result.verdict.grade if result.verdict else None}  # fmt: skip
+                          **effect._asdict(),
+                          "donors_help": result.verdict.grade if result.verdict else None}  # fmt: skip
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit")
 
     def by_event_time(self, level: float | None = None) -> pd.DataFrame:
@@ -185,6 +197,7 @@ class Study(Written):
         ]
         if self.never_treated:
             lines.append(f"never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}")
+        lines += [f"note: {note}" for note in self.notes]
         lines.append(f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}")
         return "\n".join(lines)
 

@@ -18,7 +18,6 @@ from rich.text import Text
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
-from dpsc.answers.effects import Effect
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.answers.words import (
@@ -62,7 +61,7 @@ def show_result(result: Result, units: str | None = None) -> None:
     if math.isfinite(result.att):
         facts.add_row("average effect", Text(_with_interval(result)))
     if result.interval_kind == "effect":
-        _add_effects(facts, result.average, result.total, result.level)
+        _add_effects(facts, result)
         facts.add_row(
             "seen 4 times in 5", Text(f"an average effect of {number(result.detectable())} or more, up or down")
         )
@@ -105,9 +104,8 @@ def show_study(study: Study, units: str | None = None) -> None:
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
         facts.add_row("never treated", Text(f"{names}: for the reader only, no number rests on them"))
-    for name, result in study.results.items():
-        for note in result.notes:
-            facts.add_row("beware", Text(f"{name}: {note}"), style="yellow")
+    for note in study.notes:
+        facts.add_row("beware", Text(note), style="yellow")
     screen.print(facts)
     screen.print()
     screen.print(Text(" ".join(study_answer(study, units))))
@@ -149,14 +147,17 @@ def _show_question(screen: Console, title: str) -> None:
         screen.print()
 
 
-def _add_effects(facts: Table, average: Effect, total: Effect, level: float) -> None:
-    """Add the total, the percentage and the p-value, where they are known."""
+def _add_effects(facts: Table, result: Result) -> None:
+    """Add the total, the percentage or why there is none, and the p-value, where they are known."""
+    average, total, level = result.average, result.total, percent(result.level)
     if math.isfinite(total.effect):
         effect, low, high = column([total.effect, total.lower, total.upper], sign=True)
-        facts.add_row("total effect", Text(f"{effect}   {percent(level)} interval {low} to {high}"))
+        facts.add_row("total effect", Text(f"{effect}   {level} interval {low} to {high}"))
     if math.isfinite(average.percent):
         part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True, decimals=1)
-        facts.add_row("in percent", Text(f"{part}%   {percent(level)} interval {low}% to {high}%"))
+        facts.add_row("in percent", Text(f"{part}%   {level} interval {low}% to {high}%"))
+    elif result.no_percent:
+        facts.add_row("in percent", Text(result.no_percent))
     if math.isfinite(average.p_value):
         facts.add_row("p-value", Text(f"{p_text(average.p_value)}   {no_effect_chance(average)}"))
 

@@ -18,7 +18,7 @@ from dpsc.errors import PanelError, Parameter, TableError
 def typed_period(text: str, index: pd.Index[Any], time_format: str | None, name: str = "treatment_time") -> Any:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
     it = Parameter(name, repr(text), repr(text))
-    position = _position(text, index, time_format, it)
+    position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
     if position >= 0:
         return index[position]
     dated = calendars.frequency(index) not in (None, "number", "year")
@@ -44,12 +44,9 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     >>> first_treated(calendars.calendar(["2022-01", "2022-02", "2022-03"]), "15 Feb 2022")
     1
     """
-    where = f"the panel runs from {period_name(index[0])} to {period_name(index[-1])}"
+    where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
     it = Parameter("treatment_time", repr(treatment_time), repr(treatment_time))
-    try:
-        position = _position(treatment_time, index, None, it)
-    except PanelError as problem:
-        raise PanelError(f"{problem}; {where}.") from None
+    position = _position(treatment_time, index, None, it, f"; {where}.")
     if position >= 0:
         return position
     if isinstance(index[0], str) or isinstance(index, pd.CategoricalIndex):
@@ -59,16 +56,21 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
         inside = bool(index[0] <= value <= index[-1])  # False for NaT
         position = int(index.searchsorted(value, side="left")) if inside else -1
     except (TypeError, ValueError, ArithmeticError):
-        raise PanelError(
-            f"treatment time {treatment_time!r} is not of the same kind as the periods ({kind(index)}); {where}."
-        ) from None
-    if not inside:
-        raise PanelError(f"treatment time {treatment_time} is outside the panel; {where}.")
-    return position
+        why = f"{treatment_time!r} is not of the same kind as the periods ({kind(index)})"
+    else:
+        if inside:
+            return position
+        why = f"{treatment_time} is too early or too late"
+    if isinstance(index, pd.PeriodIndex) and _is_unreadable(treatment_time):
+        why = f"{treatment_time!r} is not a date that can be read"
+    raise PanelError(f"treatment time {why}; {where}.")
 
 
-def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter) -> int:
-    """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings."""
+def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter, ending: str) -> int:
+    """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings.
+
+    ``ending`` is how that refusal ends.
+    """
     place = finder(index)
     readings = _readings(value, time_format)
     try:
@@ -78,8 +80,7 @@ def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Par
     if len(found) > 1:
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
         raise PanelError(
-            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}, or say how dates are "
-            "written, for example {as_written}.",
+            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}",
             it=it, as_written=AS_WRITTEN,
         )  # fmt: skip
     return found.pop()
@@ -93,6 +94,11 @@ def _readings(value: Any, time_format: str | None) -> list[Written]:
     if not any(ways):
         ways = [read(value)] if year_last(value) is None else [read(value, None, first) for first in (True, False)]
     return [way for way in ways if way is not None]
+
+
+def _is_unreadable(value: Any) -> bool:
+    """Whether it is text that is neither a date nor a year."""
+    return isinstance(value, str) and not value.strip().isdigit() and not _readings(value, None)
 
 
 def _same_kind(index: pd.Index[Any], value: Any) -> Any:

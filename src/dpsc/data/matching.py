@@ -124,12 +124,24 @@ def aligned(series: pd.Series[float], index: pd.Index[Any], **options: Any) -> t
 
 def require_complete(before: pd.Series[float], what: str = "target") -> None:
     """Refuse a series that has no finite value in a period before the intervention; name up to three such periods."""
-    holes = [period_name(period) for period in before.index[~np.isfinite(before.to_numpy(dtype=np.float64))]]
+    holes = _without_number(before)
     if holes:
         plural = "period" if len(holes) == 1 else "periods"
         raise PanelError(
             f"{what} has no number in {plural} {_listed(holes)}, before the intervention: fill in what is missing."
         )
+
+
+def incomplete(after: pd.Series[float], what: str = "target") -> list[str]:
+    """Say which periods from the intervention on have no number; nothing if none has one, which the answer says."""
+    holes = _without_number(after)
+    if not holes or len(holes) == len(after):
+        return []
+    return [f"the {what} has no number in {_listed(holes)}: no effect is counted there"]
+
+
+def _without_number(series: pd.Series[float]) -> list[str]:
+    return [period_name(period) for period in series.index[~np.isfinite(series.to_numpy(dtype=np.float64))]]
 
 
 def same(one: pd.Index[Any], other: pd.Index[Any]) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 
 from dpsc.data import calendars, cells, columns, dates, declared, dialects, formats, workbooks
 from dpsc.data.cells import Rows
-from dpsc.data.columns import OUTCOME, TIME
+from dpsc.data.columns import OUTCOME, TIME, UNIT
 from dpsc.data.dialects import UNSAID, Dialect, Reading
 from dpsc.data.formats import in_file
 from dpsc.errors import Parameter, TableError
@@ -193,16 +193,22 @@ def series(
     outcome: str | None,
     time_format: str | None = None,
     dialect: Dialect = UNSAID,
+    *,
+    advice: str = "",
 ) -> pd.Series[float]:
-    """Read a public series from a file with a column of periods and a column of numbers."""
+    """Read a public series from a file with a column of periods and a column of numbers.
+
+    ``advice`` ends the refusal of a table that may hold several series.
+    """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
         names = open_table(path, [], dialect, [time, outcome]).schema.names
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
-                f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
-                time=TIME, outcome=OUTCOME,
+                f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}."
+                + advice,
+                time=TIME, outcome=OUTCOME, unit=UNIT,
             )  # fmt: skip
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
@@ -217,7 +223,7 @@ def series(
         when = calendars.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
         if not when.is_unique:
             twice = dates.period_name(when[when.duplicated()][0])
-            raise TableError(f"the period {twice} occurs twice in column {time!r}.")
+            raise TableError(f"the period {twice} occurs twice in column {time!r}." + advice, unit=UNIT)
         return pd.Series(values, index=when, name=outcome, dtype=float)
 
 

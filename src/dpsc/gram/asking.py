@@ -28,7 +28,8 @@ def one(
     title: str = "",
 ) -> Result:
     """Return the answer for one target."""
-    series = tables.series(target, time, outcome, time_format, dialect)
+    several = " If it is a table of several units, say which column names them: {unit}."
+    series = tables.series(target, time, outcome, time_format, dialect, advice=several)
     with in_file(target):
         first = intervention.typed_period(treatment_time, release.times, time_format)
         return release.estimate(series, first, level=level, title=title)

@@ -92,7 +92,7 @@ class JointUncertainty:
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 
     def _variances(self, combinations: Array) -> Array:
-        own = np.einsum("ch,hj,cj->c", combinations, self.covariance, combinations)
+        own = ((combinations @ self.covariance) * combinations).sum(axis=1)
         spreads = combinations * np.sqrt(np.diag(self.covariance))
         by_target = np.array([spreads[:, s].sum(axis=1) for s in self.slices]).T
         same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)

@@ -17,7 +17,7 @@ from dpsc.errors import PanelError, ReleaseError
 from dpsc.gram.contents import ReleasedMatrix
 from dpsc.gram.estimate import estimate
 from dpsc.gram.joint import JointUncertainty, how_alike
-from dpsc.gram.targets import as_series
+from dpsc.gram.targets import as_series, require_order
 from dpsc.gram.uncertainty import MixtureUncertainty
 
 
@@ -33,6 +33,7 @@ def study(
     """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
     if not isinstance(targets, Mapping | pd.DataFrame):
         raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
+    require_order(targets, treatment_times)
     dates = _dates(list(targets), treatment_times)
     treated = {name: date for name, date in dates.items() if not _is_missing(date)}
     if not treated:
@@ -90,7 +91,9 @@ def _dates(names: list[Any], treatment_times: Any) -> dict[Any, Any]:
             return dict.fromkeys(names, treatment_times)
         treatment_times = list(treatment_times)
         if len(treatment_times) != len(names):
-            raise ReleaseError(f"there are {len(names)} targets and {len(treatment_times)} treatment times.")
+            raise ReleaseError(
+                f"targets and treatment times differ in number: {len(names)} and {len(treatment_times)}."
+            )
         return dict(zip(names, treatment_times, strict=True))
     unknown = [name for name in treatment_times if name not in names]
     if len(unknown) == len(treatment_times) > 0:

@@ -21,15 +21,21 @@ _LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages 
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
-    """Refuse arguments that were given the other way round."""
-    if np.ndim(target) == 0 and not isinstance(target, pd.Series | pd.DataFrame) and np.ndim(treatment_time) > 0:
+    """Refuse arguments that were given the other way round: of one target, or of several by name."""
+    if isinstance(target, dict) and isinstance(treatment_time, dict | pd.DataFrame):
+        swapped = all(np.ndim(value) == 0 for value in target.values()) and any(
+            np.ndim(treatment_time[name]) > 0 for name in treatment_time
+        )
+    else:
+        swapped = np.ndim(target) == 0 and not isinstance(target, dict) and np.ndim(treatment_time) > 0
+    if swapped:
         raise ReleaseError("the target comes first, then the treatment time; they are the other way round.")
 
 
 def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Return the target over the release's periods, the number of periods before the first treated one, and notes.
 
-    Periods beyond the release are cut, periods of the release after the target's end are left empty.
+    Periods beyond the release are cut, periods of the release after the target's end are left empty; notes say so.
     """
     T0 = first_treated(release.times, treatment_time)
     if T0 < 2:
@@ -91,7 +97,7 @@ def _are_the_periods(release: ReleasedMatrix, column: pd.Series[Any]) -> bool:
 
 
 def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int) -> tuple[pd.Series[float], list[str]]:
-    """Return the series over the release's periods, and what was cut; before the intervention it must be complete."""
+    """Return the series over the release's periods, and notes on what was cut or is missing after the intervention."""
     try:
         series, match = matching.aligned(given, release.times)
         matching.require_complete(series.iloc[:T0])
@@ -101,7 +107,8 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
         raise ReleaseError("target is infinite in a period after the intervention.")
     if isinstance(given.index.name, str):
         series.index = series.index.rename(given.index.name)
-    return series, [*(f"in the release, {hole}" for hole in holes(release.times)), *match.notes]
+    missing = matching.incomplete(series.iloc[T0:])
+    return series, [*(f"in the release, {hole}" for hole in holes(release.times)), *match.notes, *missing]
 
 
 def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> list[str]:

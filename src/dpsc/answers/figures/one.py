@@ -163,7 +163,7 @@ def outcome_of(result: Answer) -> str:
 def caption_of(result: Answer) -> str:
     """Return the small print: whether donors help, warnings, method and guarantee."""
     light = [] if result.verdict is None else [donors_help(result.verdict)]
-    return "\n".join([*light, *(f"Note: {note}." for note in result.notes), method_of(result)])
+    return "\n".join([*light, *(sentence(f"note: {note}") for note in result.notes), method_of(result)])
 
 
 def method_of(result: Answer) -> str:
