@@ -37,6 +37,11 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/gram.py
+	$(BIN)/python benchmarks/printed.py
+	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/planning.py
+	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/demo.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py

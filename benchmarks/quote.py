@@ -87,11 +87,9 @@ def study() -> str:
     return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
 
 
-def totals() -> str:
-    """Return how often running totals are covered on the design half."""
-    real = pd.read_csv(RESULTS / "gram-design.csv")
-    shares = real[(real["epsilon"] == 1) & (real["n"] == 0)].groupby("shock")["totals covered"].mean()
-    return f"{shares[0.0]:.1%} of the time in calm times and {shares[3.0]:.1%} in a shock."
+def printed() -> str:
+    """Return how often every interval that is printed holds."""
+    return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
 def planning() -> str:
@@ -196,7 +194,7 @@ QUOTES = {
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "study": study,
-    "totals": totals,
+    "printed": printed,
     "planning": planning,
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),

@@ -30,6 +30,7 @@ from dpsc.answers.study import Study
 
 OUT = Path(__file__).parent / "results"
 UNITS = (1, 5, 30)
+MORE_RUNS = 5  # of factor models: there are two of them, and thirteen panels
 MADE = {"factor model, loadings around 0": 0.0, "factor model, loadings around 1": 1.0}
 
 
@@ -97,6 +98,7 @@ def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half
 
 
 def one_setting(setting: tuple[str, int, bool, float], runs: int, half: str) -> dict[str, Any]:
+    runs = MORE_RUNS * runs if setting[0] in MADE else runs
     rows = pd.DataFrame([one_run(*setting, run, half) for run in range(runs)])
     return dict(zip(("panel", "units", "staggered", "shock"), setting, strict=True)) | rows.mean().to_dict()
 
