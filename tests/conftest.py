@@ -16,7 +16,7 @@ from tests.making import local_cluster, make_panel
 from tests.soak import quick_or_long
 
 # The same examples in every quick run: a failure in CI is one that can be repeated. Long runs look for new ones.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(quick_or_long("quick", "soak"))
 

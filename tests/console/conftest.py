@@ -57,7 +57,7 @@ def started(scratch: Path, *program: str, folder: Path | None = None) -> Iterato
             yield Console(process.stdout.readline().split()[-1], process, scratch)
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=60)
             log.close()
 
 
