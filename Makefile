@@ -14,7 +14,8 @@ demo: $(VENV)/.ready
 
 # A file's tests run in one process, so that what they share is made once; in the order of folders, which ends with
 # many short examples: in the order of their number, a few long files would come last and leave a core idle.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Bytecode is kept even where Python is told not to: every process would compile everything anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.ready-dev
 	$(PYTEST)

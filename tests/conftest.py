@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ from tests.making import local_cluster, make_panel
 from tests.soak import quick_or_long
 
 # The same examples in every quick run: a failure in CI is one that can be repeated. Long runs look for new ones.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(quick_or_long("quick", "soak"))
 
@@ -64,6 +65,12 @@ def printed_objective(f: Array, X: Array, y: Array, lambda_: float, b: Array | f
     T0 = X.shape[1]
     noise = np.broadcast_to(np.asarray(b, dtype=np.float64), f.shape)
     return float(np.sum((y - X.T @ f) ** 2) / T0 + lambda_ / (2 * T0) * np.sum(f**2) + noise @ f / T0)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now out of every later search for garbage: it stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

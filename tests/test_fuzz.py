@@ -83,7 +83,7 @@ def load_and_use(content: bytes) -> None:
     assert is_printable(said)
 
 
-@settings(max_examples=quick_or_long(100, 5000))
+@settings(max_examples=quick_or_long(60, 5000))
 @given(damaged(a_release().encode()))
 def test_any_bytes_load_as_a_release_or_are_refused(content: bytes) -> None:
     load_and_use(content)
@@ -132,7 +132,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=quick_or_long(130, 5000))
+@settings(max_examples=quick_or_long(80, 5000))
 @given(st.data())
 def test_a_forged_release_with_a_fitting_checksum_loads_or_is_refused(data: st.DataObject) -> None:
     """Replace any part, at any depth, by any JSON value: what loads can be used, or refuses in our words."""
@@ -160,7 +160,7 @@ tables = st.lists(st.lists(cells, min_size=4, max_size=6), min_size=1, max_size=
 )
 
 
-@settings(max_examples=quick_or_long(100, 5000), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=quick_or_long(60, 5000), suppress_health_check=[HealthCheck.filter_too_much])
 @given(st.one_of(tables, st.binary(max_size=120)), st.booleans(), anything)
 def test_any_csv_that_pandas_reads_is_a_panel_or_refused(content: bytes, long: bool, treatment_time: Any) -> None:
     try:
@@ -184,7 +184,7 @@ def test_any_csv_that_pandas_reads_is_a_panel_or_refused(content: bytes, long: b
     assert np.isfinite(panel.donors).all()
 
 
-@settings(max_examples=quick_or_long(100, 5000))
+@settings(max_examples=quick_or_long(60, 5000))
 @given(
     st.one_of(anything, st.lists(anything, max_size=4), st.lists(st.lists(anything, max_size=4), max_size=4)),
     st.one_of(anything, st.lists(anything, max_size=4)),
@@ -288,7 +288,7 @@ def run(command: Command, arguments: Sequence[str], content: bytes | None) -> No
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.options], ids=str)
 def test_any_arguments_are_answered_or_refused(command: Command) -> None:
-    @settings(max_examples=quick_or_long(13, 1000), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(9, 1000), suppress_health_check=list(HealthCheck))
     @given(st.lists(st.tuples(st.sampled_from(command.options), words), min_size=1, max_size=2))
     def check(pairs: list[tuple[str, str]]) -> None:
         run(command, [word for pair in pairs for word in pair], None)
@@ -298,7 +298,7 @@ def test_any_arguments_are_answered_or_refused(command: Command) -> None:
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.reads], ids=str)
 def test_any_file_is_read_or_refused(command: Command) -> None:
-    @settings(max_examples=quick_or_long(16, 1000), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=quick_or_long(10, 1000), suppress_health_check=list(HealthCheck))
     @given(damaged(good_files()[command.reads]))
     def check(content: bytes) -> None:
         run(command, [], content)
@@ -306,7 +306,7 @@ def test_any_file_is_read_or_refused(command: Command) -> None:
     check()
 
 
-@settings(max_examples=quick_or_long(100, 5000))
+@settings(max_examples=quick_or_long(60, 5000))
 @given(st.data())
 def test_any_file_of_finished_points_is_resumed_from_or_refused(data: st.DataObject) -> None:
     point = Point("ours", "gram", 10, 10, 10.0, 0.5, 0.5, 1e-6)

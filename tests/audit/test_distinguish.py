@@ -61,7 +61,7 @@ def test_on_an_exactly_tight_mechanism_the_bound_exceeds_the_claim_as_rarely_as_
 
 def test_choosing_and_measuring_on_the_same_runs_would_alarm_too_often() -> None:
     """Why the sample is halved: of many events chosen on the runs that measure them, the best looks too good."""
-    epsilon, repetitions, error, events = 0.1, 40, 0.3, 40
+    epsilon, repetitions, error, events = 0.1, 25, 0.3, 40
     rng = np.random.default_rng(1)
     honest, greedy = 0, 0
     # Coins of their own: every event about a single one of them is (0.1, 0)-private.

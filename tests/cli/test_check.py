@@ -17,7 +17,7 @@ from dpsc.data.examination import MARK
 from tests.cli.conftest import T0, H, N, quick, shown
 from tests.cli.test_mistakes import refused
 from tests.making import SECRET, save, told, wide
-from tests.test_architecture import GRAPH
+from tests.test_architecture import graph
 
 PERIODS = f"{shown()[0]}..{shown()[-1]}"
 
@@ -218,11 +218,11 @@ def test_nothing_of_it_reaches_a_release_a_ledger_or_a_log(
 def test_only_the_screen_knows_what_was_seen() -> None:
     """Nothing that makes or reads a release, books or reports, imports the rehearsal."""
     private = {f"dpsc.data.{name}" for name in ("examination", "findings", "gathering", "guessing", "declaring")}
-    assert private <= set(GRAPH)
+    assert private <= set(graph())
     rehearsal = {"dpsc.custody.rehearsal", "dpsc.custody.rehearsing", "dpsc.cli.checking"}
     names = ("", "_commands", "_desk", "_panels", "_release")
     screens = {"dpsc.cli.check", *(f"dpsc.console.custodian{name}" for name in names)}
-    assert rehearsal | screens <= set(GRAPH)
-    for module, others in GRAPH.items():
+    assert rehearsal | screens <= set(graph())
+    for module, others in graph().items():
         if module not in private | rehearsal | screens:
             assert not others & (private | rehearsal), module

@@ -57,7 +57,7 @@ def started(scratch: Path, *program: str, folder: Path | None = None) -> Iterato
             yield Console(process.stdout.readline().split()[-1], process, scratch)
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=60)
             log.close()
 
 
@@ -71,7 +71,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 def browser() -> Iterator[Browser]:
     assert CHROMIUM is not None, "DPSC_NEED_BROWSER=1, and no Chromium was found: apt-get install chromium"
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM)
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--disable-gpu"])  # there is none to use
         yield made
         made.close()
 

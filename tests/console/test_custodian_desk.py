@@ -327,7 +327,8 @@ def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tm
     commands = commands_of(ready.facts)
     for name in ("check", "plan", "show", "release", "entries", "verify"):
         typed = shlex.split(commands[name].replace("\\\n", ""))
-        done = CliRunner().invoke(app, typed[1:])
+        more = ["--runs", "1"] if name == "plan" else []  # not hundreds of made-up panels
+        done = CliRunner().invoke(app, [*typed[1:], *more])
         assert done.exit_code == 0, (typed, done.output)
     made = Release.load(tmp_path / "out" / "patients.dpsc.json")
     (entry,) = ready.shelf.open().entries()

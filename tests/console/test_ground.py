@@ -6,12 +6,11 @@ import http.client
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from dpsc.console import ground
-from tests.console.conftest import Console, started
+from tests.console.conftest import Console
 
 UPGRADE = {
     "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
@@ -144,10 +143,11 @@ def test_it_listens_on_this_machine_alone(console: Console) -> None:
     assert [(address.ip, address.port) for address in listening] == [("127.0.0.1", console.port)]
 
 
-def test_what_it_kept_is_gone_when_it_ends_and_it_ends_quietly(tmp_path: Path) -> None:
-    with started(tmp_path) as console:
-        assert list(tmp_path.glob("dpsc-console-*"))
-        assert ask(console, "/")[0] == 403
-    assert console.process.returncode == 0
-    assert not list(tmp_path.glob("dpsc-console-*"))
-    assert (tmp_path / "log").read_text() == ""
+def test_what_it_kept_is_gone_when_it_ends_and_it_ends_quietly(console: Console) -> None:
+    """The last test of this file, because it ends the console of the others."""
+    assert list(console.scratch.glob("dpsc-console-*"))
+    assert ask(console, "/")[0] == 403
+    console.process.terminate()
+    assert console.process.wait(timeout=60) == 0
+    assert not list(console.scratch.glob("dpsc-console-*"))
+    assert (console.scratch / "log").read_text() == ""

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsc.cli import app
-from tests.test_architecture import GRAPH
+from tests.test_architecture import graph
 
 READS_DONORS = {
     *(f"dpsc.data.{name}" for name in ("arrow", "blocks", "donors", "missing", "panel", "writing")),
@@ -22,8 +22,10 @@ ROOMS = ("dpsc.weights", "dpsc.ledger", "dpsc.audit", "dpsc.paper", "dpsc.custod
 WHOLE_PROGRAM = """
 import sys, tempfile
 from pathlib import Path
+from dpsc.answers import plot
 from dpsc.console import analyst, panels, serving
 from dpsc.console.desk import Desk
+plot.as_bytes = lambda figure, format, dpi=200: b"<svg/>"  # Matplotlib imports nothing of ours
 folder = Path(tempfile.mkdtemp())
 analyst.program(folder)
 desk = Desk(folder)
@@ -55,7 +57,7 @@ def test_the_custodians_program_is_another_one() -> None:
         module = waiting.pop()
         if module not in reached:
             reached.add(module)
-            waiting += GRAPH[module]
+            waiting += graph()[module]
     assert "dpsc.custody.releasing" in reached
     assert not reached & {"dpsc.console.analyst", "dpsc.console.desk", "dpsc.console.panels"}
 

@@ -15,6 +15,7 @@ from dpsc import GramRelease, ParameterError, Plan, plan
 from dpsc.gram.planning import never_rising
 from dpsc.gram.simulation import simulated
 from dpsc.types import Array
+from tests.soak import quick_or_long
 
 CLEAR: dict[str, Any] = {"signal_to_noise": 4.0, "averages": 10}
 
@@ -96,16 +97,16 @@ def test_the_epsilon_for_a_wished_error_is_interpolated() -> None:
 @pytest.mark.statistical
 def test_a_plan_is_what_happens_to_units_like_the_simulated_ones() -> None:
     """Other units of the same kind, released and estimated by the algorithm itself."""
-    T0, h, n = 20, 5, 500
+    T0, h, n, runs = 20, 5, 500, quick_or_long(24, 200)
     calm: list[float] = []
     shock: list[float] = []
-    for seed in range(40):
+    for seed in range(runs):
         units = simulated(n, T0, h, 10, 2, 1.0, None, [1000, seed])
         for each, errors in ((units, calm), (units.in_shock(), shock)):
             release = GramRelease(epsilon=1.0, delta=1e-6, like=each.target[:T0], seed=seed).release(each.donors)
             answer = release.estimate(each.target, T0).counterfactual.to_numpy()
             errors.append(each.error(answer) / float(np.std(each.target[:T0])))
-    row = plan(n, T0, h, epsilon=1.0, averages=10, rank=2, signal_to_noise=1.0, runs=40).table.iloc[0]
+    row = plan(n, T0, h, epsilon=1.0, averages=10, rank=2, signal_to_noise=1.0, runs=runs).table.iloc[0]
     assert np.median(calm) == pytest.approx(row["error"], rel=0.35)
     assert np.median(shock) == pytest.approx(row["error_in_shock"], rel=0.35)
 

@@ -28,7 +28,7 @@ def squared_lengths(columns: Array) -> list[int]:
     return [sum(int(v) ** 2 for v in column) for column in columns.T]
 
 
-@settings(max_examples=quick_or_long(150, 20_000))
+@settings(max_examples=quick_or_long(100, 20_000))
 @given(
     hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(2, 8)), elements=st.floats(width=64)),
     st.sampled_from(["high", "mild", "none"]),

@@ -149,7 +149,7 @@ def counted(rows: Array, kernel: Kernel, reference: Array | None = None) -> Inte
     return sum_of_rows(rows, Counts(rows.shape[1], kernel, reference))
 
 
-@settings(max_examples=quick_or_long(150, 20_000))
+@settings(max_examples=quick_or_long(100, 20_000))
 @given(
     hnp.arrays(np.float64, st.tuples(st.just(6), st.integers(2, 6)), elements=st.floats(width=64)),
     st.sampled_from([Kernel.named("high"), Kernel.named("none")]),

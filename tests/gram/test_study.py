@@ -137,7 +137,7 @@ def test_pooled_intervals_hold_and_those_of_independent_units_do_not(staggered: 
     """With few donors the error of the estimated mean is most of what is left, and all units have the same."""
     joint: list[bool] = []
     apart: list[bool] = []
-    for seed in range(quick_or_long(24, 400)):
+    for seed in range(quick_or_long(20 if staggered else 14, 400)):
         paths = units(62, 100 + seed)
         dates = [16 + k % 6 if staggered else 18 for k in range(12)]
         release = released(paths[12:], epsilon=0.5, seed=seed)

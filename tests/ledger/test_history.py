@@ -141,7 +141,7 @@ mixtures = st.lists(
 )
 
 
-@settings(max_examples=quick_or_long(80, 3000), deadline=None)
+@settings(max_examples=quick_or_long(50, 3000), deadline=None)
 @given(mixtures, st.floats(0.1, 8), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6, 1e-4]))
 def test_no_mixture_costs_more_than_0_1_0_said_or_is_refused_where_it_was_allowed(
     made: list[tuple[Any, float, float]], epsilon: float, delta: float
@@ -153,7 +153,7 @@ def test_no_mixture_costs_more_than_0_1_0_said_or_is_refused_where_it_was_allowe
     assert budget.allows(costs) >= allowed
 
 
-@settings(max_examples=quick_or_long(60, 2000), deadline=None)
+@settings(max_examples=quick_or_long(40, 2000), deadline=None)
 @given(mixtures, st.floats(0.1, 8), st.sampled_from([1e-9, 1e-6, 1e-4]))
 def test_more_entries_never_cost_less(made: list[tuple[Any, float, float]], epsilon: float, delta: float) -> None:
     budget = Budget(epsilon, delta)

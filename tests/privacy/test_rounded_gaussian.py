@@ -83,7 +83,7 @@ def formula(mu: Any, m: int, resolution: Any, tau: Any) -> tuple[Any, Any]:
     return a + r**2 / (24 * sigma**2) + 3 * m * mpmath.exp(-2 * mpmath.pi**2 * sigma**2), tau + 2 * a
 
 
-@settings(max_examples=quick_or_long(100, 5000))
+@settings(max_examples=quick_or_long(60, 5000))
 @given(
     st.floats(-6, 3), st.sampled_from([1, 2, 3, 465, COORDINATES]), st.floats(0, 16), st.sampled_from([TAU, 1e-3, 1e-9])
 )
@@ -195,7 +195,7 @@ def test_a_coarse_grid_keeps_zcdp_and_a_middling_one_pays_for_its_slack() -> Non
     assert 1.0001 * scales[-1] < scales[5] < 0.99 * scales[0]  # 9 bits
 
 
-@settings(max_examples=quick_or_long(80, 3000), deadline=None)
+@settings(max_examples=quick_or_long(50, 3000), deadline=None)
 @given(st.floats(-4, 3), st.floats(-25, -0.5), st.sampled_from([1, 3, 465, COORDINATES]), st.sampled_from(range(4, 27)))
 def test_a_budget_pays_for_the_loss_that_it_is_given(log_epsilon: float, log_delta: float, m: int, bits: int) -> None:
     epsilon, delta = 10**log_epsilon, 10**log_delta

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pandas as pd
@@ -106,6 +107,31 @@ def as_bytes(figure: Figure, format: Literal["png", "svg"], dpi: float = 200) ->
     import matplotlib as mpl
 
     buffer = io.BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "dpsc"}):
+    with mpl.rc_context({"svg.hashsalt": "dpsc"}), _laid_out(figure, format, dpi):
         figure.savefig(buffer, format=format, dpi=dpi, metadata={"Date": None} if format == "svg" else None)
     return buffer.getvalue()
+
+
+@contextmanager
+def _laid_out(figure: Figure, format: Literal["png", "svg"], dpi: float) -> Iterator[None]:
+    """Lay a figure out as saving it would, for as long as it is saved: a figure with a layout engine is drawn twice."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    engine, canvas, usual = figure.get_layout_engine(), figure.canvas, figure.dpi
+    if engine is None:
+        yield
+        return
+    {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}[format](figure)
+    try:
+        figure.dpi = dpi
+        engine.execute(figure)
+        with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+            figure.set_layout_engine(None)
+        figure.dpi = usual
+        yield
+    finally:
+        figure.dpi = usual
+        figure.set_canvas(canvas)
+        figure.set_layout_engine(engine)

@@ -158,9 +158,11 @@ def target_models(population: Population, y: Array) -> tuple[list[Candidate], fl
         factor = float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2))
         part = part.times(factor)
 
+    shared = part.common + part.direction_error
+
     def model(c2: float, b: float, periods: int) -> Observed:
         s = np.s_[:periods, :periods]
-        covariance = part.mean_error[s] + c2 * (part.common[s] + part.direction_error[s] + b * part.bulk[s])
+        covariance = part.mean_error[s] + c2 * (shared[s] + b * part.bulk[s])
         return Gaussian(part.mean[:periods], covariance, not part.has_level).observed(y)
 
     prior = -0.5 * (np.log(_OWN_SHARES) / _OWN_SHARE_SPREAD) ** 2

@@ -250,8 +250,8 @@ def _mean(
     for amounts, weight in zip(grid, weights, strict=True):
         if weight > 0:
             L = root(amounts)
-            half = solve_triangular(L, _mixed(amounts, half_images), lower=True)
-            path = half.T @ solve_triangular(L, seen, lower=True)
+            half = solve(L, _mixed(amounts, half_images))
+            path = half.T @ solve(L, seen)
             mean += weight * path
             second += weight * (_mixed(amounts, shapes) - half.T @ half + np.outer(path, path))
     return mean, second - np.outer(mean, mean)

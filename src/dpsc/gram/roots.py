@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from dpsc.errors import ReleaseError
 from dpsc.types import Array
@@ -14,12 +14,10 @@ _ADDED = (0.0, 1e-13, 1e-10, 1e-7, 1e-4)  # to the diagonal, as a share of it: t
 def root_of(covariance: Array) -> Array:
     """Return a lower triangular L with L L' = covariance, or almost so."""
     for added in _ADDED:
-        try:
-            root = np.linalg.cholesky(_with_added(covariance, added) if added else covariance)
-        except np.linalg.LinAlgError:
-            continue
-        if np.isfinite(root).all():
-            return root
+        matrix = _with_added(covariance, added) if added else covariance
+        root, failed = dpotrf(matrix.T)  # the upper root of the transpose, as LAPACK stores matrices
+        if not failed and np.isfinite(root).all():
+            return np.asarray(root.T)
     raise ReleaseError("the numbers of the release or the target are too large or too small to compute with.")
 
 

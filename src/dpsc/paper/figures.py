@@ -44,7 +44,9 @@ def draw(name: Name, table: pd.DataFrame) -> Figure:
     """Return the figure of a table made by :func:`dpsc.paper.tidy.table`."""
     with _style():
         figure = _draw(name, table)
-        figure.draw_without_rendering()
+        engine = figure.get_layout_engine()
+        assert engine is not None
+        engine.execute(figure)
         figure.set_layout_engine("none")  # laid out once, not again at every save
     return figure
 
