@@ -202,6 +202,9 @@ def test_a_bad_file_and_an_overspent_budget_are_explained(page: Page, folder: Pa
     page.evaluate("document.getElementById('donors_file').dataset.largest = 1000")
     page.set_input_files("#donors_file", folder / "patients.csv")
     expect(page.locator("#about-donors_file")).to_contain_text("larger than 256 MB; type where it is")
+    page.evaluate("Shiny.setInputValue('periods', '2021-01..2022-11')")  # the program tells its own problems again
+    expect(page.locator("#check_command")).to_contain_text("--periods 2021-01..2022-11")
+    expect(page.locator("#about-donors_file")).to_contain_text("larger than 256 MB; type where it is")
 
 
 def test_the_keyboard_alone_is_enough(page: Page, folder: Path) -> None:

@@ -25,7 +25,7 @@ from tests.console.conftest import PERIODS, held
 
 
 def until(true: Callable[[], bool]) -> None:
-    for _ in range(500):
+    for _ in range(6000):
         if true():
             return
         time.sleep(0.01)
@@ -359,7 +359,7 @@ def test_work_is_one_at_a_time_and_counts(capsys: pytest.CaptureFixture[str]) ->
     seen: list[bool] = []
 
     def step() -> None:
-        go.wait(5)
+        go.wait(60)
         work.on_rows(3)
         work.last_look()
         seen.append(work.stop())

@@ -20,7 +20,7 @@ UPGRADE = {
 
 def ask(console: Console, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
     """Send a request; ``Host`` is the server's own unless another is given."""
-    connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=60)
     given = {"Host": f"127.0.0.1:{console.port}"} | {name.replace("_", "-"): text for name, text in headers.items()}
     connection.putrequest(method, path, skip_host=True)
     for name, text in given.items():
@@ -109,7 +109,7 @@ import http.client, os, sys
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 port, process, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
 connection.request("GET", "/")
 print(connection.getresponse().status)
 print(open(f"/proc/{process}/cmdline").read().replace("\\0", " "))

@@ -246,7 +246,7 @@ def test_more_budget_shrinks_the_part_that_privacy_causes() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("n", [300, 3000])
 def test_intervals_cover_an_untreated_target_about_as_often_as_they_say(n: int) -> None:
-    covered, covered_att, runs = [], [], quick_or_long(40, 1000)
+    covered, covered_att, runs = [], [], quick_or_long(60, 1000)
     for seed in range(runs):
         donors, target = walks(n, seed)
         result = released(donors, seed=seed).estimate(target, T0)

@@ -72,7 +72,7 @@ def test_an_interruption_ends_the_processes() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     (process,) = started
-    process.join(10)
+    process.join(60)
     assert not process.is_alive()
 
 

@@ -17,6 +17,8 @@ from scipy.optimize import minimize
 from dpsc.types import Array, Integers
 from dpsc.weights.classic import ridge_weights
 
+_STEP = math.sqrt(np.finfo(np.float64).eps)
+
 
 def climb(height: Callable[[Array], float], starts: Iterable[Array]) -> float:
     """Return the largest height that quasi-Newton ascent with numerical gradients reaches from any start."""
@@ -24,7 +26,16 @@ def climb(height: Callable[[Array], float], starts: Iterable[Array]) -> float:
     def depth(flat: Array) -> float:
         return -height(flat)
 
-    return max(-float(minimize(depth, start).fun) for start in starts)
+    def slope(flat: Array) -> Array:
+        """Return forward differences, with SciPy's own steps but without its checks, which take longer than heights."""
+        here, moved, found = depth(flat), flat.copy(), np.empty_like(flat)
+        for i, x in enumerate(flat.tolist()):
+            moved[i] = x + math.copysign(_STEP * max(1.0, abs(x)), x)
+            found[i] = (depth(moved) - here) / (moved[i] - x)
+            moved[i] = x
+        return found
+
+    return max(-float(minimize(depth, start, jac=slope).fun) for start in starts)
 
 
 def weight_change(X: Array, x: Array, y: Array, lambda_: float) -> float:

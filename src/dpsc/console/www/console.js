@@ -121,9 +121,10 @@
     slider.addEventListener("change", function () { window.jQuery(field).trigger("change"); });
     window.jQuery(field).on("input change", function () { follow(slider); });
   }
-  let opened = {};
+  let opened = {}, problems = {}, notSent = {};
   function told(state) {
-    tellProblems(state.problems);
+    problems = state.problems;
+    tellProblems({ ...problems, ...notSent });
     for (const id of Object.keys(state.enabled)) document.getElementById(id).disabled = !state.enabled[id];
     for (const id of Object.keys(state.shown)) document.getElementById(id).hidden = !state.shown[id];
     for (const id of Object.keys(state.opened)) {
@@ -138,12 +139,12 @@
   }
   document.addEventListener("change", function (event) { // a file that is too large is not sent at all
     const field = event.target, file = field.files && field.files[0];
+    notSent = {}; // said until something else is done, whatever the program tells meanwhile
     if (!file || !field.dataset.largest || file.size <= Number(field.dataset.largest)) return;
     event.stopImmediatePropagation();
     field.value = "";
-    const said = document.getElementById("about-" + field.id);
-    if (said) said.remove();
-    tellProblems({ [field.id]: field.dataset.tooLarge });
+    notSent = { [field.id]: field.dataset.tooLarge };
+    tellProblems({ ...problems, ...notSent });
   }, true);
 
   // Figures are drawn for a desk or for a phone.
