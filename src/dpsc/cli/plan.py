@@ -49,7 +49,7 @@ def plan(
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
     signal_to_noise: Annotated[
         float, typer.Option(help="Assumed: size of what donors share over size of what is each one's own.")
-    ] = 0.4,
+    ] = 0.65,
     runs: Annotated[
         int | None, typer.Option(min=1, help="How many panels to simulate; by default as many as take some seconds.")
     ] = None,

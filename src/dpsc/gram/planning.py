@@ -126,7 +126,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 0.4,
+    signal_to_noise: float = 0.65,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
