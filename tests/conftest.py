@@ -11,6 +11,7 @@ from hypothesis import settings
 from scipy import stats
 
 from dpsc import Panel
+from dpsc.answers import result
 from dpsc.types import Array
 from tests.making import local_cluster, make_panel
 from tests.soak import quick_or_long
@@ -20,6 +21,8 @@ settings.register_profile("quick", deadline=None, derandomize=True, max_examples
 settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(quick_or_long("quick", "soak"))
 
+
+MADE_UP = result.MADE_UP
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -46,6 +49,14 @@ def scale_pvalue(standardised: Array, law: str) -> float:
     else:
         total, shape = float(np.sum(standardised**2)) / 2, n / 2
     return 2 * float(min(stats.gamma.cdf(total, shape), stats.gamma.sf(total, shape)))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_made_up_units() -> Iterator[None]:
+    """Reports made in this process ask about a few made-up units, but for one in test_report.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(result, "MADE_UP", quick_or_long(6, MADE_UP))
+        yield
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.answers import report, words
+from dpsc.answers import result as results
 from dpsc.answers.base import Verdict
 from dpsc.answers.trials import Trials
 from dpsc.answers.uncertainty import IntervalKind, IntervalPart
@@ -23,6 +24,7 @@ from dpsc.gram.estimate import Forecast
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
+from tests.conftest import MADE_UP
 from tests.making import make_panel
 
 
@@ -93,7 +95,9 @@ def strong() -> Any:
 
 @pytest.fixture(scope="module")
 def contents(strong: Any) -> dict[str, bytes]:
-    made: dict[str, bytes] = strong.files("€").folder("dpsc estimate <x>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "MADE_UP", MADE_UP)
+        made: dict[str, bytes] = strong.files("€").folder("dpsc estimate <x>")
     return made
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
+MADE_UP = 50  # units without any effect, for reports
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -76,7 +77,7 @@ class Result(Answer, Written):
     @cached_property
     def trials(self) -> Trials:
         """Every placebo and other choice that is free, for reports: computed once."""
-        return all_trials(self, self.repeats, units=50)
+        return all_trials(self, self.repeats, units=MADE_UP)
 
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
