@@ -1,6 +1,6 @@
 """How right a plan is: planned over realised error, on real panels and factor models.
 
-    python benchmarks/planning.py [--half report|design] [--runs 10] [--workers 2]
+    python benchmarks/planning.py [--half report|design] [--runs 30] [--workers 2]
 
 A plan gets what a custodian can know: n, the periods, the target before the intervention, how many units it averages.
 Every run draws a target, plans for it, makes releases for it, and measures their errors against what the target then
@@ -131,7 +131,7 @@ def by_panel(frame: pd.DataFrame) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("report", "design"), default="report")
-    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     main(arguments.half, arguments.runs, arguments.workers)

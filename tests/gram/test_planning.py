@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpsc import GramRelease, ParameterError, Plan, plan
+from dpsc.gram.likeness import Likeness, likely
 from dpsc.gram.planning import never_rising
 from dpsc.gram.simulation import simulated
 from dpsc.types import Array
@@ -100,8 +101,8 @@ def test_a_plan_is_what_happens_to_units_like_the_simulated_ones() -> None:
     T0, h, n, runs = 20, 5, 500, quick_or_long(24, 200)
     calm: list[float] = []
     shock: list[float] = []
-    for seed in range(runs):
-        units = simulated(n, T0, h, 10, 2, 1.0, None, [1000, seed])
+    for seed, likeness in enumerate(likely(None, T0 + h, 10, runs, 1.0)):
+        units = simulated(n, T0, h, 10, 2, likeness, [1000, seed])
         for each, errors in ((units, calm), (units.in_shock(), shock)):
             release = GramRelease(epsilon=1.0, delta=1e-6, like=each.target[:T0], seed=seed).release(each.donors)
             answer = release.estimate(each.target, T0).counterfactual.to_numpy()
@@ -127,21 +128,34 @@ def test_a_history_of_any_size_and_with_few_changes_can_be_planned_for(history: 
     assert np.isfinite(table.to_numpy()).all()
 
 
-def test_simulated_targets_change_as_much_as_the_history() -> None:
-    changes = np.random.default_rng(0).normal(size=30)
-    units = simulated(50, 31, 4, 5, 3, 1.0, changes, [0, 0])
-    assert np.mean(np.diff(units.target[:31]) ** 2) == pytest.approx(np.mean(changes**2))
+def test_simulated_targets_change_by_one_on_average() -> None:
+    units = simulated(50, 31, 4, 5, 3, Likeness(1.0, 0.0), [0, 0])
+    assert np.mean(np.diff(units.target[:31]) ** 2) == pytest.approx(1.0)
+
+
+def test_what_is_shared_is_as_large_as_it_is_said_to_be() -> None:
+    """Averages of all units keep what is shared and lose what is not; level by level, over many panels."""
+    for ratio, fleeting in itertools.product((0.5, 2.0), (0.0, 0.5, 1.0)):
+        shared, own = [], []
+        for seed in range(40):
+            units = simulated(2000, 20, 10, 1, 3, Likeness(ratio, fleeting), [0, seed])
+            moving = units.donors - units.donors.mean(axis=1, keepdims=True)
+            _, vectors = np.linalg.eigh(np.cov(moving.T, bias=True))
+            along = moving @ vectors[:, -3:]
+            own.append((np.sum(moving**2) - np.sum(along**2)) / moving.size * 30 / (29 - 3))
+            shared.append(np.mean(moving**2) - own[-1] * 29 / 30)
+        assert math.sqrt(np.sum(shared) / np.sum(own)) == pytest.approx(ratio, rel=0.1)
 
 
 def test_the_target_and_the_first_donors_are_the_same_for_all_n() -> None:
-    few, many = (simulated(n, 10, 3, 4, 2, 1.0, None, [0, 7]) for n in (20, 5000))
+    few, many = (simulated(n, 10, 3, 4, 2, Likeness(1.0, 0.0), [0, 7]) for n in (20, 5000))
     np.testing.assert_array_equal(few.target, many.target)
     np.testing.assert_array_equal(few.donors, many.donors[:20])
     assert (len(few.donors), len(many.donors)) == (20, 2000)
 
 
 def test_nothing_before_the_intervention_announces_the_shock_and_it_hits_everybody() -> None:
-    units = simulated(50, 10, 4, 4, 2, 1.0, None, [0, 7])
+    units = simulated(50, 10, 4, 4, 2, Likeness(1.0, 0.0), [0, 7])
     shocked = units.in_shock()
     np.testing.assert_array_equal(units.target[:10], shocked.target[:10])
     np.testing.assert_array_equal(units.donors[:, :10], shocked.donors[:, :10])
@@ -156,7 +170,7 @@ def test_nothing_before_the_intervention_announces_the_shock_and_it_hits_everybo
 
 def test_ridge_without_privacy_is_ridge() -> None:
     """At every penalty: weights from the donors' matrix, drawn towards equal ones."""
-    units = simulated(6, 12, 3, 1, 1, 2.0, None, [0, 0])
+    units = simulated(6, 12, 3, 1, 1, Likeness(2.0, 0.0), [0, 0])
     X = units.donors - units.donors[:, :12].mean(axis=1, keepdims=True)
     y = units.target[:12] - units.target[:12].mean()
     equal, expected = np.full(6, 1 / 6), []

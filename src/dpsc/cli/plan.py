@@ -48,8 +48,12 @@ def plan(
     smoothness: common.Smoothness = None,
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
     signal_to_noise: Annotated[
-        float, typer.Option(help="Assumed: size of what donors share over size of what is each one's own.")
-    ] = 0.65,
+        float | None,
+        typer.Option(
+            help="Assumed: size of what donors share over size of what is each one's own; by default what the "
+            "target's history makes likely."
+        ),
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="How many panels to simulate; by default as many as take some seconds.")
     ] = None,

@@ -24,6 +24,7 @@ from dpsc.data.frames import to_floats
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.contents import LARGEST_NUMBER, LARGEST_T
 from dpsc.gram.kernel import Kernel, Smoothness
+from dpsc.gram.likeness import likely
 from dpsc.gram.rehearsal import Rehearsal
 from dpsc.gram.simulation import PENALTIES, Units, simulated
 from dpsc.gram.uncertainty import MixtureUncertainty
@@ -126,7 +127,7 @@ def plan(
     sites: int = 1,
     smoothness: Smoothness = "high",
     rank: int = 3,
-    signal_to_noise: float = 0.65,
+    signal_to_noise: float | None = None,
     target: Any | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -145,11 +146,12 @@ def plan(
         How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
-        variation (standard deviations). With the default, plans are about right on average over real panels of people,
-        firms and states; for one panel they may be wrong by a factor of two (docs/choosing-epsilon.md).
+        variation (standard deviations). By default the latter is drawn from what is likely after the target's history,
+        or in general if there is none. Plans are then about right on real panels of people, firms and states, and for
+        some wrong by a factor of two (docs/choosing-epsilon.md).
     target : Series or array, optional
-        The target before the intervention, public. The common factors then use the changes of this series,
-        reshuffled in blocks; without it they are random walks.
+        The target before the intervention, public. Simulated targets change from one period to the next as much as
+        this one, and share with donors what its history makes likely.
     runs, seed : int
         Of the simulation; by default :func:`default_runs`, which takes some seconds.
     on_progress : callable, optional
@@ -180,19 +182,22 @@ def plan(
     for name, (value, limit) in most.items():
         if checks.whole_number(name, value, at_least=1) > limit:
             raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
-    if not 1e-6 <= checks.finite_number("signal_to_noise", signal_to_noise, above=0) <= 1e6:
+    ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
+    if not 1e-6 <= ratio <= 1e6:
         raise ParameterError("{it} must not be beyond a million.", it=Parameter("signal_to_noise"))
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
-    changes, size = (None, 1.0) if target is None else _changes(target)
+    history = None if target is None else _history(target)
+    size = None if history is None else _usual_change(history)
+    assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
     releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
     releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
 
     in_calm, in_shock, effects = [], [], []
     with one_thread(), np.errstate(all="ignore"):
-        for run in range(runs):
-            calm = simulated(sizes[-1], T0, h, averages, rank, signal_to_noise, changes, [seed, run])
-            unit = float(np.std(calm.target[:T0])) if changes is None else 1 / size
+        for run, likeness in enumerate(assumed):
+            calm = simulated(sizes[-1], T0, h, averages, rank, likeness, [seed, run])
+            unit = float(np.std(calm.target[:T0])) if size is None else 1 / size
             found = _forecasts(calm, sizes, releases, [seed, run, 2])
             in_calm.append(_errors(calm, sizes, found) / unit)
             effects.append([[detectable_effect(one, np.full(h, 1 / h)) / unit for one in each[:-1]] for each in found])
@@ -268,18 +273,20 @@ def default_runs(T: int) -> int:
     return max(5, min(16, 1600 // T))
 
 
-def _changes(target: Any) -> tuple[Array, float]:
-    """Return the target's changes from one period to the next, with a mean square of one, and their size."""
+def _history(target: Any) -> Array:
+    """Return the known values of a target that changes."""
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]
     if values.ndim != 1 or len(values) < 3:
         raise ParameterError("target needs at least 3 finite values.")
     if np.abs(values).max() > LARGEST_NUMBER:
         raise ParameterError(f"target has a number beyond {LARGEST_NUMBER:g}.")
-    changes = np.diff(values)
-    largest = float(np.abs(changes).max())
-    if largest == 0:
+    if np.ptp(values) == 0:
         raise ParameterError("target does not change before the intervention, so it says nothing about errors.")
-    changes = changes / largest
-    size = math.sqrt(float(np.mean(changes**2)))
-    return changes / size, size * largest
+    return values
+
+
+def _usual_change(history: Array) -> float:
+    """Return the root mean square of changes from one period to the next."""
+    changes = np.abs(np.diff(history))
+    return float(changes.max() * math.sqrt(float(np.mean((changes / changes.max()) ** 2))))

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from dpsc.gram.kernel import Kernel
+from dpsc.gram.likeness import Likeness, walk_step
 from dpsc.types import Array
 
 _SIMULATED_DONORS = 2000  # they stand for more
-_OWN = Kernel.named("mild")  # half of what units have for themselves persists
 _SHOCK = 3.0  # mean absolute changes of the target from one period to the next, before the intervention
 PENALTIES = 10.0 ** np.arange(-8, 1.1, 0.5)  # of ridge, relative to the donors' sum of squares
 
@@ -68,33 +67,26 @@ class Units:
         return [self.error(mean[T0:] + forward @ (along / (np.maximum(values, 0) + p))) for p in penalties]
 
 
-def simulated(
-    n: int, T0: int, h: int, averages: int, rank: int, signal_to_noise: float, changes: Array | None, seed: list[int]
-) -> Units:
+def simulated(n: int, T0: int, h: int, averages: int, rank: int, likeness: Likeness, seed: list[int]) -> Units:
     """Draw units ``level + sum of loading * factor + own part``; the target is the average of some.
 
-    Loadings are uniform on [0, 2]: in real panels almost all units follow what is common to them, some more than
-    others, so that the donors' mean moves too. The part that is a unit's own persists in half of its variance. The
-    units of the target are the same for every n, and fewer donors are the first of more.
+    Factors are random walks, white noise or both. Loadings are uniform on [0, 2]: in real panels almost all units
+    follow what is common to them, some more than others, so that the donors' mean moves too. The part that is a unit's
+    own is white noise. The units of the target are the same for every n, and fewer donors are the first of more. The
+    target's changes from one period to the next before T0 have a mean square of one.
 
-    Parameters
-    ----------
-    n, T0, h, averages, rank, signal_to_noise
-        As in :func:`dpsc.plan`.
-    changes : array, optional
-        Of a target from one period to the next. Factors are made of blocks of them, and the simulated target's changes
-        are of their size. Without them factors are random walks.
+    Parameters are as in :func:`dpsc.plan`.
     """
     T, count = T0 + h, averages + min(n, _SIMULATED_DONORS)
-    factors = _factors(rank, T, changes, np.random.default_rng([*seed, 0]))
+    steps, jumps = np.random.default_rng([*seed, 0]).normal(size=(2, rank, T))
+    lasting = (1 - likeness.fleeting) * walk_step(T)
+    factors = math.sqrt(lasting) * np.cumsum(steps, axis=1) + math.sqrt(likeness.fleeting) * jumps
     numbers = np.random.default_rng([*seed, 1]).random((count, rank + T + 2))  # a row for each unit
     moving = np.atleast_2d(np.cov(factors, bias=True))
-    size = math.sqrt(np.trace(moving) / 3 + moving.sum()) or 1.0  # loadings have mean 1 and variance 1/3
-    own = ndtri(numbers[:, rank : rank + T]) @ _OWN.root(T).T / signal_to_noise
+    size = math.sqrt(np.trace(moving) / 3 + moving.sum())  # loadings have mean 1 and variance 1/3
+    own = ndtri(numbers[:, rank : rank + T]) / likeness.signal_to_noise
     units = 2 * numbers[:, :rank] @ factors + size * (own + ndtri(numbers[:, -2:-1]))
-    if changes is not None:
-        of_target = np.diff(units[:averages].mean(axis=0)[:T0])
-        units *= math.sqrt(float(np.mean(changes**2) / np.mean(of_target**2)))
+    units /= math.sqrt(float(np.mean(np.diff(units[:averages].mean(axis=0)[:T0]) ** 2)))
     target = units[:averages].mean(axis=0)
     losses = _SHOCK * np.mean(np.abs(np.diff(target[:T0]))) * (0.5 + numbers[:, -1])
     return Units(
@@ -104,15 +96,3 @@ def simulated(
         loss_of_target=float(losses[:averages].mean()),
         losses=losses[averages:],
     )
-
-
-def _factors(rank: int, T: int, changes: Array | None, rng: np.random.Generator) -> Array:
-    """Return random walks, or paths made of blocks of a target's own changes with random signs."""
-    if changes is None:
-        return np.cumsum(rng.normal(size=(rank, T)), axis=1)
-    block = max(1, len(changes) // 4)
-    pieces = math.ceil(T / block)
-    starts = rng.integers(0, len(changes), (rank, pieces))
-    positions = (starts[:, :, np.newaxis] + np.arange(block)) % len(changes)
-    signs = rng.choice([-1.0, 1.0], (rank, pieces, 1))
-    return np.asarray(np.cumsum((signs * changes[positions]).reshape(rank, -1)[:, :T], axis=1))
