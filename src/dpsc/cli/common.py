@@ -50,8 +50,8 @@ Bounds = Annotated[
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, a list with "
-        "commas, a file with a column of periods, or 'reference' for those of --reference.",
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
+        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
         rich_help_panel="Columns",
     ),
 ]

@@ -12,7 +12,10 @@ from dpsc.data.periods import in_order, plain
 from dpsc.errors import PanelError, Parameter
 
 LARGEST = 100_000  # periods of a range, so that a slip of the pen does not fill the memory
-HOW = "write a range such as 2022-01..2024-12, 1980..1987, 2020Q1..2021Q4 or 2022-W01..2022-W52, or give a list"
+HOW = (
+    "write a range such as 2022-01..2024-12, 1980..1987, 2020Q1..2021Q4 or 2022-W01..2022-W52, several of them with "
+    "commas, or give a list"
+)
 PERIODS = Parameter("periods", "'2022-01..2024-12'")
 
 
@@ -23,7 +26,7 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     ----------
     periods : str or list
         ``"2022-01..2024-12"`` (both ends included; years or other whole numbers, quarters, months, ISO weeks, days),
-        or a list of periods.
+        several ranges or periods with commas between, or a list of periods.
     time_format : str, optional
         How dates are written in the table, for example ``%d/%m/%Y``; periods that are not written so are understood as
         people usually write them.
@@ -32,6 +35,8 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
     --------
     >>> declared("2021-11..2022-01").strftime("%Y-%m").tolist()
     ['2021-11', '2021-12', '2022-01']
+    >>> declared("1980..1982,1985").tolist()
+    [1980, 1981, 1982, 1985]
     """
     try:
         if time_format is not None:
@@ -44,7 +49,7 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
 
 def _declared(periods: Any, time_format: str | None) -> pd.Index[Any]:
     if isinstance(periods, str):
-        return _range(periods, time_format)
+        return _ranges(periods, time_format)
     if not pd.api.types.is_list_like(periods):
         raise PanelError(f"{{it}}: {HOW}.", it=Parameter("periods"))
     values = periods if isinstance(periods, pd.Index) else list(periods)
@@ -57,6 +62,22 @@ def _declared(periods: Any, time_format: str | None) -> pd.Index[Any]:
     if not len(index) or not index.is_unique:
         raise PanelError("{it} must be different periods, at least one.", it=Parameter("periods"))
     return plain(index[in_order(index)]).rename("time")
+
+
+def _ranges(text: str, time_format: str | None) -> pd.Index[Any]:
+    """Return the periods of ranges, or of single periods beside them, with commas between."""
+    if ".." not in text and "," in text:
+        return _declared([part.strip() for part in text.split(",")], time_format)
+    parts = [part if ".." in part or "," not in text else f"{part}..{part}" for part in text.split(",")]
+    indexes = [_range(part, time_format) for part in parts]
+    if len({(type(index), getattr(index, "freqstr", "")) for index in indexes}) > 1:
+        raise PanelError(f"{{it}} {text!r} has ranges of different kinds.", it=Parameter("periods"))
+    index = indexes[0].append(indexes[1:])
+    if not index.is_unique:
+        raise PanelError(f"{{it}} {text!r} has a period twice.", it=Parameter("periods"))
+    if len(index) > LARGEST:
+        raise PanelError(f"{{it}} {text!r} has more than {LARGEST:,} periods.", it=Parameter("periods"))
+    return index[in_order(index)]
 
 
 def _range(text: str, time_format: str | None) -> pd.Index[Any]:

@@ -6,6 +6,7 @@ by itself.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,10 +119,17 @@ def _range(times: pd.Index[Any]) -> str | None:
 
 
 def _option(times: pd.Index[Any]) -> str:
-    ends = _range(times)
-    if ends is not None and len(declared(ends)) == len(times):
-        return ends
-    return ",".join(dates.period_name(period) for period in times)
+    """Return how to write the periods: one range, several, or one by one if they are no regular calendar."""
+    if _range(times) is None:
+        return ",".join(dates.period_name(period) for period in times)
+    places = calendars.ordinals(times)
+    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(times)]
+    return ",".join(_run(times[a:b]) for a, b in itertools.pairwise(starts))
+
+
+def _run(times: pd.Index[Any]) -> str:
+    first, last = dates.period_name(times[0]), dates.period_name(times[-1])
+    return first if len(times) == 1 else f"{first}..{last}"
 
 
 def _placed(labels: list[Any], times: pd.Index[Any], option: str, time_format: str | None, problem: str) -> Declaration:

@@ -238,7 +238,7 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
         return declared.declared(reference.index)
     path = Path(text)
     if "," in text or ".." in text or len(text) > 255 or not path.exists():
-        return declared.declared([part.strip() for part in text.split(",")] if "," in text else text, time_format)
+        return declared.declared(text, time_format)
     with in_file(path):
         names = open_table(path, []).schema.names
         labels = [
