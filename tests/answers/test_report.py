@@ -246,8 +246,8 @@ class Lopsided:
     def below(self, combinations: Array, values: Array) -> Array:
         return np.full(len(combinations), 0.25)
 
-    def quantile(self, combinations: Array, p: float) -> Array:
-        return np.asarray((4 * p - 1) * np.abs(combinations).sum(axis=1))
+    def quantile(self, combinations: Array, chances: Array) -> Array:
+        return np.asarray((4 * chances - 1) * np.abs(combinations).sum(axis=1))
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         return np.array([-1.0]), np.array([3.0])

@@ -70,9 +70,8 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
 
     It holds for either sign of the effect; NaN if the error is not known.
     """
-    low, high, weak, strong = (
-        float(uncertainty.quantile(average[np.newaxis], p)[0]) for p in (level / 2, 1 - level / 2, 1 - power, power)
-    )
+    chances = np.array([level / 2, 1 - level / 2, 1 - power, power])
+    low, high, weak, strong = uncertainty.quantile(np.tile(average, (4, 1)), chances).tolist()
     return max(high - weak, strong - low)
 
 

@@ -34,8 +34,8 @@ class Uncertainty(Protocol):
         """Return the chance that the truth without an intervention is below the counterfactual plus a value."""
         ...
 
-    def quantile(self, combinations: Array, p: float) -> Array:
-        """Return what the truth exceeds the counterfactual by with chance 1 - p."""
+    def quantile(self, combinations: Array, chances: Array) -> Array:
+        """Return what the truth less the counterfactual is below with these chances, one for each combination."""
         ...
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ class Unknown:
         """Return NaN, for all chances."""
         return self._nothing(combinations)
 
-    def quantile(self, combinations: Array, p: float) -> Array:
+    def quantile(self, combinations: Array, chances: Array) -> Array:
         """Return NaN, for all quantiles."""
         return self._nothing(combinations)
 

@@ -67,9 +67,9 @@ class JointUncertainty:
         """Return the chance that the truth is below the forecasts plus a value."""
         return self._ask(combinations, lambda law, rows: law.below(values[rows])[np.newaxis])[0]
 
-    def quantile(self, combinations: Array, p: float) -> Array:
-        """Return the value below which the truth less the forecasts is with chance p."""
-        return self._ask(combinations, lambda law, _: law.quantile(p)[np.newaxis])[0]
+    def quantile(self, combinations: Array, chances: Array) -> Array:
+        """Return what the truth less the forecasts is below with these chances, one for each combination."""
+        return self._ask(combinations, lambda law, rows: law.quantile(chances[rows])[np.newaxis])[0]
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         """Return nothing: before the interventions there are only the targets' own intervals."""
