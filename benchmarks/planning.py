@@ -6,7 +6,7 @@ A plan gets what a custodian can know: n, the periods, the target before the int
 Every run draws a target, plans for it, makes releases for it, and measures their errors against what the target then
 did, in calm times and with a shock of three usual changes of this target. Medians over runs, planned over realised, for
 each setting; geometric means of these over the targets of a panel, or over the numbers of donors of a factor model.
-Writes results/planning-HALF.csv (one row per setting) and, for the report half, planning.md.
+Writes results/planning-HALF.csv (one row per setting, not kept) and, for the report half, planning.md.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
     """
     chances = np.array([level / 2, 1 - level / 2, 1 - power, power])
     low, high, weak, strong = uncertainty.quantile(np.tile(average, (4, 1)), chances).tolist()
-    return max(high - weak, strong - low)
+    return float(max(high - weak, strong - low))
 
 
 def _percent(actual: Array, without: Array) -> Array:

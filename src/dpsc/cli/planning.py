@@ -93,7 +93,8 @@ _LEGEND = (
     "Error: typical root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
     "Without privacy: the better of ridge and this estimator, on the raw donors. Without donors: the last value.",
     "Simulated from public assumptions; no donor was touched and nothing was spent. Real errors were within a factor "
-    "of 2 of the plan for three of four targets of real panels (docs/choosing-epsilon.md).",
+    "of 2 of the plan for nine of ten targets of real panels, more often above than below it "
+    "(docs/choosing-epsilon.md).",
 )
 
 

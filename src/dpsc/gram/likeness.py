@@ -15,7 +15,7 @@ from scipy.fft import dst
 
 from dpsc.types import Array
 
-# Before the target is seen, chosen on the panels to design on (docs/choosing-epsilon.md).
+# Before the target is seen: chosen on the panels to design on and on factor models (docs/choosing-epsilon.md).
 USUAL = 0.35  # signal to noise
 _SPREAD = 0.7  # of its logarithm
 _FLEETING = (0.0, 0.5, 1.0)  # equally likely

@@ -147,8 +147,8 @@ def plan(
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
         variation (standard deviations). By default the latter is drawn from what is likely after the target's history,
-        or in general if there is none. Plans are then about right on real panels of people, firms and states, and for
-        some wrong by a factor of two (docs/choosing-epsilon.md).
+        or in general if there is none. Real errors were then within a factor of two of the plan for nine of ten
+        targets of real panels, more often above than below it (docs/choosing-epsilon.md).
     target : Series or array, optional
         The target before the intervention, public. Simulated targets change from one period to the next as much as
         this one, and share with donors what its history makes likely.
@@ -270,7 +270,7 @@ def _unit(target: Any) -> str:
 
 def default_runs(T: int) -> int:
     """Return how many panels to simulate by default: fewer if they are long."""
-    return max(5, min(16, 1600 // T))
+    return max(5, min(24, 1600 // T))
 
 
 def _history(target: Any) -> Array:
