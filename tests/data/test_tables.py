@@ -65,3 +65,16 @@ def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:
     assert rows(exclude=["a"]) == [[-7.0, 2.0]]
     with pytest.raises(TableError, match="not every unit of exclude is in the data"):
         GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(scan(path, **columns, exclude=["c"]))
+
+
+@pytest.mark.parametrize("written", ["../target.csv", "../a, b/target.csv"])
+def test_a_file_of_periods_may_lie_in_another_folder(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two dots and commas also belong to paths: a file that is there is meant."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path(written).parent.mkdir(exist_ok=True)
+    Path(written).write_text("year,x\n1980,1\n1982,2\n", encoding="utf-8")
+    assert tables.typed_periods(written, None, None).tolist() == [1980, 1982]
+    assert tables.typed_periods("1980..1982,1984", None, None).tolist() == [1980, 1981, 1982, 1984]

@@ -237,7 +237,7 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
             )  # fmt: skip
         return declared.declared(reference.index)
     path = Path(text)
-    if "," in text or ".." in text or len(text) > 255 or not path.exists():
+    if len(text) > 255 or not path.exists():  # ../target.csv is a file, not a range
         return declared.declared(text, time_format)
     with in_file(path):
         names = open_table(path, []).schema.names
