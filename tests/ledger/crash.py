@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dpsc import GramRelease, Ledger, Release, files
+from dpsc.ledger import schema
 from dpsc.ledger.store import Store
 from dpsc.privacy import discrete
 
@@ -68,14 +69,14 @@ def half_written(handle: int) -> NoReturn:
 
 STEPS: dict[str, Callable[[], None]] = {
     "before the entry": lambda: setattr(Store, "write", die),
-    "in the transaction of the entry": lambda: setattr(Store, "append", after(Store.append, 1)),
+    "in the transaction of the entry": lambda: setattr(schema, "append", after(schema.append, 1)),
     "after the entry": lambda: setattr(GramRelease, "release", die),
     "while noise is drawn": lambda: setattr(discrete, "add", after(discrete.add, 1)),
     "during the write": lambda: setattr(files, "os", OsThat(fsync=half_written)),
     "before the file is moved": lambda: setattr(files, "os", OsThat(replace=die)),
     "after the file is moved": lambda: setattr(files, "os", OsThat(replace=after(os.replace, 1))),
     "before the confirm": lambda: setattr(Ledger, "confirm", die),
-    "in the transaction of the confirm": lambda: setattr(Store, "append", after(Store.append, 2)),
+    "in the transaction of the confirm": lambda: setattr(schema, "append", after(schema.append, 2)),
     "never": lambda: None,
 }
 

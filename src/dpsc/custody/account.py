@@ -101,7 +101,8 @@ class Account:
         if promise is None:
             return "a run without a guarantee cannot be booked"
         left = self.ledger.remaining(self.dataset, partition=self._partition)
-        room = "there is room for it" if promise.epsilon <= left else "there is NO ROOM for it"
+        allowed = self.ledger.allows(self.dataset, promise, partition=self._partition)
+        room = "there is room for it" if allowed else "there is NO ROOM for it"
         return f"epsilon {promise.epsilon:g} of {self.dataset!r}, where up to {left:g} is left: {room}"
 
     def told(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from dpsc.ledger.chain import Head, Row
 from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.ledger.requests import Refused, another_description, require_no_twin, user, writable
-from dpsc.ledger.store import Store
+from dpsc.ledger.store import LOST, Store
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 
 MERGE = "Release.merge"
@@ -78,6 +77,8 @@ class Ledger:
         *,
         epsilon: float,
         delta: float,
+        pure: float = 0.0,
+        other: tuple[float, float] = (0.0, 0.0),
         description: Mapping[str, Any] | None = None,
         adjacency: str = REPLACE_ONE,
         who: str | None = None,
@@ -89,6 +90,13 @@ class Ledger:
         name : str
         epsilon, delta : float
             The budget of everything that is ever released from it, together.
+        pure : float
+            The part of epsilon that is for pure releases (delta = 0), whose epsilons add up. The rest is for Gaussian
+            noise, and without this part pure releases are charged as Gaussian noise. A budget with delta = 0 is for
+            pure releases alone.
+        other : tuple of float
+            The parts of epsilon and delta for releases of which only (epsilon, delta) is known, as for
+            ``ObjectivePerturbation`` with delta > 0.
         description : mapping, optional
             What is public about it: number of donors, periods, outcome, bounds. Never anything computed from donors.
         adjacency : str
@@ -106,9 +114,13 @@ class Ledger:
         checks.epsilon("epsilon", epsilon)
         checks.delta("delta", delta)
         about = dict(description or {})
+        budget = Budget(float(epsilon), float(delta), float(pure), (float(other[0]), float(other[1])))
+        budget.require_sound()
         body = {
-            "epsilon": float(epsilon),
-            "delta": float(delta),
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "pure": budget.pure,
+            "other": list(budget.other),
             "adjacency": records.text("adjacency", adjacency),
             "description": about,
             "fingerprint": records.fingerprint(about),
@@ -121,10 +133,12 @@ class Ledger:
                 return read_dataset(self._append(connection, history, "dataset", written, who, body))
             if known.fingerprint != body["fingerprint"]:
                 raise another_description(name, known.description, about)
-            if (known.epsilon, known.delta, known.adjacency) != (float(epsilon), float(delta), adjacency):
+            older = known.budget.fixed is not None and budget == Budget(known.epsilon, known.delta)
+            if known.adjacency != adjacency or (known.budget != budget and not older):
                 raise LedgerError(
                     f"the data set {name!r} already has a budget of ({known.epsilon:g}, {known.delta:g}) for "
-                    f"{known.adjacency}. A budget is a promise and does not change; other data need another name."
+                    f"{known.adjacency}, of which epsilon {known.budget.pure:g} is for pure releases. A budget is a "
+                    "promise and does not change; other data need another name."
                 )
             return known
 
@@ -227,9 +241,8 @@ class Ledger:
                 raise LedgerError(
                     f"the sites of {dataset!r} are already booked as partitions; merging their releases costs nothing."
                 )
-            budget = Budget(known.epsilon, known.delta)
-            if not all(budget.allows([*group, cost]) for group in groups(charges, part)):
-                return Refused(budget, charges)
+            if not all(known.budget.allows([*group, cost]) for group in groups(charges, part)):
+                return Refused(known.budget, charges)
             return read_entry(self._append(connection, history, "booked", known.name, who, body, partition=part), None)
 
         outcome = self._store.write(work)
@@ -292,8 +305,13 @@ class Ledger:
         history = self._history()
         known = history.dataset(dataset)
         at = known.delta if delta is None else checks.delta("delta", delta)
-        budget = Budget(known.epsilon, known.delta)
-        return min(budget.largest(group, at) for group in groups(history.charges(known.name), partition))
+        return min(known.budget.largest(group, at) for group in groups(history.charges(known.name), partition))
+
+    def allows(self, dataset: str, guarantee: Guarantee, *, partition: str | None = None) -> bool:
+        """Return whether a release with this guarantee would be accepted now; books nothing."""
+        history, cost = self._history(), Cost.of(records.require_guarantee(guarantee))
+        known = history.dataset(dataset)
+        return all(known.budget.allows([*group, cost]) for group in groups(history.charges(known.name), partition))
 
     def balance(self, dataset: str, *, after: Guarantee | None = None) -> Balance:
         """Return what a data set has spent and what it has left, or would have after a release; books nothing."""
@@ -319,6 +337,8 @@ class Ledger:
             rows = schema.rows(connection)
             history = History(rows)
             found = chain.problems(rows, self._store.head(connection)) + history.problems + history.overspent()
+            if not found and not self._store.continues(rows):
+                found.append(f"it {LOST}")
             if noted is not None and noted.lower() not in {chain.START, *(row.hash for row in rows)}:
                 found.append("the noted head is not in the chain: the ledger was rewritten, or this is another ledger")
             return found
@@ -327,7 +347,7 @@ class Ledger:
 
     def rows(self) -> list[Row]:
         """Return the rows of the ledger as they are stored, for export."""
-        return self._store.read(schema.rows)
+        return self._store.read(self._store.rows)
 
     def _history(self) -> History:
         """Read the book as it is; whether it was edited is for :meth:`verify`, and for whoever books."""
@@ -359,16 +379,7 @@ class Ledger:
         booking: int | None = None,
         partition: str | None = None,
     ) -> Row:
-        head = history.head
-        row = Row(
-            number=head.length + 1,
-            time=datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds"),
-            event=event,
-            dataset=dataset,
-            who=user() if who is None else records.text("who", who),
-            booking=booking,
-            partition=partition,
-            body=records.canonical(body, event),
-            previous=head.hash,
-        )
-        return self._store.append(connection, row.sealed())
+        by, text = user() if who is None else records.text("who", who), records.canonical(body, event)
+        row = chain.following(history.head, event, dataset, by, text, booking=booking, partition=partition)
+        schema.append(connection, row)
+        return row

@@ -1,42 +1,42 @@
 """What booked guarantees cost together, and what is still affordable. Pure accounting: no database, no data.
 
-A request is accepted if one of two theorems shows that everything booked stays within (epsilon, delta): the curves of
-:class:`dpsc.privacy.accounting.Loss`, or plain addition. Sums are exact and rounded up; plain sums add the decimal
-numbers as they were written, so that ten times 0.1 is 1. Two losses may be known for an old entry; then the curves of
-both sums are tried. More entries never cost less, because each way is a sum.
+A budget is divided into pockets when its data set is entered, and each release is charged to the pocket of its kind:
+Gaussian noise (squares of mu add up), pure releases (epsilons add up), and releases of which only (epsilon, delta) is
+known (both add up). The limits never change, so what is released next, its kind and its size may be chosen after
+everything before was seen: docs/ledger-proof.md. Sums are exact; epsilons and deltas add up as they were written, so
+that ten times 0.1 is 1.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Literal
 
-from dpsc.privacy.accounting import Loss, gaussian_epsilon, gaussian_mu, zcdp_epsilon, zcdp_rho
+from dpsc import checks
+from dpsc.errors import ParameterError
+from dpsc.privacy.accounting import PI, Loss, gaussian_epsilon, gaussian_mu, zcdp_rho
+from dpsc.privacy.exact import safely_below
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.privacy.rounded_gaussian import discrete_gaussian_loss
-from dpsc.privacy.searching import largest
+from dpsc.privacy.rounded_gaussian import KEPT, discrete_gaussian_budget, released_mu
 
-GRAM_COORDINATES = 2000 * 2001 // 2  # of a Gram release with as many periods as it may have
+Kind = Literal["Gaussian", "pure", "other"]
+GRAM_COORDINATES = 2000 * 2001 // 2 + 81  # of a Gram release with as many periods and counts as it may have
 GRAM_BITS = 18  # the usual grid of a Gram release
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
-_PRECISION = 1e-6
+_KEPT = ((1 + KEPT[0]) / 2, (1 + KEPT[1]) / 2)  # more than a release keeps, so that a budget pays for one of its size
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The part of a guarantee that adds up. A stored one is not checked again, because that would take a search.
-
-    ``second`` is what the same release costs by a second theorem; one of the two may add up better with others.
-    """
+    """The part of a guarantee that adds up. A stored one is not checked again, because that would take a search."""
 
     epsilon: float
     delta: float
     loss: Loss
-    second: Loss | None = None
 
     @classmethod
     def of(cls, guarantee: Guarantee) -> Cost:
@@ -44,9 +44,18 @@ class Cost:
         return cls(float(guarantee.epsilon), float(guarantee.delta), guarantee.loss)
 
     @classmethod
-    def of_json(cls, plain: Mapping[str, Any], second: Loss | None = None) -> Cost:
+    def of_json(cls, plain: Mapping[str, Any]) -> Cost:
         """Read the cost of a stored guarantee."""
-        return cls(float(plain["epsilon"]), float(plain["delta"]), Loss(**plain["loss"]), second)
+        return cls(float(plain["epsilon"]), float(plain["delta"]), Loss(**plain["loss"]))
+
+    @property
+    def kind(self) -> Kind:
+        """Which theorem adds it up: what has more than a slack beside Gaussian noise is known as (epsilon, delta)."""
+        loss = self.loss
+        if loss == Loss(pure=loss.pure, pure_as_rho=loss.pure_as_rho):
+            return "pure"
+        slack = loss.rest_delta <= 1e-3 * self.delta and loss.rest_epsilon**2 <= 1e-6 * loss.mu_squared
+        return "Gaussian" if loss.rho == 0 and slack else "other"
 
 
 @dataclass(frozen=True)
@@ -58,63 +67,175 @@ class Charge:
 
 
 @dataclass(frozen=True)
+class Pockets:
+    """What is in the pockets, or may be: exact sums."""
+
+    mu_squared: Fraction = Fraction(0)
+    slack_epsilon: Fraction = Fraction(0)
+    slack_delta: Fraction = Fraction(0)
+    pure: Fraction = Fraction(0)
+    other_epsilon: Fraction = Fraction(0)
+    other_delta: Fraction = Fraction(0)
+
+    def __add__(self, more: Pockets) -> Pockets:
+        return Pockets(*(one + other for one, other in zip(astuple(self), astuple(more), strict=True)))
+
+    def within(self, limits: Pockets) -> bool:
+        """Return whether no pocket holds more than its limit."""
+        return all(held <= limit for held, limit in zip(astuple(self), astuple(limits), strict=True))
+
+
+@dataclass(frozen=True)
 class Budget:
-    """What all releases of a data set may cost together."""
+    """What all releases of a data set may cost together, and how much of it is for which kind.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    pure : float
+        The part of epsilon for pure releases. Without it they are charged as Gaussian noise. All of it for delta = 0.
+    other : tuple of float
+        The parts of epsilon and delta for releases of which only (epsilon, delta) is known.
+    fixed : Pockets, optional
+        The limits of a data set that was entered before there were pockets: :func:`fixed_afterwards`.
+    """
 
     epsilon: float
     delta: float
+    pure: float = 0.0
+    other: tuple[float, float] = (0.0, 0.0)
+    fixed: Pockets | None = None
 
-    def allows(self, costs: Sequence[Cost]) -> bool:
+    def require_sound(self) -> None:
+        """Refuse pockets that do not fit into the budget."""
+        parts = {"pure": self.pure, "the epsilon of other": self.other[0], "the delta of other": self.other[1]}
+        for name, part in parts.items():
+            checks.finite_number(name, part, at_least=0)
+        if self.delta == 0 and any(parts.values()):
+            raise ParameterError("a budget with delta = 0 is for pure releases alone; leave out the pockets.")
+        if _written(self.pure) + _written(self.other[0]) > _written(self.epsilon) or self.other[1] > self.delta:
+            raise ParameterError(f"the pockets hold more than the budget of ({self.epsilon:g}, {self.delta:g}).")
+        if (self.other[0] > 0) != (self.other[1] > 0):
+            raise ParameterError("the pocket for other releases needs both an epsilon and a delta above 0.")
+
+    @cached_property
+    def limits(self) -> Pockets:
+        """How much each pocket may hold.
+
+        With P for ``pure`` and (E, D) for ``other``, the whole is (epsilon, ``e^E d + D``)-differentially private if
+        the Gaussian pocket, slacks included, keeps (epsilon - P - E, d).
+        """
+        if self.fixed is not None:
+            return self.fixed
+        if self.delta == 0:
+            return Pockets(pure=_written(self.epsilon))
+        epsilon, delta = self._gaussian
+        noise = gaussian_mu(epsilon * _KEPT[0], delta * _KEPT[1]) ** 2 if min(epsilon, delta) > 0 else 0.0
+        slacks = (Fraction(epsilon * (1 - _KEPT[0])), Fraction(delta * (1 - _KEPT[1])))
+        return Pockets(Fraction(noise), *slacks, _written(self.pure), *map(_written, self.other))
+
+    @property
+    def _gaussian(self) -> tuple[float, float]:
+        """The (epsilon, delta) that the Gaussian pocket keeps, slacks included."""
+        epsilon = max(0.0, float(_written(self.epsilon) - _written(self.pure) - _written(self.other[0])))
+        delta = max(0.0, float(_written(self.delta) - _written(self.other[1])))
+        return epsilon, delta if self.other[0] == 0 else safely_below(delta * math.exp(-self.other[0]))
+
+    def allows(self, costs: Iterable[Cost]) -> bool:
         """Return whether releases from the same donors stay within the budget together."""
-        return self._plainly(costs) or any(loss.delta(self.epsilon) <= self.delta for loss in total_losses(costs))
+        return self.held(costs).within(self.limits)
 
-    def _plainly(self, costs: Sequence[Cost]) -> bool:
-        epsilon, delta = (sum(map(_written, each)) for each in _stated(costs))
-        return epsilon <= _written(self.epsilon) and delta <= _written(self.delta)
+    def held(self, costs: Iterable[Cost]) -> Pockets:
+        """Return what costs put into which pockets."""
+        return sum(map(self._charged, costs), Pockets())
 
-    def spent(self, costs: Sequence[Cost]) -> float:
-        """Return the smallest epsilon, at the budget's delta, that we can prove for releases from the same donors."""
-        if not costs:
-            return 0.0
-        epsilons, deltas = _stated(costs)
-        ways = [loss.epsilon(self.delta) for loss in total_losses(costs)]
-        if sum(map(_written, deltas)) <= _written(self.delta):
-            ways.append(float(sum(map(_written, epsilons))))
-        # The search returns a slightly larger epsilon; what was allowed is within the budget.
-        return min(*ways, self.epsilon) if self.allows(costs) else min(ways)
+    def _charged(self, cost: Cost) -> Pockets:
+        """Return what a release costs: by its kind, and a pure one as Gaussian noise if there is no pocket for it.
+
+        Each pure part of it is Gaussian with mu^2 <= pi epsilon^2 / 2 (docs/gaussian-calibration.md).
+        """
+        loss, kind = cost.loss, cost.kind
+        if kind == "other":
+            return Pockets(other_epsilon=_written(cost.epsilon), other_delta=_written(cost.delta))
+        if kind == "pure" and self._has_pure:
+            return Pockets(pure=_written(cost.epsilon))
+        noise = Fraction(loss.mu_squared) + PI * Fraction(loss.pure_as_rho)
+        return Pockets(noise, Fraction(loss.rest_epsilon), Fraction(loss.rest_delta))
+
+    @property
+    def _has_pure(self) -> bool:
+        return self.pure > 0 or self.delta == 0
+
+    def spent(self, costs: Iterable[Cost]) -> float:
+        """Return how much of epsilon is spent: the epsilons that add up, and that of the Gaussian noise."""
+        held = self.held(costs)
+        plain, delta = float(held.pure + held.other_epsilon), self._gaussian[1]
+        noisy = _epsilon(float(held.mu_squared), delta) if held.mu_squared and delta else 0.0
+        return min(plain + noisy, self.epsilon) if held.within(self.limits) else plain + noisy
 
     def largest(self, costs: Sequence[Cost], delta: float, like: Cost | None = None) -> float:
         """Return the largest epsilon that a further release at ``delta`` may have, 0 if none; it will be accepted.
 
-        The release is of the kind of ``like``. By default it is a Gram release, or a pure one for delta = 0.
+        The release is of the kind of ``like``. By default it is a Gram release, or a pure one for delta = 0. It is
+        never larger than the budget.
         """
-        kind = _PURE if delta == 0 else _GRAM if like is None else _kind_of(like)
-        epsilons, deltas = _stated(costs)
-        by_curves = max(_largest_by_curves(self, booked, delta, kind) for booked in total_losses(costs))
-        in_delta = sum(map(_written, deltas)) + _written(delta) <= _written(self.delta)
-        by_sums = float(_written(self.epsilon) - sum(map(_written, epsilons))) if in_delta else 0.0
-        for epsilon in sorted((by_curves, by_sums), reverse=True):
-            for size in (_rounded_down(epsilon), _rounded_down(epsilon * (1 - 1e-4))):
-                if size > 0 and self.allows([*costs, Cost(size, delta, kind.loss_of(size, delta))]):
-                    return size
-        return 0.0
+        held, limits = self.held(costs), self.limits
+        kind: Kind = "pure" if delta == 0 else "Gaussian" if like is None else like.kind
+        if kind == "other":
+            return self._rounded(limits.other_epsilon - held.other_epsilon, costs, lambda size: _other(size, delta))
+        if kind == "pure" and self._has_pure:
+            return self._rounded(limits.pure - held.pure, costs, _pure)
+        room = max(0.0, safely_below(float(limits.mu_squared - held.mu_squared)))
+        if kind == "pure":
+            return self._rounded(Fraction(math.sqrt(2 * room / float(PI))), costs, _pure)
+        noise = Fraction(_epsilon(room, delta)) if room > 0 else Fraction(0)
+        return self._rounded(noise, costs, lambda size: _gaussian(size, delta, like))
 
     def each(self, releases: int, delta: float) -> float:
         """Return the epsilon at ``delta`` that each of several Gram releases from the same donors may have, 0 if none.
 
         Together they are accepted by a ledger with this budget and nothing booked.
         """
-        delta = min(delta, self.delta)
+        delta, room = min(delta, self.delta), float(self.limits.mu_squared) / releases
+        noise = Fraction(_epsilon(room, delta)) if room > 0 else Fraction(0)
+        return self._rounded(noise, [], lambda size: _gaussian(size, delta), releases)
 
-        def accepted(epsilon: float) -> bool:
-            return epsilon > 0 and self.allows([Cost(epsilon, delta, _GRAM.loss_of(epsilon, delta))] * releases)
+    def _rounded(
+        self, found: Fraction, booked: Sequence[Cost], further: Callable[[float], Cost], times: int = 1
+    ) -> float:
+        """Return about the epsilon that was found, rounded down to one that is accepted."""
+        most = min(found, _written(self.epsilon))
+        for size in (_rounded_down(most), _rounded_down(most * Fraction(9999, 10000))):
+            if size > 1e-6 * self.epsilon and self.allows([*booked, *[further(size)] * times]):
+                return size
+        return 0.0
 
-        start = self.epsilon / releases
-        least = start * 1e-6
-        if not accepted(least):
-            return 0.0
-        size = _rounded_down(largest(accepted, start, precision=_PRECISION, known=least))
-        return size if accepted(size) else _rounded_down(size * (1 - 1e-4))
+
+def fixed_afterwards(epsilon: float, delta: float, charges: Sequence[Charge]) -> Budget:
+    """Return the budget of a data set that was entered before there were pockets, from what was booked by then.
+
+    Bookings of one kind have the whole budget for their kind; for none it is Gaussian noise. Where kinds are mixed, the
+    pockets of pure and other releases are closed at what they hold, and the rest is for Gaussian noise. No pocket
+    allows what was not allowed before: each follows one of the theorems of then, of which any was enough.
+    """
+    if delta == 0:
+        return Budget(epsilon, delta)
+    together = groups(charges, None)
+    held = [Budget(epsilon, delta, pure=epsilon).held(group) for group in together]
+    most = Pockets(*map(max, zip(*map(astuple, held), strict=True)))
+    kinds = {cost.kind for group in together for cost in group} or {"Gaussian"}
+    if len(kinds) > 1:
+        fair = Budget(epsilon, delta, float(most.pure), (float(most.other_epsilon), float(most.other_delta)))
+    elif kinds == {"pure"}:
+        fair = Budget(epsilon, delta, pure=epsilon)
+    else:
+        fair = Budget(epsilon, delta, other=(epsilon, delta) if kinds == {"other"} else (0.0, 0.0))
+    rho = max(sum(Fraction(cost.loss.rho) for cost in group) for group in together)
+    noise = fair.limits.mu_squared
+    if rho > 0:  # beside zCDP everything was added up as zCDP, which allows less than the Gaussian curve
+        noise = min(noise, 2 * (Fraction(zcdp_rho(epsilon, delta)) - rho))
+    limits = replace(fair.limits, mu_squared=noise)
+    return replace(fair, fixed=Pockets(*map(max, zip(astuple(limits), astuple(most), strict=True))))
 
 
 def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]:
@@ -134,25 +255,25 @@ def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]
     return [everyone, *(everyone + own for own in of_each.values())]
 
 
-def total_losses(costs: Sequence[Cost]) -> list[Loss]:
-    """Compose: add up each kind of loss exactly, and round up. Each loss that is returned is proved for the whole.
-
-    The second is with the second loss of every cost that has one. Others need not be tried: the Gaussian curve is for
-    sums without any rho, so that replacing only some of them gains nothing.
-    """
-    first = [cost.loss for cost in costs]
-    second = [cost.loss if cost.second is None else cost.second for cost in costs]
-    return [_added_up(losses) for losses in ([first] if first == second else [first, second])]
+def _pure(epsilon: float) -> Cost:
+    return Cost(epsilon, 0.0, Loss.from_pure(epsilon))
 
 
-def _added_up(losses: Sequence[Loss]) -> Loss:
-    return Loss(*(_sum_upward(getattr(loss, field.name) for loss in losses) for field in fields(Loss)))
+def _other(epsilon: float, delta: float) -> Cost:
+    return Cost(epsilon, delta, Loss.from_epsilon_delta(epsilon, delta))
 
 
-def _sum_upward(values: Iterable[float]) -> float:
-    exact = sum((Fraction(value) for value in values if value), Fraction(0))
-    rounded = float(exact)
-    return rounded if Fraction(rounded) >= exact else math.nextafter(rounded, math.inf)
+def _gaussian(epsilon: float, delta: float, like: Cost | None = None) -> Cost:
+    """Return what a Gram release costs, of as many periods as it may have; or a release with the slack of ``like``."""
+    if like is None:
+        return Cost(epsilon, delta, discrete_gaussian_budget(epsilon, delta, GRAM_COORDINATES, 4.0**GRAM_BITS))
+    slack = Loss(rest_epsilon=like.loss.rest_epsilon, rest_delta=like.loss.rest_delta)
+    return Cost(epsilon, delta, Loss.from_mu(released_mu(epsilon, delta)) + slack)
+
+
+def _epsilon(mu_squared: float, delta: float) -> float:
+    """Return the epsilon at which a release of this much noise is made: the inverse of ``released_mu``."""
+    return gaussian_epsilon(math.sqrt(mu_squared), delta * KEPT[1]) / KEPT[0]
 
 
 @lru_cache(maxsize=4096)
@@ -161,82 +282,8 @@ def _written(value: float) -> Fraction:
     return Fraction(str(float(value)))
 
 
-def _stated(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
-    return [cost.epsilon for cost in costs], [cost.delta for cost in costs]
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A family of releases: what an amount (rho, mu, ...) costs, and which epsilon it gives at a delta."""
-
-    loss: Callable[[float, float], Loss]
-    epsilon: Callable[[float, float], float]
-    amount: Callable[[float, float], float]
-
-    def loss_of(self, epsilon: float, delta: float) -> Loss:
-        return self.loss(self.amount(epsilon, delta), delta)
-
-
-_PURE = _Kind(lambda epsilon, _: Loss.from_pure(epsilon), lambda epsilon, _: epsilon, lambda epsilon, _: epsilon)
-_ZCDP = _Kind(
-    lambda rho, _: Loss.from_rho(rho),
-    lambda rho, delta: zcdp_epsilon(rho, delta) if rho > 0 else 0.0,
-    zcdp_rho,
-)
-_UNKNOWN = _Kind(Loss.from_epsilon_delta, lambda epsilon, _: epsilon, lambda epsilon, _: epsilon)
-
-
-def _gaussian(loss: Callable[[float, float], Loss]) -> _Kind:
-    return _Kind(loss, lambda mu, delta: gaussian_epsilon(mu, delta) if mu > 0 else 0.0, gaussian_mu)
-
-
-def _gram_loss(mu: float, delta: float) -> Loss:
-    """Return at least what a Gram release on the usual grid costs that (epsilon, delta) pays for, mu the Gaussian's.
-
-    Its own mu is not larger, and fewer periods have less slack. Where the slack of 2000 periods is no longer small
-    beside delta (1e-14 and less), a release is zCDP with rho at most mu^2 / 2, or Gaussian with a slack that leaves
-    some of its delta, depending on its periods; then both are charged.
-    """
-    loss = discrete_gaussian_loss(mu, GRAM_COORDINATES, 4.0**GRAM_BITS)
-    if _is_small_beside(loss, delta):
-        return loss
-    return replace(loss, mu_squared=0.0, rho=mu**2 / 2, rest_delta=min(loss.rest_delta, 0.99 * delta))
-
-
-def _is_small_beside(loss: Loss, delta: float) -> bool:
-    """Return whether the rest of a Gaussian loss is no more than a slack."""
-    return loss.rest_delta <= 1e-3 * delta and loss.rest_epsilon**2 <= 1e-6 * loss.mu_squared
-
-
-_GRAM = _gaussian(_gram_loss)
-
-
-def _kind_of(cost: Cost) -> _Kind:
-    """Return the releases like a given one, and smaller: if it has a slack, theirs is taken to be as large."""
-    loss = cost.loss
-    if loss == Loss.from_rho(loss.rho):
-        return _ZCDP
-    rest = Loss(rest_epsilon=loss.rest_epsilon, rest_delta=loss.rest_delta)
-    if loss == rest + Loss(mu_squared=loss.mu_squared) and _is_small_beside(loss, cost.delta):
-        return _gaussian(lambda mu, _: Loss.from_mu(mu) + rest)
-    return _UNKNOWN
-
-
-@lru_cache(maxsize=256)
-def _largest_by_curves(budget: Budget, booked: Loss, delta: float, kind: _Kind) -> float:
-    """Return about the largest epsilon of a further release of a kind that the curves allow."""
-
-    def affordable(amount: float) -> bool:
-        return _added_up([booked, kind.loss(amount, delta)]).delta(budget.epsilon) <= budget.delta
-
-    start = max(budget.epsilon, 1e-9)
-    least = start * 1e-9  # less than this counts as nothing
-    amount = largest(affordable, start, precision=_PRECISION, known=least) if affordable(least) else 0.0
-    return kind.epsilon(amount, delta)
-
-
-def _rounded_down(value: float) -> float:
+def _rounded_down(value: Fraction) -> float:
     if value <= 0:
         return 0.0
     unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - _DIGITS)
-    return float((Fraction(value) // unit) * unit)
+    return float((value // unit) * unit)

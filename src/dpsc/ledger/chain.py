@@ -6,6 +6,7 @@ budgets, and there is one head to note elsewhere. Bookings are rare, so that the
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,8 @@ class Row:
     Attributes
     ----------
     event : str
-        ``dataset`` (a data set and its budget), ``booked``, ``confirmed`` or ``failed``.
+        ``dataset`` (a data set and its budget), ``pockets`` (of a data set entered before 0.3.0, fixed by what was
+        booked by then), ``booked``, ``confirmed`` or ``failed``.
     booking : int or None
         For an outcome: the number of the booking that it is about.
     body : str
@@ -72,6 +74,21 @@ class Head:
 
 
 BEGINNING = Head(0, START)
+
+
+def following(
+    head: Head,
+    event: str,
+    dataset: str,
+    who: str,
+    body: str,
+    *,
+    booking: int | None = None,
+    partition: str | None = None,
+) -> Row:
+    """Return the row that comes next, with the time of now; nothing depends on the time."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+    return Row(head.length + 1, now, event, dataset, who, booking, partition, body, head.hash).sealed()
 
 
 def end_of(rows: Sequence[Row]) -> Head:

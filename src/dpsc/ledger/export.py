@@ -10,6 +10,7 @@ from typing import Any
 from dpsc import files
 from dpsc.ledger import schema
 from dpsc.ledger.book import Ledger
+from dpsc.ledger.budget import Budget
 from dpsc.ledger.chain import START
 from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
@@ -57,7 +58,9 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
 
 def dataset_to_json(dataset: DataSet) -> dict[str, Any]:
     """Return a data set as plain values."""
-    return {**vars(dataset), "fingerprint": dataset.fingerprint}
+    plain = dict(vars(dataset))
+    budget: Budget = plain.pop("budget")
+    return {**plain, "pure": budget.pure, "other": list(budget.other), "fingerprint": dataset.fingerprint}
 
 
 def balance_to_json(balance: Balance) -> dict[str, Any]:

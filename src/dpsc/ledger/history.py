@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsc.errors import DpscError, LedgerError
 from dpsc.ledger import names, records
-from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, groups
+from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, fixed_afterwards, groups
 from dpsc.ledger.chain import Head, Row, end_of
 from dpsc.ledger.records import DataSet, Entry, State
 from dpsc.privacy.accounting import Loss
@@ -28,8 +28,7 @@ class Balance:
     ----------
     dataset : DataSet
     spent : float
-        The smallest epsilon, at the budget's delta, that is proved for everything booked (for the partition that
-        has spent most).
+        How much of the budget's epsilon is spent (by the partition that has spent most).
     remaining : float
         The largest epsilon of a further Gram release of all donors, at the budget's delta (a pure one for delta = 0).
     states : mapping
@@ -60,6 +59,8 @@ class History:
     ----------
     problems : list of str
         What makes no sense, beyond the hashes.
+    without_pockets : set of str
+        The data sets of before 0.3.0 whose pockets are not fixed yet.
     unreadable : LedgerError or None
         The first row that could not be read; what is left out because of it might be a cost.
     """
@@ -70,6 +71,7 @@ class History:
         self.outcomes: dict[int, Row] = {}
         self.problems: list[str] = []
         self.unreadable: LedgerError | None = None
+        self.without_pockets: set[str] = set()
         self._charges: dict[str, list[Charge]] = {}
         self._bookings: dict[int, Row] = {}
         self.extend(rows)
@@ -113,7 +115,7 @@ class History:
     def balance(self, name: str, further: Sequence[Charge] = ()) -> Balance:
         """Return what a data set has spent and has left, or would have after further charges."""
         known, charged = self.dataset(name), [*self.charges(name), *further]
-        budget = Budget(known.epsilon, known.delta)
+        budget = known.budget
         labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
         spent, most = max(((budget.spent(group), group) for group in groups(charged, None)), key=lambda each: each[0])
         return Balance(
@@ -130,7 +132,7 @@ class History:
         return [
             f"more is booked for {name!r} than its budget allows"
             for name, known in self.datasets.items()
-            if not all(Budget(known.epsilon, known.delta).allows(each) for each in groups(self.charges(name), None))
+            if not all(known.budget.allows(each) for each in groups(self.charges(name), None))
         ]
 
     def _read(self, row: Row) -> str | None:
@@ -140,7 +142,16 @@ class History:
             if row.event == "dataset":
                 if name in self.datasets:
                     return f"entry {number} enters {name!r} a second time"
-                self.datasets[name] = read_dataset(row)
+                self.datasets[name] = known = read_dataset(row)
+                if known.delta > 0 and "pure" not in row.content:
+                    self.without_pockets.add(name)
+            elif row.event == "pockets":
+                if name not in self.without_pockets:
+                    return f"entry {number} fixes the pockets of {name!r}, which are fixed or need none"
+                self.without_pockets.remove(name)
+                known = self.datasets[name]
+                fixed = fixed_afterwards(known.epsilon, known.delta, self.charges(name))
+                self.datasets[name] = replace(known, budget=fixed)
             elif row.event == "booked":
                 self._bookings[number] = row
                 self._charges.setdefault(name, []).append(_charge(row))
@@ -162,6 +173,7 @@ def read_dataset(row: Row) -> DataSet:
     """Turn a row into a data set."""
     try:
         body = row.content
+        pockets = (float(body["pure"]), _pair(body["other"])) if "pure" in body else ()  # not before 0.3.0
         known = DataSet(
             name=str(row.dataset),
             epsilon=float(body["epsilon"]),
@@ -170,7 +182,9 @@ def read_dataset(row: Row) -> DataSet:
             description=body["description"],
             created=row.time,
             who=row.who,
+            budget=Budget(float(body["epsilon"]), float(body["delta"]), *pockets),
         )
+        known.budget.require_sound()
         if known.fingerprint != body["fingerprint"]:
             raise ValueError("the fingerprint is not that of the description")
     except _MALFORMED as problem:
@@ -210,23 +224,23 @@ def _charge(row: Row) -> Charge:
 
 
 def read_cost(body: Mapping[str, Any]) -> Cost:
-    """Read what a booking costs; one that is about to be made is read in the same way."""
-    return Cost.of_json(body["guarantee"], _as_gaussian(body))
+    """Read what a booking costs; one that is about to be made is read in the same way.
 
-
-def _as_gaussian(body: Mapping[str, Any]) -> Loss | None:
-    """Return what a Gram release of 0.1.0 costs as Gaussian noise with a slack; None for all other bookings.
-
-    0.1.0 booked rho-zCDP for discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and 1 / sqrt(2) of
-    that above it, for at most 2000 periods: the same noise is Gaussian with mu^2 = 2 rho and sigma_0 = 4^bits / mu. A
-    sum of Gaussian losses costs less than one of rhos. Both readings are tried, so no booking costs more than before.
+    0.1.0 booked a Gram release as rho-zCDP: discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and
+    1 / sqrt(2) of that above it, for at most 2000 periods. The same noise is Gaussian with mu^2 = 2 rho, sigma_0 =
+    4^bits / mu and a slack (docs/gaussian-calibration.md). Other zCDP releases are not: their noise is not known.
     """
-    guarantee, parameters = body["guarantee"], body.get("parameters")
-    loss, bits = Loss(**guarantee["loss"]), parameters.get("grid_bits") if isinstance(parameters, Mapping) else None
-    if (body.get("algorithm"), guarantee.get("basis")) != _GRAM_OF_0_1_0 or loss != Loss.from_rho(loss.rho):
-        return None
-    if loss.rho == 0 or type(bits) is not int or not 4 <= bits <= 26:
-        return None
-    mu_squared = 2 * loss.rho
-    epsilon, delta = discrete_gaussian_slack(math.sqrt(mu_squared), GRAM_COORDINATES, 4.0**bits)
-    return None if math.isinf(epsilon) else Loss(mu_squared=mu_squared, rest_epsilon=epsilon, rest_delta=delta)
+    cost = Cost.of_json(body["guarantee"])
+    rho, parameters = cost.loss.rho, body.get("parameters")
+    bits = parameters.get("grid_bits") if isinstance(parameters, Mapping) else None
+    if (body.get("algorithm"), body["guarantee"].get("basis")) != _GRAM_OF_0_1_0 or cost.loss != Loss.from_rho(rho):
+        return cost
+    if rho == 0 or type(bits) is not int or not 4 <= bits <= 26:
+        return cost
+    slack = discrete_gaussian_slack(math.sqrt(2 * rho), GRAM_COORDINATES, 4.0**bits)
+    return cost if math.isinf(slack[0]) else replace(cost, loss=Loss(0.0, 0.0, 0.0, 2 * rho, *slack))
+
+
+def _pair(given: Any) -> tuple[float, float]:
+    epsilon, delta = given
+    return float(epsilon), float(delta)

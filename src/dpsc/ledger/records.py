@@ -12,6 +12,7 @@ from typing import Any, Literal
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError, without_passwords
 from dpsc.ledger import names
+from dpsc.ledger.budget import Budget
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 
@@ -35,6 +36,8 @@ class DataSet:
         What is public about it; ``fingerprint`` is the SHA-256 of its canonical JSON.
     created, who : str
         When (UTC) and by whom it was entered.
+    budget : Budget
+        The same budget with its pockets: how much of it is for which kind of release.
     """
 
     name: str
@@ -44,6 +47,7 @@ class DataSet:
     description: Mapping[str, Any]
     created: str
     who: str
+    budget: Budget
 
     @property
     def fingerprint(self) -> str:

@@ -31,10 +31,25 @@ class Refused:
         return BudgetError(
             f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "
             f"Requested epsilon = {cost.epsilon:g} at delta = {cost.delta:g}; remaining at that delta {left:g}; "
-            f"too much by {cost.epsilon - left:.5g}. Nothing was booked.",
+            f"too much by {cost.epsilon - left:.5g}. {self._why(cost)}Nothing was booked.",
             requested=cost.epsilon,
             remaining=left,
         )
+
+    def _why(self, cost: Cost) -> str:
+        """Say which part of the budget pays, where that may surprise."""
+        budget = self.budget
+        if cost.kind == "pure" and budget.delta > 0:
+            if budget.pure > 0:
+                return f"Epsilon {budget.pure:g} of the budget is for pure releases like this one. "
+            return "No part of the budget was kept for pure releases, so they are charged as Gaussian noise. "
+        if cost.kind == "other" and budget.other[0] == 0:
+            return (
+                "Of this release only (epsilon, delta) is known, and no part of the budget was kept for such releases. "
+            )
+        if budget.delta == 0 and cost.delta > 0:
+            return "The budget has delta = 0, so only pure releases fit. "
+        return ""
 
 
 def another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:

@@ -21,8 +21,11 @@ from sqlalchemy import (
 
 from dpsc.errors import LedgerError
 from dpsc.ledger import chain
+from dpsc.ledger.history import History
+from dpsc.ledger.requests import user
 
-VERSION = 3
+VERSION = 4
+WITH_POCKETS = 4  # the first version whose budgets have pockets
 
 tables = MetaData()
 _FIRST = CheckConstraint("number >= 1", name="dpsc_entries_number")  # nothing can be put before the first entry
@@ -80,6 +83,12 @@ def rows(connection: Connection) -> list[chain.Row]:
     return [chain.Row(*row) for row in connection.execute(select(entries).order_by(entries.c.number))]
 
 
+def append(connection: Connection, row: chain.Row) -> None:
+    """Add a row to the book and move the head."""
+    connection.execute(entries.insert().values(**vars(row)))
+    connection.execute(update(ledger).where(ledger.c.id == 1).values(length=row.number, hash=row.hash))
+
+
 def _from_1_to_2(connection: Connection) -> None:
     """Add partitions and the head record. Hashes leave out what is None, so the chain of version 1 stays as it was."""
     connection.execute(text('ALTER TABLE dpsc_entries ADD COLUMN "partition" TEXT'))
@@ -93,8 +102,7 @@ def _from_1_to_2(connection: Connection) -> None:
 
 def _from_2_to_3(connection: Connection) -> None:
     """Let the table itself refuse numbers below 1. Rows and hashes stay as they are."""
-    head = connection.execute(select(ledger.c.length, ledger.c.hash).where(ledger.c.id == 1)).one()
-    _require_whole(2, chain.problems(rows(connection), chain.Head(*head)))
+    _require_whole(2, chain.problems(rows(connection), _head(connection)))
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"ALTER TABLE dpsc_entries ADD CONSTRAINT {_FIRST.name} CHECK ({_FIRST.sqltext})"))
         return
@@ -108,6 +116,20 @@ def _from_2_to_3(connection: Connection) -> None:
     connection.execute(text("DROP TABLE dpsc_entries_2"))
 
 
+def _from_3_to_4(connection: Connection) -> None:
+    """Fix the pockets of every data set by what is booked so far: one row each. Other rows and hashes stay."""
+    history = History(rows(connection))
+    _require_whole(3, chain.problems(history.rows, _head(connection)) + history.problems)
+    for name in sorted(history.without_pockets):
+        row = chain.following(history.head, "pockets", name, user(), "{}")
+        append(connection, row)
+        history.extend([row])
+
+
+def _head(connection: Connection) -> chain.Head:
+    return chain.Head(*connection.execute(select(ledger.c.length, ledger.c.hash).where(ledger.c.id == 1)).one())
+
+
 def _require_whole(found: int, wrong: Sequence[str]) -> None:
     if wrong:
         raise LedgerError(
@@ -116,4 +138,4 @@ def _require_whole(found: int, wrong: Sequence[str]) -> None:
         )
 
 
-_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3}
+_STEPS: dict[int, Callable[[Connection], None]] = {1: _from_1_to_2, 2: _from_2_to_3, 3: _from_3_to_4}

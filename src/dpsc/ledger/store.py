@@ -12,23 +12,31 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, select, text, update
+from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from dpsc.errors import LedgerError
+from dpsc.errors import DpscWarning, LedgerError
 from dpsc.ledger import chain, schema
 from dpsc.ledger.address import Address
-from dpsc.ledger.chain import Head, Row
+from dpsc.ledger.chain import BEGINNING, Head
 from dpsc.ledger.history import History
 
 T = TypeVar("T")
 _ADVISORY_LOCK = 0x64707363  # "dpsc": one process at a time makes or migrates the tables of a PostgreSQL ledger
 _LOCKED = {"55P03", "40001", "40P01"}  # lock not available, serialization failure, deadlock
+LOST = "no longer holds all entries that this program has seen in it: an older copy was put in its place"
+_WITHOUT_POCKETS = (
+    "the ledger at {place} was kept by an earlier version of dpsc, whose budgets could be overspent: it accepted a "
+    "release if any of several theorems allowed it, so that somebody who chose the kind of a release after seeing "
+    "another one could exceed delta (1.9 times in the case that we know). The book cannot show whether anybody did. "
+    "From now on the pockets of each budget are fixed (docs/ledger.md). This is said once."
+)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
@@ -48,6 +56,7 @@ class Store:
         self.address, self.patience = address, patience
         self._engine = self._make_engine()
         self._checked = History()
+        self._seen = BEGINNING
         self._open(create)
 
     def read(self, work: Callable[[Connection], T]) -> T:
@@ -56,14 +65,23 @@ class Store:
 
     def write(self, work: Callable[[Connection, History], T]) -> T:
         """Run ``work`` alone, with the checked book that it extends; commit durably, or leave nothing behind."""
-        return self._run(lambda connection: work(connection, self._locked_and_checked(connection)), write=True)
 
-    def append(self, connection: Connection, row: Row) -> Row:
-        """Add a row to the ledger and move the head, inside the transaction of :meth:`write`."""
-        connection.execute(schema.entries.insert().values(**vars(row)))
-        head = update(schema.ledger).where(schema.ledger.c.id == 1)
-        connection.execute(head.values(length=row.number, hash=row.hash))
-        return row
+        def checked(connection: Connection) -> tuple[T, Head]:
+            return work(connection, self._locked_and_checked(connection)), self.head(connection)
+
+        result, self._seen = self._run(checked, write=True)
+        return result
+
+    def rows(self, connection: Connection) -> list[chain.Row]:
+        """Return every row of the book, and remember that they were seen."""
+        found = schema.rows(connection)
+        if self.continues(found):
+            self._seen = chain.end_of(found)
+        return found
+
+    def continues(self, rows: list[chain.Row]) -> bool:
+        """Return whether rows begin with everything that was seen before; an older copy of the book does not."""
+        return chain.end_of(rows[: self._seen.length]) == self._seen
 
     def head(self, connection: Connection, *, lock: bool = False) -> Head:
         """Return the head record."""
@@ -78,7 +96,7 @@ class Store:
 
         Rows that are the same, character by character, as when this object checked them are not checked again.
         """
-        head, rows = self.head(connection, lock=True), schema.rows(connection)
+        head, rows = self.head(connection, lock=True), self.rows(connection)
         known, self._checked = self._checked, History()  # nothing counts as checked if this fails
         if rows[: len(known.rows)] != known.rows:
             known = History()
@@ -91,6 +109,8 @@ class Store:
                 f"the ledger at {self.address} was changed from outside: {'; '.join(problems[:3])}. Nothing is booked. "
                 "Run dpsc ledger verify, and restore a backup."
             )
+        if not self.continues(rows):
+            raise LedgerError(f"the ledger at {self.address} {LOST}. Nothing is booked. Restore the newest copy.")
         self._checked = known
         return known
 
@@ -106,18 +126,22 @@ class Store:
             except OSError as problem:
                 raise LedgerError(f"cannot create the ledger {path}: {problem.strerror}.") from None
         if self.read(schema.version) != schema.VERSION:
-            self._run(lambda connection: self._bring_up_to_date(connection, create), write=True)
+            found = self._run(lambda connection: self._bring_up_to_date(connection, create), write=True)
+            if found < schema.WITH_POCKETS:
+                warnings.warn(_WITHOUT_POCKETS.format(place=self.address), DpscWarning, stacklevel=4)
 
-    def _bring_up_to_date(self, connection: Connection, create: bool) -> None:
+    def _bring_up_to_date(self, connection: Connection, create: bool) -> int:
+        """Make the ledger, or migrate it; return the version that it had."""
         if self.address.path is None:
             connection.execute(select(func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
         found = schema.version(connection)
         if found is not None:
             schema.migrate(connection, found)
-        elif create:
-            schema.create(connection)
-        else:
+            return found
+        if not create:
             raise self._missing()
+        schema.create(connection)
+        return schema.VERSION
 
     def _missing(self) -> LedgerError:
         return LedgerError(f"there is no ledger at {self.address}; make one with dpsc ledger init.")

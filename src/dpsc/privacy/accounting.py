@@ -21,7 +21,7 @@ from dpsc.privacy.searching import largest, smallest
 _SLACK = 1e-9  # the relative precision of the searches below, always rounded to the safe side
 _ROUNDING = 2.0**-50  # above the relative error of the few operations in a formula below
 _TINY = 1e-300  # a delta that underflows counts as this
-_PI = 3.1416  # at least pi
+PI = Fraction(31416, 10000)  # at least pi
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,9 @@ class Loss:
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon we can prove at this delta, infinite if none.
 
+        The best of several theorems, for losses that were fixed beforehand. If kinds or sizes are chosen after earlier
+        releases were seen, the best of several theorems is none; that is what the pockets of a ledger are for.
+
         Examples
         --------
         >>> once = Loss.from_rho(0.02)
@@ -110,42 +113,7 @@ class Loss:
             ways = [_plus(self.pure, zcdp_epsilon(noisy, left)), zcdp_epsilon(self.pure_as_rho + noisy, left)]
             if self.rho == 0:
                 ways.append(_plus(self.pure, gaussian_epsilon(math.sqrt(self.mu_squared), left)))
-                ways.append(gaussian_epsilon(self._mu_of_all, left))
         return _plus(self.rest_epsilon, min(ways))
-
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest delta we can prove at this epsilon, 1 if none: the same curves, read the other way.
-
-        Examples
-        --------
-        >>> Loss.from_rho(zcdp_rho(1.0, 1e-6)).delta(1.0) <= 1e-6
-        True
-        """
-        left = _minus(epsilon, self.rest_epsilon)
-        after_pure = _minus(left, self.pure)
-        noisy = self.rho + self.mu_squared / 2
-        if left < 0:
-            return 1.0
-        if noisy == 0:
-            if self.pure <= left:
-                return self.rest_delta
-            return min(1.0, _plus(self.rest_delta, zcdp_delta(self.pure_as_rho, left)))
-        ways = [zcdp_delta(self.pure_as_rho + noisy, left)]
-        if self.pure > 0 and after_pure >= 0:
-            ways.append(zcdp_delta(noisy, after_pure))
-        if self.rho == 0:
-            ways.append(gaussian_delta(self._mu_of_all, left))
-        if self.rho == 0 and after_pure >= 0:
-            ways.append(gaussian_delta(math.sqrt(self.mu_squared), after_pure))
-        return min(1.0, _plus(self.rest_delta, min(ways)))
-
-    @property
-    def _mu_of_all(self) -> float:
-        """The mu of the Gaussian and the pure releases together: a pure one is Gaussian with mu^2 <= pi epsilon^2 / 2.
-
-        Proved in docs/gaussian-calibration.md. It pays for many small epsilons beside Gaussian noise.
-        """
-        return math.sqrt(self.mu_squared + _PI * self.pure_as_rho)
 
 
 def _plus(one: float, other: float) -> float:

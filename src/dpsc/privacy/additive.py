@@ -10,9 +10,11 @@ from typing import Literal
 
 import numpy as np
 
+from dpsc.errors import ParameterError
 from dpsc.privacy import discrete, laplace
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import safely_above
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.privacy.source import Source, seeded
 from dpsc.types import Array, Integers
 
@@ -22,17 +24,20 @@ Law = Literal["laplace", "gaussian", "joint laplace"]
 
 @dataclass(frozen=True)
 class StepBudget:
-    """What one step may spend, as an epsilon (pure), a rho (zCDP) or a mu (Gaussian mechanism)."""
+    """What one step may spend: an epsilon (pure), a rho (zCDP), or a mu (Gaussian; with a slack for discrete noise)."""
 
     kind: Literal["epsilon", "rho", "mu"]
     amount: float
+    slack: tuple[float, float] = (0.0, 0.0)
 
     @property
     def loss(self) -> Loss:
         """The same as a privacy loss that adds up."""
         if self.kind == "epsilon":
             return Loss.from_pure(self.amount)
-        return Loss.from_rho(self.amount) if self.kind == "rho" else Loss.from_mu(self.amount)
+        if self.kind == "rho":
+            return Loss.from_rho(self.amount)
+        return Loss(mu_squared=self.amount**2, rest_epsilon=self.slack[0], rest_delta=self.slack[1])
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,12 @@ def release_integers(
 ) -> tuple[Integers, NoiseLaw]:
     """Add discrete noise for the given l1 and l2 sensitivities of these very integers: exact arithmetic.
 
-    An epsilon pays for Laplace noise calibrated in l1, a rho for Gaussian noise calibrated in l2. ``largest`` is a
-    public bound on the size of the integers.
+    An epsilon pays for Laplace noise calibrated in l1, a rho for Gaussian noise calibrated in l2, and so does a mu if
+    the grid is so fine that its slack covers what discrete noise costs beyond Gaussian noise
+    (docs/gaussian-calibration.md). ``largest`` is a public bound on the size of the integers.
     """
     scale = discrete_scale(sensitivity, budget)
+    require_fine_grid(sensitivity[1], values.size, budget)
     law: discrete.Kind = "laplace" if budget.kind == "epsilon" else "gaussian"
     noisy = discrete.add(values, law, scale, source, largest=largest, on_progress=on_progress)
     return noisy, NoiseLaw(law, scale, values.size)
@@ -83,9 +90,18 @@ def discrete_scale(sensitivity: tuple[float, float], budget: StepBudget) -> floa
     l1, l2 = sensitivity
     if budget.kind == "epsilon":
         return safely_above(l1 / budget.amount)
-    if budget.kind == "rho":
-        return safely_above(l2 / math.sqrt(2 * budget.amount))
-    raise ValueError("a Gaussian budget mu has no exact sampler; use rho")
+    return safely_above(l2 / (math.sqrt(2 * budget.amount) if budget.kind == "rho" else budget.amount))
+
+
+def require_fine_grid(l2: float, dimension: int, budget: StepBudget) -> None:
+    """Refuse, from public numbers, a grid on which discrete Gaussian noise would cost more slack than was charged."""
+    if budget.kind == "mu":
+        slack = discrete_gaussian_slack(budget.amount, dimension, l2)
+        if slack[0] > budget.slack[0] or slack[1] > budget.slack[1]:
+            raise ParameterError(
+                "the bounds leave too few digits for exact Gaussian noise; widen those of the periods after the "
+                "intervention, or choose delta = 0."
+            )
 
 
 def release_floats(values: Array, l2: float, budget: StepBudget, source: Source) -> tuple[Array, NoiseLaw]:

@@ -6,33 +6,41 @@ import math
 import warnings
 
 from dpsc.errors import DpscWarning
-from dpsc.privacy import accounting
+from dpsc.privacy.accounting import zcdp_rho
 from dpsc.privacy.additive import StepBudget
 from dpsc.privacy.guarantee import Arithmetic
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack, released_mu
+
+GRID_BITS = 23  # of the sensitivity of one integer; the grids of the algorithms are finer
 
 
 def divide(epsilon: float, delta: float, split: float, arithmetic: Arithmetic) -> tuple[StepBudget, StepBudget]:
     """Return the budgets of two additive steps; ``split`` is the first one's share.
 
-    delta = 0: epsilon is divided. delta > 0, exact arithmetic: rho is divided, because discrete Gaussian noise is
-    proved zCDP. delta > 0, float arithmetic: mu^2 is divided, because two Gaussian mechanisms compose to exactly one.
+    delta = 0: epsilon is divided. delta > 0: mu^2 is divided, because two Gaussian mechanisms compose to exactly one.
     """
     if delta == 0:
         return StepBudget("epsilon", split * epsilon), StepBudget("epsilon", (1 - split) * epsilon)
-    if arithmetic == "exact":
-        rho = accounting.zcdp_rho(epsilon, delta)
-        return StepBudget("rho", split * rho), StepBudget("rho", (1 - split) * rho)
-    mu = accounting.gaussian_mu(epsilon, delta)
-    return StepBudget("mu", math.sqrt(split) * mu), StepBudget("mu", math.sqrt(1 - split) * mu)
+    mu = released_mu(epsilon, delta)
+    return _gaussian(math.sqrt(split) * mu, arithmetic), _gaussian(math.sqrt(1 - split) * mu, arithmetic)
 
 
 def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> StepBudget:
-    """Return the budget of one additive step."""
+    """Return the budget of one additive step; exact Gaussian noise may be on a coarse grid, where zCDP is proved."""
     if delta == 0:
         return StepBudget("epsilon", epsilon)
     if arithmetic == "exact":
-        return StepBudget("rho", accounting.zcdp_rho(epsilon, delta))
-    return StepBudget("mu", accounting.gaussian_mu(epsilon, delta))
+        return StepBudget("rho", zcdp_rho(epsilon, delta))
+    return StepBudget("mu", released_mu(epsilon, delta))
+
+
+def _gaussian(mu: float, arithmetic: Arithmetic) -> StepBudget:
+    """Return the budget of a step of Gaussian noise on a fine grid; discrete noise is charged its slack there.
+
+    If noise is for m integers that move by ``2^GRID_BITS sqrt(m)`` in l2 or more, the slack is at most that of one
+    integer that moves by ``2^GRID_BITS``: a is then no larger, and ``r^2 / m`` falls with m.
+    """
+    return StepBudget("mu", mu, discrete_gaussian_slack(mu, 1, 2.0**GRID_BITS) if arithmetic == "exact" else (0.0, 0.0))
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:

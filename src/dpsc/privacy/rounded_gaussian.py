@@ -17,6 +17,7 @@ from dpsc.privacy.accounting import Loss, gaussian_mu, zcdp_rho
 from dpsc.privacy.exact import safely_above, safely_below
 
 TAU = 1e-30  # the probability that noise is outside the ball of the proof: nothing beside any delta in use
+KEPT = (1 - 1e-9, 1 - 1e-4)  # of epsilon and delta for Gaussian noise itself; what is left is for slacks, also others'
 _TINY = 1e-300  # an epsilon that underflows counts as this
 
 
@@ -54,6 +55,11 @@ def discrete_gaussian_loss(mu: float, coordinates: int, resolution: float) -> Lo
     return Loss(mu_squared=mu**2, rest_epsilon=epsilon, rest_delta=delta)
 
 
+def released_mu(epsilon: float, delta: float) -> float:
+    """Return the mu that (epsilon, delta) pays for beside a small part of both that is kept for slacks."""
+    return gaussian_mu(epsilon * KEPT[0], delta * KEPT[1])
+
+
 @lru_cache(maxsize=1024)
 def discrete_gaussian_budget(epsilon: float, delta: float, coordinates: int, resolution: float) -> Loss:
     """Return the loss with the least noise that (epsilon, delta) pays for; delta must be above 0.
@@ -72,7 +78,7 @@ def discrete_gaussian_budget(epsilon: float, delta: float, coordinates: int, res
     if checks.delta("delta", delta) == 0:
         raise ParameterError("Gaussian noise needs delta above 0.")
     by_zcdp = Loss.from_rho(zcdp_rho(checks.epsilon("epsilon", epsilon), delta))
-    most = gaussian_mu(epsilon, delta)
+    most = released_mu(epsilon, delta)
     slack = discrete_gaussian_slack(most, coordinates, resolution)
     if slack[0] >= epsilon or slack[1] >= delta:
         return by_zcdp

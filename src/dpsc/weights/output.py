@@ -201,7 +201,7 @@ def release_ridge_exactly(
     if y_norm < SMALLEST_TARGET:
         return np.zeros(n), 0.0  # the weights are zero whatever the donors are
     l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
-    unit = exact.power_of_two_below(l2 / math.sqrt(n) / 2**12)
+    unit = exact.power_of_two_below(l2 / math.sqrt(n) / 2**24)
 
     gram = X.second_moments()
     gram[np.diag_indices(T0)] += mu
