@@ -110,6 +110,28 @@ def test_a_corrupt_file_in_a_folder_spends_nothing(files: Path, ledger: Path) ->
     assert states(ledger) == []
 
 
+def test_what_a_killed_release_left_is_removed_when_it_is_made_again(files: Path, ledger: Path) -> None:
+    left = files / ".r.json.0123456789ab.part"
+    (left / "new").mkdir(parents=True)
+    left.chmod(0o700)
+    (left / "lock").touch()
+    code, _, err = quick(*release(files, ledger, 1, "r.json", "--scale", 3))
+    assert code == 0, err
+    assert not list(files.glob(".*.part"))
+
+
+def test_an_opendp_with_biased_noise_is_refused_before_anything_is_booked(
+    files: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scale is given, so that noise would first be drawn after the booking, which counts as spent."""
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.14.1")
+    code, _, err = quick(*release(files, ledger, 1, "r.json", "--scale", 3))
+    assert code == 2
+    assert "OpenDP 0.14.1 is installed" in err
+    assert states(ledger) == []
+    assert not (files / "r.json").exists()
+
+
 @pytest.mark.end_to_end
 def test_killed_at_any_moment_no_release_is_without_its_entry(files: Path, ledger: Path) -> None:
     began = time.monotonic()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from dpsc import GramRelease, Panel, ParameterError
+from dpsc import DpscError, GramRelease, Panel, ParameterError, scan
 from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import constant_for, movement, whitened_size
@@ -23,11 +25,12 @@ from dpsc.gram.scale import (
     noisy_counts,
     share_for,
 )
-from dpsc.gram.sources import sum_of_rows
+from dpsc.gram.sources import ArrayDonors, sum_of_rows
 from dpsc.privacy import discrete
 from dpsc.privacy.source import seeded, system
 from dpsc.types import Array, Integers
 from tests.conftest import scale_pvalue
+from tests.making import long, save, wide
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6)
 
@@ -42,7 +45,7 @@ def walks(n: int, size: float = 1.0, T: int = 20, seed: int = 0) -> Array:
 def test_the_noise_on_counts_has_the_stated_scale_and_the_test_rejects_10_percent_less() -> None:
     """For sensitivity sqrt(2): counts that change by sqrt(2) are then mu standard deviations apart."""
     counts, mu, bits = np.arange(60 * MOST_COUNTS), 0.05, 18
-    noise = (noisy_counts(counts, mu, bits, system()) - counts) * mu / math.sqrt(2)
+    noise = (noisy_counts(counts, int(counts.sum()), mu, bits, system()) - counts) * mu / math.sqrt(2)
     assert stats.kstest(noise, "norm").pvalue > 1e-6
     assert scale_pvalue(noise, "gaussian") > 1e-6
     assert scale_pvalue(0.9 * noise, "gaussian") < 1e-4
@@ -60,7 +63,7 @@ def test_the_noise_on_counts_is_opendps_on_the_grid_of_the_matrix(monkeypatch: p
 
     monkeypatch.setattr(discrete, "measurement", watched)
     counts = sum_of_rows(walks(400), Counts(20, Kernel.named("high"), None))
-    noisy = noisy_counts(counts, 0.05, 10, system())
+    noisy = noisy_counts(counts, 400, 0.05, 10, system())
     assert drawn == [pytest.approx(math.sqrt(2) * 4**10 / 0.05, rel=1e-9)]
     np.testing.assert_array_equal(noisy * 4**10, np.rint(noisy * 4**10))
     for share in (share_for(400, MAKE.mu, True), LARGEST_SHARE):
@@ -91,6 +94,73 @@ def test_too_few_donors_without_a_guess_are_refused_and_told_what_to_give() -> N
     assert MAKE.custodian_sum(walks(400)).scale.source == "counted"
 
 
+EXTREME = np.array([
+    [math.nan] * 20, [math.inf] * 20, [-math.inf, *[0.0] * 19], [0.0] * 20, [7.0] * 20, [1.7e308, -1.7e308] * 10,
+    [5e-324, 0.0] * 10, [math.nan, *[1e200] * 19], [*[0.0] * 19, math.nan], [math.inf, math.nan] * 10,
+    [0.0, 2.0**-41] * 10, [0.0, 2.0**41] * 10, [1e154, -1e154] * 10, [1e-162, 0.0] * 10,
+])  # fmt: skip
+
+
+def in_engine(engine: Any, rows: Array, folder: Path, scheduler: str, table: Any = wide) -> Any:
+    """Donors as an array, or in a file that an engine reads."""
+    if engine == "array":
+        return ArrayDonors(rows, pd.RangeIndex(20), "cost")
+    path = save(table(rows, times=map(str, range(20))), folder / "donors.parquet")
+    options: dict[str, Any] = {"wide": True} if table is wide else {"time": "week", "outcome": "cost"}
+    options |= {"scheduler": scheduler} if engine == "dask" else {}
+    return scan(path, unit="who", missing="kernel", periods="0..19", engine=engine, **options)
+
+
+@pytest.mark.parametrize("engine", ["array", "memory", "stream", "dask"])
+def test_every_donor_counts_once_whatever_its_values(engine: Any, cluster: Any, tmp_path: Path) -> None:
+    """So the counts add up to the public number for all data, and the check that they do can refuse no data."""
+    rows = np.vstack([EXTREME, walks(400)])
+    for table in (wide, long):
+        donors = in_engine(engine, rows, tmp_path, cluster.scheduler_address, table)
+        counts, n = donors.add_up(Counts(20, Kernel.named("high"), None), lambda rows: None)
+        assert counts.sum() == n == len(rows)
+        assert counts.dtype == np.int64
+        made = MAKE.custodian_sum(donors)
+        assert (made.n, made.scale.source) == (len(rows), "counted")
+
+
+@pytest.mark.parametrize("engine", ["array", "memory", "stream", "dask"])
+def test_the_number_of_donors_is_the_public_one_and_never_what_the_counts_add_up_to(
+    engine: Any, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    donors = in_engine(engine, walks(400), tmp_path, cluster.scheduler_address)
+    add_up = type(donors).add_up
+
+    def one_lost(self: Any, summand: Any, on_rows: Any, enough: float = math.inf) -> tuple[Integers, int]:
+        total, n = add_up(self, summand, on_rows, enough)
+        return total - np.eye(1, total.size, int(total.argmax()), dtype=np.int64)[0].reshape(total.shape), n
+
+    monkeypatch.setattr(type(donors), "add_up", one_lost)
+    monkeypatch.setattr(discrete, "add", lambda *arguments, **options: pytest.fail("noise was drawn"))
+    with pytest.raises(DpscError, match="not counted once each; nothing was released") as refusal:
+        MAKE.custodian_sum(donors)
+    assert not set("0123456789") & set(str(refusal.value))
+
+
+@pytest.mark.parametrize("engine", ["array", "memory", "stream", "dask"])
+def test_the_scale_is_estimated_with_the_number_of_donors_that_were_counted(
+    engine: Any, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first ones if there are more than enough; Dask counts all, because it does not know who would come first."""
+    told: list[int] = []
+
+    def watched(noisy: Array, n: int, mu: float, guess: float | None) -> float:
+        told.append(n)
+        return 1.0
+
+    monkeypatch.setattr("dpsc.gram.algorithm.estimated", watched)
+    monkeypatch.setattr("dpsc.gram.algorithm.COUNTED_AT_MOST", 100)
+    monkeypatch.setattr("dpsc.gram.algorithm.ENOUGH_PER_DIRECTION", 1e-3)
+    donors = in_engine(engine, walks(400), tmp_path, cluster.scheduler_address)
+    assert replace(MAKE, like=walks(1)[0]).custodian_sum(donors).n == 400
+    assert told == [400 if engine == "dask" else 100]
+
+
 def counts_of(median: float, n: int, rng: np.random.Generator) -> Integers:
     """Counts of donors whose movements are log-normal; the median and the spread are in powers of two."""
     powers = np.floor(median + 0.9 * rng.normal(size=n)).astype(int)
@@ -106,7 +176,7 @@ def test_with_300_donors_the_scale_is_within_a_factor_of_two_although_the_guess_
         errors = []
         for _ in range(1000):
             median = rng.uniform(-30, 30)
-            noisy = noisy_counts(counts_of(median, n, rng), mu, 18, source)
+            noisy = noisy_counts(counts_of(median, n, rng), n, mu, 18, source)
             errors.append(math.log2(estimated(noisy, n, mu, 2.0 ** (median + off))) - median)
         within[off] = np.mean(np.abs(errors) <= 1)
     assert np.mean(list(within.values())) >= 0.95, within
@@ -118,7 +188,7 @@ def test_without_a_guess_a_few_hundred_donors_show_the_scale() -> None:
     n, rng, source = 300, np.random.default_rng(0), seeded(0)
     mu = MAKE.mu * math.sqrt(share_for(n, MAKE.mu, False))
     medians = rng.uniform(-30, 30, 300)
-    found = [estimated(noisy_counts(counts_of(m, n, rng), mu, 18, source), n, mu, None) for m in medians]
+    found = [estimated(noisy_counts(counts_of(m, n, rng), n, mu, 18, source), n, mu, None) for m in medians]
     assert np.mean(np.abs(np.log2(found) - medians) <= 1) >= 0.97
 
 

@@ -18,6 +18,16 @@ POINTS = [
 GRAM = Point("ours", "gram", 10, 10, 0.0, 1.0, 1.0, 1e-6)
 
 
+def test_processes_import_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "multiprocessing").mkdir()
+    (tmp_path / "multiprocessing" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with sweep._pool(1) as pool:
+        assert pool.submit(os.getpid).result(timeout=60) != os.getpid()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_finished_points_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "points.jsonl"
     sweep.run(POINTS[:4], 20, 0, KeptOutcomes(path, 20, 0, resume=False))

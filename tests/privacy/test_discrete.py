@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpsc import ParameterError
+from dpsc import DpscError, ParameterError
 from dpsc.privacy import discrete, source
 from dpsc.types import Integers
 from tests.conftest import scale_pvalue
@@ -53,6 +56,31 @@ def test_wide_noise_has_the_continuous_law_from_both_sources(kind: discrete.Kind
 def test_opendp_states_the_same_privacy_loss() -> None:
     assert discrete.measurement("laplace", 40.0).map(10) == pytest.approx(10 / 40.0)
     assert discrete.measurement("gaussian", 40.0).map(10.0) == pytest.approx(10.0**2 / (2 * 40.0**2))
+
+
+@pytest.mark.parametrize("version", ["0.12.0", "0.14.1", "0.9.2", "0.14.2a20251105001", "0.15.0.dev0", "unknown"])
+def test_an_opendp_with_biased_noise_is_refused_when_noise_is_drawn(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 0.14.2 the probability of no Laplace noise at scale 3 was 0.158 instead of 0.165."""
+    discrete.measurement.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"opendp": version}[name])
+    for kind in KINDS:
+        with pytest.raises(DpscError, match=rf"OpenDP {version} .* pip install 'opendp>=0\.14\.2'\.$"):
+            draws(kind, 3.0, 5)
+        draws(kind, 3.0, 5, seed=0)  # not OpenDP's, and without a guarantee
+
+
+@pytest.mark.parametrize("version", ["0.14.2", "0.14.10", "0.16.0", "0.14.2.post1", "1.0.0"])
+def test_an_opendp_whose_noise_has_the_stated_law_is_used(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    discrete.measurement.cache_clear()
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"opendp": version}[name])
+    assert draws("laplace", 1e6, 5).any()
+
+
+def test_the_required_opendp_is_the_one_that_is_accepted() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert "opendp>=" + ".".join(map(str, discrete._FIRST_UNBIASED)) in project["dependencies"]
 
 
 def test_values_beyond_32_bits_keep_their_size() -> None:

@@ -80,7 +80,8 @@ def gram_counts(epsilon: float, delta: float) -> Case:
     def draw(side: int, effort: Effort) -> Array:
         changed = (one, other)[side][one != other]
         mu = gaussian_mu(epsilon, SHOWN_DELTA)
-        noisy = noisy_counts(np.tile(changed, effort.runs), mu, GRID_BITS, effort.source())
+        n = effort.runs * int(changed.sum())
+        noisy = noisy_counts(np.tile(changed, effort.runs), n, mu, GRID_BITS, effort.source())
         return noisy.reshape(effort.runs, len(changed))
 
     make = GramRelease(epsilon=epsilon, delta=delta, like=[0.0, _SCALE], seed=0)
@@ -174,7 +175,7 @@ def _cost(change: Integers, release: Release) -> float:
 
 def _counts_scale(mu: float) -> float:
     """Return the scale of the noise on counts, read off seeded noise: it is this many times a normal variable."""
-    noise = noisy_counts(np.zeros(200, dtype=np.int64), mu, GRID_BITS, seeded(0))
+    noise = noisy_counts(np.zeros(200, dtype=np.int64), 0, mu, GRID_BITS, seeded(0))
     normals = seeded(0).normals((200,))
     return float(np.abs(noise).max() / np.abs(normals).max())
 

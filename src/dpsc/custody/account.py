@@ -80,11 +80,16 @@ class Account:
         if self.ledger is None:
             yield
             return
-        if getattr(algorithm, "guarantee", None) is None:
+        promise = getattr(algorithm, "guarantee", None)
+        if promise is None:
             raise LedgerError(
                 f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
                 "look of your own, which you hand on to nobody, add --no-ledger."
             )
+        if promise.arithmetic == "exact":
+            from dpsc.privacy.discrete import require_unbiased
+
+            require_unbiased()  # before the booking: what is booked counts as spent
         self._last_look()
         with self.ledger.spending(
             self.dataset, **self.ledger.terms(algorithm), output=output, description=description,

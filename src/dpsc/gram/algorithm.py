@@ -344,7 +344,7 @@ class GramRelease:
         counts, counted = where.add_up(summand, on_rows, enough)
         if counted == 0:
             raise PanelError("no donor is left.")
-        return counts, min(counted, enough)
+        return counts, counted
 
     def _scale(
         self, donors: Any, counts: Integers, counted: int, times: pd.Index[Any], reference: Array | None
@@ -358,8 +358,8 @@ class GramRelease:
         self._check_sizes(counted, T, share)
         mu = self.mu * math.sqrt(exact.safely_below(share))
         apart = None if self.seed is None else self.seed + 2**64  # other noise than the matrix has
-        noisy = noisy_counts(counts, mu, self.grid_bits, randomness.choose(apart))
-        value = estimated(noisy, int(counts.sum()), mu, guess)
+        noisy = noisy_counts(counts, counted, mu, self.grid_bits, randomness.choose(apart))
+        value = estimated(noisy, counted, mu, guess)
         return Scale(value, "counted" if guess is None else "like and counted", share)
 
     def _guess(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> float | None:

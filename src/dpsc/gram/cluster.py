@@ -1,20 +1,22 @@
 """A Dask cluster on this machine that only this process may use: raw donors pass through it.
 
 Its connections are encrypted and need a certificate that exists in this process alone, so that no other user of the
-machine can connect. What workers may write goes to a private folder, which is removed at the end; what a killed
-process leaves there is removed by the next one.
+machine can connect. What scheduler and workers may write, and import, is in a private folder, which is removed at the
+end; what a killed process leaves there is removed by the next one.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from dpsc.errors import DpscError
-from dpsc.folders import private_folder
+from dpsc.folders import no_imports_from_here, private_folder
 
 _PREFIX = "dpsc-dask-"
 _CLOSED = {
@@ -33,7 +35,12 @@ def local_client(workers: int | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster, Security
 
     security = Security.temporary()
-    with private_folder(_PREFIX) as scratch, dask.config.set(_CLOSED):
+    with (
+        private_folder(_PREFIX) as scratch,
+        _off_the_path_at_the_end(scratch),
+        no_imports_from_here(),
+        dask.config.set(_CLOSED | {"temporary-directory": str(scratch)}),
+    ):
         with _workers_ignore_interrupts(), _explained():
             cluster = LocalCluster(
                 n_workers=workers,
@@ -43,11 +50,19 @@ def local_client(workers: int | None) -> Iterator[Any]:
                 security=security,
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
-                local_directory=str(scratch),
                 silence_logs=50,
             )
         with cluster, Client(cluster, security=security) as client:
             yield client
+
+
+@contextmanager
+def _off_the_path_at_the_end(scratch: Path) -> Iterator[None]:
+    """Take what is in a folder off ``sys.path``, where Dask puts it, before it is removed and others may make it."""
+    try:
+        yield
+    finally:
+        sys.path[:] = [path for path in sys.path if not str(path).startswith(str(scratch))]
 
 
 @contextmanager

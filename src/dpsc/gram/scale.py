@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from dpsc import checks
 from dpsc.data.frames import to_floats
-from dpsc.errors import PanelError, Parameter, ParameterError
+from dpsc.errors import DpscError, PanelError, Parameter, ParameterError
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import movement
 from dpsc.privacy import discrete, exact
@@ -104,17 +104,20 @@ def share_for(n: int, mu: float, guessed: bool) -> float:
     return share
 
 
-def noisy_counts(counts: Integers, mu: float, bits: int, source: Source) -> Array:
-    """Return counts with discrete Gaussian noise.
+def noisy_counts(counts: Integers, n: int, mu: float, bits: int, source: Source) -> Array:
+    """Return counts of n donors, a public number, with discrete Gaussian noise.
 
     Private: the counts. One donor replaced moves from one count to another: two counts change by one, an l2
     sensitivity of sqrt(2). Counts are multiplied by 4^bits, so that the noise of scale ``sqrt(2) 4^bits / mu`` is on as
-    fine a grid as that of the matrix.
+    fine a grid as that of the matrix. Every donor is in one count, whatever its values, so they add up to n for all
+    data; if they did not, the counts would be wrong, and what they add up to would not be public.
     """
+    if int(counts.sum()) != n:
+        raise DpscError("donors were not counted once each; nothing was released. Please report this error in dpsc.")
     unit = 4.0**bits
     sigma = exact.safely_above(math.sqrt(2) * unit / mu)
     whole = counts * int(unit)
-    return np.asarray(discrete.add(whole, "gaussian", sigma, source, largest=float(counts.sum()) * unit) / unit)
+    return np.asarray(discrete.add(whole, "gaussian", sigma, source, largest=n * unit) / unit)
 
 
 def estimated(counts: Array, n: int, mu: float, guess: float | None) -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dpsc.blas import one_thread
 from dpsc.errors import DpscError
+from dpsc.folders import no_imports_from_here
 from dpsc.paper import generated
 from dpsc.paper.generated import Dataset
 from dpsc.paper.points import DATA, Outcome, Point, generator_for
@@ -101,7 +102,8 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
     try:
-        yield pool
+        with no_imports_from_here():
+            yield pool
         pool.shutdown()
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -1,11 +1,12 @@
 """Discrete Laplace and discrete Gaussian noise on 64-bit integers, from OpenDP's exact samplers.
 
 OpenDP draws from the operating system's entropy in exact rational arithmetic and saturates at the ends of int64, which
-is post-processing. Its library is imported when noise is drawn, not before.
+is post-processing. Its library is imported when noise is drawn, not before, and refused if its noise is biased.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal
@@ -13,12 +14,14 @@ from typing import Any, Literal
 import numpy as np
 
 from dpsc.checks import finite_number
+from dpsc.errors import DpscError
 from dpsc.privacy.exact import as_integers, require_no_overflow
 from dpsc.privacy.source import Source
 from dpsc.types import Integers
 
 Kind = Literal["laplace", "gaussian"]
 _BLOCK = 2**15
+_FIRST_UNBIASED = 0, 14, 2  # before, discrete Laplace noise was zero too rarely: OpenDP's issue 2638
 WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
 
 
@@ -58,9 +61,23 @@ def require_room(scale: float, largest: float) -> None:
     require_no_overflow(WIDEST * scale + largest, "the noise")
 
 
+def require_unbiased() -> None:
+    """Refuse an OpenDP whose noise has another law than it states, and one that is no release of theirs."""
+    from importlib.metadata import version
+
+    found, needed = version("opendp"), ".".join(map(str, _FIRST_UNBIASED))
+    numbers = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(\.post\d+)?", found)
+    if numbers is None or tuple(map(int, numbers.groups()[:3])) < _FIRST_UNBIASED:
+        raise DpscError(
+            f"OpenDP {found} is installed, whose noise may be biased, so none was drawn; install a released version "
+            f"from {needed} on: pip install 'opendp>={needed}'."
+        )
+
+
 @lru_cache(maxsize=64)
 def measurement(kind: Kind, scale: float) -> Any:
     """Return OpenDP's measurement on vectors of i64, whose ``map`` states the same privacy loss."""
+    require_unbiased()
     from opendp.domains import atom_domain, vector_domain  # not from its prelude, which loads scikit-learn: a second
     from opendp.measurements import make_gaussian, make_laplace
     from opendp.metrics import l1_distance, l2_distance
