@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpsc import DpscError, GramRelease, Ledger
+from dpsc import BudgetError, DpscError, GramRelease, Ledger, ObjectivePerturbation, OutputPerturbation
 from dpsc.cli import app
 from dpsc.cli.booking import Account
 from tests.cli.conftest import dpsc
@@ -153,3 +153,54 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
         with pytest.raises(DpscError, match=words):
             Account(place, name)
+
+
+def test_a_budget_is_divided_when_it_is_entered(tmp_path: Path) -> None:
+    place = str(tmp_path / "book.sqlite")
+    init = ["init", "visits", "--epsilon", "4", "--delta", "1e-6"]
+    shown = run(*init, "--pure", "1", "--other", "0.5,1e-7", book=place)
+    assert "for Gaussian noise (Gram releases): epsilon 2.5" in shown
+    assert "for pure releases: epsilon 1" in shown
+    assert "for other releases: epsilon 0.5 at delta 1e-07" in shown
+    assert "for pure releases: epsilon 1" in run("show", book=place)
+    kept = json.loads(run("show", "--json", book=place))["datasets"][0]
+    assert (kept["pure"], kept["other"]) == (1.0, [0.5, 1e-7])
+    assert Ledger(place).remaining("visits", delta=0) == 1.0
+    again = run(*init, "--pure", "1", "--other", "0.5,1e-7", book=place)
+    assert "Known already" in again
+    assert "does not change" in run(*init, "--pure", "2", "--other", "0.5,1e-7", book=place, code=2)
+    plain = run("init", "orders", "--epsilon", "4", "--delta", "1e-6", book=place)
+    assert "of which" not in plain
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--pure", "5"), "more than the budget"),
+        (("--other", "1"), "EPSILON,DELTA"),
+        (("--other", "x,y"), "EPSILON,DELTA"),
+        (("--other", "1,0"), "both an epsilon and a delta"),
+        (("--pure", "-1"), "pure"),
+    ],
+)
+def test_a_budget_that_cannot_be_divided_so_is_refused(options: tuple[str, str], said: str, tmp_path: Path) -> None:
+    place = str(tmp_path / "book.sqlite")
+    assert said in run("init", "visits", "--epsilon", "4", "--delta", "1e-6", *options, book=place, code=2)
+
+
+def test_a_refusal_says_which_part_of_the_budget_pays(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "book.sqlite", create=True)
+    ledger.add_dataset("visits", epsilon=2, delta=1e-6)
+    ledger.add_dataset("orders", epsilon=2, delta=1e-6, pure=0.5)
+    ledger.add_dataset("costs", epsilon=2, delta=0)
+    for name, algorithm, said in (
+        ("visits", OutputPerturbation(epsilon=1.0), "charged as Gaussian noise"),
+        ("visits", ObjectivePerturbation(epsilon=1.0, delta=1e-6), r"only \(epsilon, delta\) is known"),
+        ("orders", OutputPerturbation(epsilon=1.0), r"remaining at that delta 0\.5; .*Epsilon 0\.5 of the budget is"),
+        ("costs", GramRelease(epsilon=1.0, delta=1e-6), "delta = 0, so only pure releases fit"),
+    ):
+        with pytest.raises(BudgetError, match=said):
+            ledger.book(name, **ledger.terms(algorithm))
+    ledger.book("visits", **ledger.terms(OutputPerturbation(epsilon=1.0, delta=1e-6)))
+    ledger.book("orders", **ledger.terms(OutputPerturbation(epsilon=0.5)))
+    ledger.book("costs", **ledger.terms(ObjectivePerturbation(epsilon=2.0)))

@@ -94,6 +94,17 @@ def test_each_kind_is_charged_to_its_pocket() -> None:
         assert charged - {"other_delta"} == {pocket}
 
 
+def test_the_gaussian_pocket_keeps_what_the_others_leave() -> None:
+    def mu(epsilon: float, delta: float) -> float:
+        return math.sqrt(Budget(epsilon, delta).limits.mu_squared)
+
+    assert math.sqrt(Budget(4.0, 1e-6, pure=1.0).limits.mu_squared) == mu(3.0, 1e-6)
+    divided = math.sqrt(Budget(4.0, 1e-6, pure=0.5, other=(1.0, 3e-7)).limits.mu_squared)
+    assert divided == pytest.approx(mu(2.5, 7e-7 / math.e), rel=1e-9)
+    assert Budget(4.0, 1e-6, pure=4.0).limits.mu_squared == 0
+    assert mu(4.0, 1e-6) == pytest.approx(0.8379, abs=1e-4)
+
+
 def test_a_pure_release_is_charged_as_gaussian_noise_where_nothing_is_kept_for_it() -> None:
     """The largest is 0.669 by the closed form, where 0.674 is tight: a budget for Gaussian noise is not for these."""
     budget = Budget(4.0, 1e-6)

@@ -17,28 +17,61 @@ from dpsc.custody.account import explained
 from dpsc.custody.limits import require_reasonable, require_small_delta
 from dpsc.errors import ParameterError
 from dpsc.ledger import Entry, Ledger
+from dpsc.ledger.budget import Budget
 from dpsc.ledger.export import as_csv, as_json, balance_to_json, entry_to_json
 from dpsc.ledger.history import Balance
 
 BAR = 32
 
 
-def init(
-    place: str, name: str, epsilon: float, delta: float, about: Sequence[str], who: str | None, i_know: bool
-) -> None:
+def init(place: str, name: str, budget: Budget, about: Sequence[str], who: str | None, i_know: bool) -> None:
     """Enter a data set with its budget, or say that it is known."""
     facts = _facts(about)
     donors = facts.get("n")
-    require_reasonable(epsilon, i_know)
-    require_small_delta(delta, donors if isinstance(donors, int) and donors > 0 else None, i_know)
+    require_reasonable(budget.epsilon, i_know)
+    require_small_delta(budget.delta, donors if isinstance(donors, int) and donors > 0 else None, i_know)
     book = Ledger(place, create=True)
     before = book.datasets()
-    known = book.add_dataset(name, epsilon=epsilon, delta=delta, description=facts, who=who)
+    known = book.add_dataset(
+        name,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        pure=budget.pure,
+        other=budget.other,
+        description=facts,
+        who=who,
+    )
     typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {known.delta:g} for all releases together.")
+    for line in pockets(known.budget):
+        typer.echo(f"  {line}")
     if known in before:
         typer.echo(f"Known already: entered by {known.who} on {known.created[:10]} in {book.place}. Nothing changed.")
     else:
         typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
+
+
+def pair(option: str, given: str | None) -> tuple[float, float]:
+    """Read EPSILON,DELTA."""
+    if given is None:
+        return 0.0, 0.0
+    try:
+        epsilon, delta = map(float, given.split(","))
+    except ValueError:
+        raise ParameterError(f"{option} {given} is not of the form EPSILON,DELTA, for example 0.5,1e-7.") from None
+    return epsilon, delta
+
+
+def pockets(budget: Budget) -> list[str]:
+    """Say how much of a budget is for which kind of release, where it is divided."""
+    held = budget.limits
+    if budget.delta == 0 or held.pure + held.other_epsilon == 0:
+        return []
+    noise = max(0.0, budget.epsilon - float(held.pure + held.other_epsilon))
+    parts = [f"of which for Gaussian noise (Gram releases): epsilon {noise:g}" if held.mu_squared else ""]
+    parts.append(f"of which for pure releases: epsilon {float(held.pure):g}" if held.pure else "")
+    other = f"epsilon {float(held.other_epsilon):g} at delta {float(held.other_delta):g}"
+    parts.append(f"of which for other releases: {other}" if held.other_epsilon else "")
+    return [part for part in parts if part]
 
 
 def show(place: str, name: str | None, delta: float | None, to_json: bool) -> None:
@@ -141,6 +174,8 @@ def _show_balance(console: Console, balance: Balance, delta: float | None, left:
     counts = ", ".join(f"{count} {state}" for state, count in sorted(balance.states.items())) or "none"
     console.print(Text.assemble((known.name, "bold"), f"  ({known.adjacency})"))
     console.print(f"  budget   epsilon {known.epsilon:g} at delta {known.delta:g}, for all releases together")
+    for line in pockets(known.budget):
+        console.print(f"           {line}")
     rest = f"{light * (BAR - full)} {100 * share:.0f}%"
     console.print(Text.assemble("  spent    ", (dark * full, colour), rest))
     console.print(f"           epsilon {balance.spent:.4g} at delta {known.delta:g}")

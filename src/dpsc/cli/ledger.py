@@ -35,6 +35,17 @@ def init(
     name: Annotated[str, typer.Argument(help="A name for the data set.")],
     epsilon: Annotated[float, typer.Option(help="The budget of everything ever released from it, together.")],
     delta: Annotated[float, typer.Option(help="The budget's delta, well below one over the number of donors.")],
+    pure: Annotated[
+        float, typer.Option(help="The part of epsilon for releases with delta = 0; the rest is for Gaussian noise.")
+    ] = 0.0,
+    other: Annotated[
+        str | None,
+        typer.Option(
+            help="The part for releases of which only (epsilon, delta) is known, such as fit --method objective.",
+            metavar="EPSILON,DELTA",
+            show_default=False,
+        ),
+    ] = None,
     about: Annotated[
         list[str] | None,
         typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
@@ -46,8 +57,10 @@ def init(
     """Enter a data set with its budget; makes the ledger if there is none."""
     with common.errors("ledger init"):
         from dpsc.cli import bookkeeping
+        from dpsc.ledger.budget import Budget
 
-        bookkeeping.init(ledger, name, epsilon, delta, about or [], who, i_know)
+        budget = Budget(epsilon, delta, pure, bookkeeping.pair("--other", other))
+        bookkeeping.init(ledger, name, budget, about or [], who, i_know)
 
 
 @app.command()
