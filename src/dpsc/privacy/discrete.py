@@ -21,7 +21,7 @@ from dpsc.types import Integers
 
 Kind = Literal["laplace", "gaussian"]
 _BLOCK = 2**15
-_FIRST_UNBIASED = 0, 14, 2  # before, discrete Laplace noise was zero too rarely: OpenDP's issue 2638
+_FIRST_UNBIASED = 0, 14, 2  # before, noise of small scales had another law: OpenDP's issue 2638
 WIDEST = 64  # noise beyond so many scales has probability below e^-64 and saturates
 
 
