@@ -64,8 +64,8 @@ def test_the_token_is_for_the_first_page_alone(console: Console) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    ['prefs={"a":1}', 'x="never closed', "a=1;;", "=", "no-name", "k\xe9y=\xfc\xdf", "a b=c d", "$Version=1", "expires=[1,2]",
-     "dpsc-console-{port}=of-last-time", "dpsc-console-{port}="],
+    ['prefs={"a":1}', 'x="never closed', "a=1;;", "=", "no-name", "k\xe9y=\xfc\xdf", "a b=c d", "$Version=1",
+     "expires=[1,2]", "dpsc-console-{port}=of-last-time", "dpsc-console-{port}="],
 )  # fmt: skip
 def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(console: Console, cookie: str, other: str) -> None:
     """Browsers send the cookies of every port of 127.0.0.1."""

@@ -95,8 +95,8 @@ class Comparison:
 
     def csv(self) -> bytes:
         """Return the table."""
-        rows = [{name: files.harmless(value) for name, value in row.items()} for row in self._flat()]
-        return pd.DataFrame(rows).to_csv(index=False).encode("utf-8")
+        frame = pd.DataFrame(self._flat())
+        return files.csv_text(frame.columns, frame.itertuples(index=False, name=None)).encode("utf-8")
 
     def xlsx(self) -> bytes:
         """Return the table as a workbook."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpsc import files
 from dpsc.answers import compare, document, words
 from dpsc.answers.compare import Comparison
 from dpsc.answers.result import PrivateResult, UnprovenResult
@@ -236,9 +237,9 @@ class Desk:
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
         assert self.target is not None
-        frame = pd.DataFrame({"period": [period_name(label) for label in self.target.index],
-                              str(self.target.name): self.target.to_numpy()})  # fmt: skip
-        return frame.to_csv(index=False).encode("utf-8")
+        names = "period", str(self.target.name)
+        rows = zip(map(period_name, self.target.index), self.target.to_numpy(), strict=True)
+        return files.csv_text(names, rows).encode("utf-8")
 
     # -------------------------------------------------------------------------------------------------------------
 
