@@ -76,7 +76,8 @@ def _csv_cell(value: Any) -> str:
         return ""
     if isinstance(value, Number):
         return str(value)
-    return '"' + harmless(str(value)).replace('"', '""') + '"'
+    text: str = harmless(str(value))
+    return '"' + text.replace('"', '""') + '"'
 
 
 def same_file(path: Path, others: Iterable[Path]) -> Path | None:
