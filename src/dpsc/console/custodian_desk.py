@@ -394,6 +394,7 @@ class CustodianDesk:
         """Run in the thread of a check."""
 
         def step() -> None:
+            self.work.on_rows(0)
             try:
                 seen, found = self._read(custodian_examined, donors.path, *asked, on_rows=self.work.on_rows)
                 rows = self._read(custodian_first_rows, donors.path, *asked[:2])
