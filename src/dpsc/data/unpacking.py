@@ -99,7 +99,7 @@ class _Found:
     def require_sheets_once(self) -> None:
         """Refuse a sheet that stands for many, because each is read."""
         again = {target for (_, target), count in self._targets.items() if count > 1}
-        if max(self._sheets.values(), default=0) > 1 or again & self._xml:
+        if any(count > 1 for name, count in self._sheets.items() if name) or again & self._xml:
             raise _beyond("a sheet of it is named twice")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
