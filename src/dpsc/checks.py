@@ -13,6 +13,8 @@ from dpsc.errors import Parameter, ParameterError
 SMALLEST_EPSILON = 1e-10
 SMALLEST_DELTA = 1e-100
 SMALLEST_FLOAT_DELTA = 1e-12
+MOST_NAMES = 100
+LONGEST_NAME, LONGEST_TEXT = 200, 2000  # characters of what stands on figures, and of other texts
 
 
 def finite_number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
@@ -97,16 +99,18 @@ def is_printable(text: str) -> bool:
     return all(c.isprintable() or unicodedata.category(c) == "Zs" or c in "\u200c\u200d" for c in text)
 
 
-def printable(name: str, value: Any) -> str:
+def printable(name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     """Return a text that can be shown, or refuse it by name."""
-    if not isinstance(value, str) or not is_printable(value):
-        raise _refused(name, "must be printable text on one line, without control characters.")
+    if not isinstance(value, str) or len(value) > longest or not is_printable(value):
+        raise _refused(
+            name, f"must be printable text on one line, at most {longest} characters, without control characters."
+        )
     return value
 
 
 def visible(text: str) -> str:
     """Return somebody else's text with what cannot be shown written out, and cut if it is long."""
-    seen = "".join(c if is_printable(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+    seen = "".join(c if is_printable(c) else c.encode("unicode_escape").decode("ascii") for c in text[:201])
     return seen if len(seen) <= 200 else f"{seen[:200]}…"
 
 
@@ -144,6 +148,28 @@ def did_you_mean(name: str, known: Iterable[Any]) -> str:
     names = {str(other): other for other in known}
     near = get_close_matches(name, names, 1) or [other for other in names if other.lower() == name.lower()]
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return what an object of a JSON or YAML file holds, if it has few names, and no name twice.
+
+    A reviewer may have seen only one of two values. ``said`` begins the sentence of a refusal.
+
+    Examples
+    --------
+    >>> names_once("the spec says", [("unit", "who"), ("unit", "where")])
+    Traceback (most recent call last):
+        ...
+    dpsc.errors.ParameterError: the spec says 'unit' twice.
+    """
+    if len(pairs) > MOST_NAMES:
+        raise ParameterError(f"{said} more than {MOST_NAMES} names, which is too many.")
+    found: dict[Any, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ParameterError(f"{said} {str(name)[:40]!r} twice.")
+        found[name] = value
+    return found
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:

@@ -1,14 +1,18 @@
-"""Files: written completely or not at all, read up to a size, whether two of them are one, and cells of a CSV file."""
+"""Files: written completely or not at all, read up to a size, whether two of them are one, and CSV for spreadsheets."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterable
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
 from dpsc.errors import ReleaseError
+
+_FORMULA = re.compile(r"(?:^|(?<=[;\t\r\n]))(?=[-=+@＝＋－＠\t\r\n])")  # some signs are as wide as Japanese ones
 
 
 def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
@@ -44,14 +48,36 @@ def read_text(path: Path, what: str, largest: int) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """Keep spreadsheets from running a text in a CSV file as a formula.
+    """Keep spreadsheets from running a text as a formula, also where they take a semicolon for the end of a cell.
 
     Examples
     --------
-    >>> harmless("=cmd()"), harmless("wave 1"), harmless(-3)
-    ("'=cmd()", 'wave 1', -3)
+    >>> harmless("=cmd()"), harmless("wave 1;=1+1"), harmless("＝1"), harmless("wave 1"), harmless(-3)
+    ("'=cmd()", "wave 1;'=1+1", "'＝1", 'wave 1', -3)
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return _FORMULA.sub("'", value) if isinstance(value, str) else value
+
+
+def csv_text(names: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a CSV file for people who open it in a spreadsheet: numbers as they are, texts in quotation marks.
+
+    Examples
+    --------
+    >>> print(csv_text(["time", "gap"], [["w1;=1", 0.5], ['a "b" c', None]]), end="")
+    "time","gap"
+    "w1;'=1",0.5
+    "a ""b"" c",
+    """
+    return "".join(",".join(map(_csv_cell, row)) + "\n" for row in [list(names), *rows])
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None or value != value:  # NaN
+        return ""
+    if isinstance(value, Number):
+        return str(value)
+    text: str = harmless(str(value))
+    return '"' + text.replace('"', '""') + '"'
 
 
 def same_file(path: Path, others: Iterable[Path]) -> Path | None:

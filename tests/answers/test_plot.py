@@ -342,6 +342,26 @@ def test_long_words_are_broken_and_dollars_are_no_formulas() -> None:
     assert len(broken.splitlines()) >= 3
 
 
+@pytest.mark.parametrize("words", [["x" * 4000], ["xx"] * 1500, ["x" * 100] * 40])
+def test_breaking_a_text_takes_a_time_that_grows_with_its_length(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Measured in letters whose width is asked for, for a line of 50."""
+    asked = 0
+
+    def width(written: str, size: float, weight: str) -> float:
+        nonlocal asked
+        asked += len(written)
+        return 0.1 * len(written)
+
+    monkeypatch.setattr(text, "width", width)
+    given = " ".join(words)
+    broken = text.wrapped(given, 5.0 / text._SAFETY + 1e-9, 10)
+    assert broken.replace("\n", "").replace(" ", "") == given.replace(" ", "")
+    assert max(map(len, broken.split("\n"))) == 50
+    assert asked < 60 * len(given)
+
+
 def test_notebooks_show_numbers_in_words_and_the_figure(result: Result, study: Study, release: Release) -> None:
     expected = dpsc.plan([200, 400], T0=10, h=3, epsilon=[1.0, 2.0], runs=2)
     assert {str(label) for label in lines(expected.plot())} >= {"200 donors", "400 donors"}

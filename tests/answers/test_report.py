@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import csv
 import html
+import io
 import json
 import re
 from dataclasses import replace
@@ -338,14 +340,41 @@ def test_all_notes_are_on_the_figure() -> None:
     assert caption(result.plot()).count("Note:") == 2
 
 
-def test_labels_of_a_foreign_release_do_not_become_formulas() -> None:
-    labels = ["w1", "w2", "w3", "=1+1", "+cmd|' /C calc'!A0", "@w6"]
-    times = pd.Index(labels, name="=time")
-    donors = np.random.default_rng(0).normal(size=(50, 6))
-    release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(donors)
-    result = replace(release, times=times).estimate(np.ones(6), "=1+1")
-    lines = result.files().csv().decode().splitlines()
-    assert [line[:2] for line in lines] == ["'=", "'=", "'+", "'@"]
+STARTS = "=+-@＝＋－＠\t\r"
+FORMULAS = ["w1", "w2", "w3", "w8;=1+1;", "=1+1", "+cmd|' /C calc'!A0", "@w6", "＝1+1", "＋1", "－1", "＠1", "-2;\t=3"]
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["result", "study"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_labels_of_a_foreign_release_do_not_become_formulas(separator: str, several: bool) -> None:
+    """Nowhere: a spreadsheet takes a comma, a semicolon or a tab for the end of a cell, as its country has it."""
+    release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.random.default_rng(0).normal(size=(50, 12)))
+    release = replace(release, times=pd.Index([label.replace("\t", "") for label in FORMULAS], name="=time"))
+    path = np.linspace(-2, -1, 12)
+    if several:
+        names = ["a", *FORMULAS[3:]]
+        answer: Any = release.study(dict.fromkeys(names, path), dict.fromkeys(names, "w8;=1+1;"))
+    else:
+        answer = release.estimate(path, "w8;=1+1;")
+    text = answer.files().csv().decode()
+    cells = [cell for row in csv.reader(io.StringIO(text), delimiter=separator) for cell in row]
+    assert any(cell.startswith("'=1+1") for cell in cells)
+    starts = [cell for cell in cells if cell[:1] in {*STARTS}]
+    assert not [cell for cell in starts if not re.fullmatch(r"-[\d.,e-]+", cell)]  # numbers stay numbers
+    assert starts or separator != ","
+
+
+def test_every_text_of_a_table_is_in_quotation_marks_and_no_number_is() -> None:
+    release = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.random.default_rng(0).normal(size=(50, 4)))
+    target = np.array([1.0, 2.0, 3.0, np.nan])
+    numbered = release.estimate(target, 2).files().csv().decode().splitlines()
+    assert numbered[0].startswith('"time","observed","counterfactual",')
+    assert numbered[1].startswith("2,3.0,")
+    assert numbered[2].startswith("3,,")  # missing
+    named = replace(release, times=pd.Index(["w1", "w2", "w3;", 'w"4"']))
+    lines = named.estimate(target, "w3;").files().csv().decode().splitlines()
+    assert lines[1].startswith('"w3;",3.0,')
+    assert lines[2].startswith('"w""4""",,')
 
 
 def test_dates_that_somebody_asked_for_before_are_listed(strong: Any, page: str) -> None:

@@ -104,7 +104,7 @@ def test_a_comparison_is_written_as_its_ending_says(files: Path, ending: str) ->
     out = files / f"c.{ending}"
     code, _, err = quick("compare", files / "low", files / "high", "-o", out)
     assert code == 0, err
-    first = {"png": b"\x89PNG", "svg": b"<?xml", "csv": b"answer,", "xlsx": b"PK"}[ending]
+    first = {"png": b"\x89PNG", "svg": b"<?xml", "csv": b'"answer",', "xlsx": b"PK"}[ending]
     assert out.read_bytes().startswith(first)
 
 

@@ -98,7 +98,7 @@ def test_export_writes_csv_and_json_for_the_owner_only(book: str, tmp_path: Path
     with (tmp_path / "book.csv").open() as file:
         assert [row["epsilon"] for row in csv.DictReader(file)] == ["0.5", "0.4"]
     assert len(json.loads((tmp_path / "book.json").read_text())["chain"]) == 4
-    assert run("export", book=book).startswith("number,time,dataset")
+    assert run("export", book=book).startswith('"number","time","dataset"')
     assert json.loads(run("export", "sales", "--format", "json", book=book))["format"] == "dpsc-ledger"
     assert "csv or json" in run("export", "--out", str(tmp_path / "book.xlsx"), book=book, code=2)
 

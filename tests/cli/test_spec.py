@@ -105,6 +105,31 @@ def test_a_name_twice_is_refused_in_json_too(tmp_path: Path) -> None:
         load(tmp_path, '{"dpsc-analysis": 1, "data": "a", "data": "b"}', "a.json")
 
 
+MANY = {"a.yaml": NEEDED + "".join(f"k{i}: 1\n" for i in range(5000)), "a.json": str({f"k{i}": 1 for i in range(5000)})}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_spec_with_more_names_than_any_analysis_has_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TableError, match="more than 100 names"):
+        load(tmp_path, MANY[name].replace("'", '"'), name)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+def test_a_spec_is_small_and_a_larger_file_is_not_read(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TableError, match="larger than 64 kB"):
+        load(tmp_path, NEEDED + "title: " + "x" * 2**16, name)
+    assert load(tmp_path, NEEDED + "title: " + "x" * (2**16 - len(NEEDED) - 7)).title is not None
+
+
+def test_a_spec_cannot_refer_to_itself(tmp_path: Path) -> None:
+    """Ten lines, each a list of ten of the line before, are ten thousand million values when they are written out."""
+    lines = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}' if k else 'x'] * 10)}]" for k in range(10)]
+    with pytest.raises(TableError, match="refers to itself"):
+        load(tmp_path, NEEDED + "\n".join([*lines[:3], "missing: *a2"]))  # not all ten: the old reader wrote them out
+    with pytest.raises(TableError, match="refers to itself"):
+        load(tmp_path, NEEDED + "\n".join([*lines, "missing: *a9"]))
+
+
 @pytest.mark.parametrize(("method", "rule"), [("gram", "kernel"), ("nonprivate", "interpolate")])
 def test_with_declared_periods_only_a_gram_release_leaves_cells_missing(tmp_path: Path, method: str, rule: str) -> None:
     values = np.random.default_rng(0).normal(size=(6, 5))

@@ -173,7 +173,7 @@ def test_the_ending_says_what_is_written(files: Path, ending: str) -> None:
     assert (code, err) == (0, "")
     assert f"Open {out}" in "".join(shown.splitlines()[-2:])
     assert [file.name for file in out.parent.iterdir()] == [out.name]
-    first = {"html": b"<!doctype", "xlsx": b"PK", "json": b"{", "csv": b"month,", "png": b"\x89PNG", "svg": b"<?xml"}
+    first = {"html": b"<!doctype", "xlsx": b"PK", "json": b"{", "csv": b'"month",', "png": b"\x89PNG", "svg": b"<?xml"}
     assert out.read_bytes().startswith(first[ending])
     refused(*run, said=("already exists", "--force"))
 

@@ -63,7 +63,37 @@ def test_the_token_is_for_the_first_page_alone(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}"]
+    "other",
+    ['prefs={"a":1}', 'x="never closed', "a=1;;", "=", "no-name", "k\xe9y=\xfc\xdf", "a b=c d", "$Version=1",
+     "expires=[1,2]", "dpsc-console-{port}=of-last-time", "dpsc-console-{port}="],
+)  # fmt: skip
+def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(console: Console, cookie: str, other: str) -> None:
+    """Browsers send the cookies of every port of 127.0.0.1."""
+    other = other.format(port=console.port) if "{port}" in other else other
+    for both in (f"{other}; {cookie}", f"{cookie}; {other}", f"{other};{cookie};{other}"):
+        assert ask(console, "/", Cookie=both)[0] == 200
+    assert ask(console, "/", Cookie=other)[0] == 403
+
+
+def test_a_cookie_is_ours_by_its_whole_name_and_its_whole_value(console: Console, cookie: str) -> None:
+    name, _, value = cookie.partition("=")
+    for wrong in (f"{name}x={value}", f"x{name}={value}", f"other={value}", f"{name}={value[:-1]}", f"{name}={value}x",
+                  f"{name}=", value, f"x={name}={value}", f'{name}="{value}"', f"{name.upper()}={value}"):  # fmt: skip
+        assert ask(console, "/", Cookie=wrong)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.1.evil:{port}",
+        "127.0.0.1:{port}0",
+        "127.0.0.1:{port}.evil.example",
+        "localhost:{port}@evil.example",
+    ],
 )
 def test_another_host_is_refused_with_all_secrets(console: Console, cookie: str, host: str) -> None:
     """A page whose name was made to point here (DNS rebinding) sends its own name."""

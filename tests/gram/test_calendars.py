@@ -262,6 +262,6 @@ def test_labels_are_shown_as_people_write_them(freq: str, form: str, first: str,
         assert first in text
         assert last in text
         assert "00:00" not in text
-    assert texts["counterfactual.csv"].splitlines()[1].startswith(f"{first},")
+    assert texts["counterfactual.csv"].splitlines()[1].startswith((f'"{first}",', f"{first},"))
     assert json.loads(texts["result.json"])["treatment_time"] == first
     assert first in words.span(result)

@@ -428,6 +428,43 @@ def test_no_control_character_gets_through_a_release(release: Release, text: str
             SIMPLE.custodian_sum(frame)
 
 
+LONG = {"outcome": 200, "no_guarantee": 2000, "made_by": 2000, "periods_from": 2000, "provenance": 100_000}
+
+
+@pytest.mark.parametrize("field", LONG)
+def test_a_text_of_a_file_that_no_page_could_show_is_refused(release: Release, field: str) -> None:
+    changes: dict[str, object] = {"guarantee": None, "no_guarantee": "noise from a seed"}
+    assert getattr(loads(edited(release, **changes | {field: "x" * LONG[field]})), field) == "x" * LONG[field]
+    with pytest.raises(ReleaseError, match=f"longer than {LONG[field]:,} characters"):
+        loads(edited(release, **changes | {field: "x" * (LONG[field] + 1)}))
+
+
+@pytest.mark.parametrize("kind", ["text", "calendar", "date", "period"])
+def test_labels_of_periods_that_no_page_could_show_are_refused(release: Release, kind: str) -> None:
+    labels = [f"{k:02d}" + "-" * 199 for k in range(release.T)]
+    periods = {"kind": kind, "name": None, "every": "month", "freq": "M", "values": labels}
+    with pytest.raises(ReleaseError, match=r"unknown kind|calendar is wrong"):
+        loads(edited(release, periods=periods))
+    periods = {"kind": "text", "name": "x" * 201, "values": [label[:200] for label in labels]}
+    with pytest.raises(ReleaseError, match="longer than 200 characters"):
+        loads(edited(release, periods=periods))
+    assert loads(edited(release, periods={**periods, "name": "x" * 200})).times.name == "x" * 200
+
+
+@pytest.mark.parametrize(("field", "longest"), [("outcome", 200), ("provenance", 2000), ("dataset", 2000)])
+def test_a_text_that_no_page_could_show_is_refused_before_anything_is_read(field: str, longest: int) -> None:
+    algorithm = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)
+    with pytest.raises(ParameterError, match=f"^{field} must be printable text on one line, at most {longest} "):
+        algorithm.release(object(), **{field: "x" * (longest + 1)})  # type: ignore[arg-type]
+
+
+def test_a_column_whose_name_no_page_could_show_is_refused_before_anything_is_booked() -> None:
+    rows = pd.DataFrame({"who": [1, 1, 2, 2], "year": [1, 2, 1, 2], "x" * 201: [1.0, 2.0, 3.0, 4.0]})
+    donors = Donors.from_long(rows, unit="who", time="year", outcome="x" * 201)
+    with pytest.raises(ReleaseError, match="longer than 200 characters"):
+        GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(donors)
+
+
 def test_text_of_all_languages_gets_through(release: Release) -> None:
     for text in ("Löhne – “wages” ¥€", "賃金", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "a\u00a0b", "🙂"):
         assert loads(edited(release, outcome=text, provenance=text)).outcome == text

@@ -136,6 +136,17 @@ def test_what_is_no_json_of_settings_is_refused(text: str) -> None:
         settings.loads(text)
 
 
+def test_settings_say_each_name_once_and_few_of_them() -> None:
+    text = AGREED.dumps()
+    with pytest.raises(ReleaseError, match="the settings say 'scale' twice"):
+        settings.loads(text.replace('"scale"', '"scale": 3.0, "scale"', 1))
+    with pytest.raises(ReleaseError, match="the settings say 'kind' twice"):
+        settings.loads(text.replace('"kind"', '"kind": "text", "kind"', 1))
+    many = json.dumps(json.loads(text) | {f"k{k}": 1 for k in range(50_000)})
+    with pytest.raises(ReleaseError, match="more than 100 names"):
+        settings.loads(many)
+
+
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="nowhere"):
         settings.load(tmp_path / "nowhere.json")

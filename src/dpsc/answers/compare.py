@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from dpsc import files
+from dpsc import checks, files
 from dpsc.answers import pages, plot, sheets, web, words
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
@@ -95,8 +95,8 @@ class Comparison:
 
     def csv(self) -> bytes:
         """Return the table."""
-        rows = [{name: files.harmless(value) for name, value in row.items()} for row in self._flat()]
-        return pd.DataFrame(rows).to_csv(index=False).encode("utf-8")
+        frame = pd.DataFrame(self._flat())
+        return files.csv_text(frame.columns, frame.itertuples(index=False, name=None)).encode("utf-8")
 
     def xlsx(self) -> bytes:
         """Return the table as a workbook."""
@@ -199,6 +199,7 @@ def checked(document: Any, where: str) -> Document:
     periods, guarantee, percent, verdict = (document.get(k) for k in ("periods", "guarantee", "percent", "verdict"))
     whole = (
         all(isinstance(document.get(name), str) for name in ("outcome", "method"))
+        and len(document["outcome"]) <= checks.LONGEST_TEXT
         and isinstance(document.get("private"), bool)
         and isinstance(document.get("treatment_time"), str | list)
         and isinstance(document.get("parameters"), dict)

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -196,10 +197,6 @@ def of_study(study: Several, units: str | None = None, dates_tried: Iterable[Any
 
 
 def _csv(frame: pd.DataFrame, *, indexed: bool) -> str:
-    name = files.harmless(str(frame.index.name or "time"))
-    if indexed and not pd.api.types.is_numeric_dtype(frame.index):
-        frame.index = pd.Index([files.harmless(period_name(label)) for label in frame.index])
-    for label in () if indexed else ("unit", "time"):
-        if not pd.api.types.is_numeric_dtype(frame[label]):
-            frame[label] = [files.harmless(period_name(value)) for value in frame[label]]
-    return frame.to_csv(index=indexed, index_label=name if indexed else None)
+    names = [frame.index.name or "time", *frame.columns] if indexed else frame.columns
+    rows = frame.itertuples(index=indexed, name=None)
+    return files.csv_text(names, ([v if isinstance(v, Number) else period_name(v) for v in row] for row in rows))

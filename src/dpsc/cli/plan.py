@@ -127,7 +127,8 @@ def plan(
         if out is not None:
             with common.output_folder(out, force) as output, common.working("drawing"):
                 figure = plot.plan_curves(result.table, unit)
-                files.write(output.place / "plan.csv", result.table.to_csv(index=False))
+                table = files.csv_text(result.table.columns, result.table.itertuples(index=False, name=None))
+                files.write(output.place / "plan.csv", table)
                 files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))
                 files.write(output.place / "plan.svg", plot.as_bytes(figure, "svg"))
         if json:

@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
-from dpsc import files
+from dpsc import checks, files
 from dpsc.cli.analysis import Analysis
 from dpsc.errors import DpscError, TableError
 
 FORMAT = "dpsc-analysis"
 VERSION = 1
 PATHS = ("data", "reference", "like")
+_LARGEST_FILE = 2**16  # bytes
 
 
 def load(path: Path) -> Analysis:
@@ -64,11 +65,15 @@ def _relative(value: Path, here: Path) -> str:
 
 def _parsed(path: Path) -> Mapping[Any, Any]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise TableError(f"there is no file {path}.") from None
     except (OSError, UnicodeError):
         raise TableError(f"{path} cannot be read as text.") from None
+    if len(content) > _LARGEST_FILE:
+        raise TableError(f"{path} is larger than {_LARGEST_FILE // 2**10} kB, so it is not a spec.")
     try:
         if path.suffix.lower() == ".json":
             document = json.loads(text, object_pairs_hook=_names_once)
@@ -80,7 +85,7 @@ def _parsed(path: Path) -> Mapping[Any, Any]:
         mark = getattr(problem, "problem_mark", None)
         where = f" near line {mark.line + 1}" if mark is not None else ""
         raise TableError(f"{path} is not valid YAML{where}.") from None
-    except TableError as problem:
+    except DpscError as problem:
         raise TableError(f"{path}: {problem}") from None
     except (ValueError, RecursionError):
         raise TableError(f"{path} cannot be parsed.") from None
@@ -90,7 +95,13 @@ def _parsed(path: Path) -> Mapping[Any, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses a name given twice."""
+    """A safe loader that refuses a name given twice, and references, of which a small file can make a huge document."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Read a node."""
+        if self.check_event(yaml.AliasEvent):
+            raise TableError("the spec refers to itself (*); write the value again instead.")
+        return super().compose_node(parent, index)
 
     def names_once(self, node: yaml.MappingNode) -> dict[Any, Any]:
         """Read a mapping."""
@@ -102,12 +113,7 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.
 
 
 def _names_once(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Refuse a name given twice: a reviewer may have seen only one of its values."""
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise TableError(f"the spec says {str(name)[:40]!r} twice.")
     try:
-        return dict(pairs)
+        return checks.names_once("the spec says", pairs)
     except TypeError:  # a name that is a list or a mapping
         raise TableError("a name in the spec is not text.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from dpsc.console.desk import FEWEST_BEFORE, Columns, Desk, Said
 from dpsc.console.downloads import offer
 from dpsc.console.dropped import File, uploaded
 from dpsc.console.following import followed
+from dpsc.console.reading import Reader
 
 WWW = Path(__file__).parent / "www"
 
 
 def program(folder: Path) -> ASGIApp:
     """Return the application; what is dropped on the page is kept in the folder."""
-    desk = Desk(folder / "desk")
+    desk = Desk(folder / "desk", Reader())
     (folder / "desk").mkdir()
     page = (WWW / "analyst.html").read_text("utf-8")
     return application(page, lambda input, output, session: _serve(desk, input, output, session))
@@ -35,8 +37,8 @@ def _serve(desk: Desk, input: Inputs, output: Outputs, session: Session) -> None
     def when(event: Callable[[], Any], step: Callable[[], None], ignore_init: bool = True) -> None:
         @reactive.effect
         @reactive.event(event, ignore_init=ignore_init)
-        def _() -> None:
-            said = unexpected.said(step)
+        async def _() -> None:
+            said = await asyncio.to_thread(unexpected.said, step)  # the server answers while a file is read
             if said:
                 ui.notification_show(said, type="error", duration=None)
             desk.version += 1

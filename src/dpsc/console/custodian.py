@@ -17,6 +17,7 @@ from dpsc.console.custodian_fields import FIELDS
 from dpsc.console.downloads import offer
 from dpsc.console.dropped import File, uploaded
 from dpsc.console.following import followed
+from dpsc.console.reading import Reader
 
 _STEPS: dict[str, Callable[[CustodianDesk], None]] = {
     "use_path": CustodianDesk.use_path, "check": CustodianDesk.check, "check_again": CustodianDesk.check,
@@ -44,7 +45,7 @@ class Program:
     def __call__(self, private: Path) -> ASGIApp:
         """Return the application; what is dropped on the page is kept in the private folder."""
         (private / "desk").mkdir()
-        desk = self._desk = CustodianDesk(private / "desk", self._folder, self._ledger)
+        desk = self._desk = CustodianDesk(private / "desk", self._folder, self._ledger, Reader())
         page = custodian_panels.page()
         return application(page, lambda input, output, session: _serve(desk, input, output, session))
 
@@ -61,8 +62,8 @@ def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session
     def when(name: str, step: Callable[[], None]) -> None:
         @reactive.effect
         @reactive.event(input[name], ignore_init=True)
-        def _() -> None:
-            said = unexpected.said(step)
+        async def _() -> None:
+            said = await asyncio.to_thread(unexpected.said, step)  # the server answers while a file is read
             if said:
                 ui.notification_show(said, type="error", duration=None)
 

@@ -27,6 +27,7 @@ from dpsc.console.custodian_fields import FIELDS, LABELS, field_of, in_words, na
 from dpsc.console.custodian_outlook import Asked, Simulations
 from dpsc.console.custodian_release import Made, Request, beside, make, require_free
 from dpsc.console.dropped import File
+from dpsc.console.reading import Reader, directly
 from dpsc.console.work import Stopped, Work
 from dpsc.custody import choices, public_series, rehearsing
 from dpsc.custody.limits import require_reasonable, require_small_delta
@@ -89,9 +90,13 @@ class CustodianDesk:
         Where releases are written.
     ledger : str or None
         The option ``--ledger``.
+    reader : Reader, optional
+        Reads files in a process that can be ended; without it they are read here.
     """
 
-    def __init__(self, private: Path, folder: Path, ledger: str | None) -> None:
+    def __init__(self, private: Path, folder: Path, ledger: str | None, reader: Reader | None = None) -> None:
+        self._reader, self._read = reader, reader or directly
+        self._public: dict[tuple[Any, ...], Any] = {}  # what was read of public files, or why it could not be
         self._private, self.folder, self.shelf = private, folder, Shelf(ledger)
         self._lock = threading.RLock()
         self._changes = 0
@@ -214,7 +219,8 @@ class CustodianDesk:
     def stop(self) -> None:
         """Stop what is under way, if it is not too late."""
         with self._changing():
-            self.work.stop()
+            if self.work.stop() and self._reader is not None:
+                self._reader.end()
 
     def begin_anew(self) -> None:
         """Make room for another release; the last one stays where it was written."""
@@ -367,7 +373,20 @@ class CustodianDesk:
         if self.like is None:
             return None
         before, how = self._value("like_before"), self._value("time_format")
-        return public_series.like(self.like.path, before, how, self._dialect())
+        series: pd.Series[float] = self._public_series(public_series.like, self.like.path, before, how, self._dialect())
+        return series
+
+    def _public_series(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Read a public file once: a page that waits for it again and again could not be used."""
+        key = (step.__name__, *arguments)
+        if key not in self._public:
+            try:
+                self._public[key] = self._read(step, *arguments)
+            except DpscError as problem:
+                self._public[key] = problem
+        if isinstance(self._public[key], DpscError):
+            raise self._public[key]
+        return self._public[key]
 
     def _examine(
         self, donors: File, asked: tuple[Said, Dialect, str | None, Missing | None], key: tuple[Any, ...]
@@ -375,9 +394,12 @@ class CustodianDesk:
         """Run in the thread of a check."""
 
         def step() -> None:
-            seen, found = custodian_examined(donors.path, *asked, self.work.on_rows)
-            rows = custodian_first_rows(donors.path, *asked[:2])
             self.work.on_rows(0)
+            try:
+                seen, found = self._read(custodian_examined, donors.path, *asked, on_rows=self.work.on_rows)
+                rows = self._read(custodian_first_rows, donors.path, *asked[:2])
+            finally:
+                self.work.on_rows(0)  # whatever came of it: if somebody asked to stop, it was stopped
             with self._changing():
                 self.checked = Checked(key, seen, tuple(found), rows)
                 for name in only_in_rows(seen):
@@ -478,8 +500,9 @@ class CustodianDesk:
             values = None if series is None else tuple(series)
             self._asked = Asked(n, len(periods), self.before(periods), promise.delta, values), promise.epsilon
         with self._about("reference_file", self.reference):
-            path = None if self.reference is None else self.reference.path
-            public_series.reference(path, self._value("time_format"), self._dialect())
+            if self.reference is not None:
+                how = self._value("time_format"), self._dialect()
+                self._public_series(public_series.reference, self.reference.path, *how)
         with self._about("scale"):
             if self._value("scale"):
                 GramRelease(epsilon=1, delta=1e-6, scale=self._number("scale"), like=series)

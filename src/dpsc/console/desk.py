@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpsc import files
 from dpsc.answers import compare, document, words
 from dpsc.answers.compare import Comparison
 from dpsc.answers.result import PrivateResult, UnprovenResult
@@ -22,9 +23,11 @@ from dpsc.answers.study import Study
 from dpsc.answers.trials import Trials
 from dpsc.console import pasted
 from dpsc.console.dropped import File
-from dpsc.data import matching, tables
+from dpsc.console.reading import directly
+from dpsc.data import matching, several, tables
 from dpsc.data.dates import period_name
 from dpsc.data.dialects import Dialect
+from dpsc.data.formats import in_file
 from dpsc.errors import DpscError, Parameter, ReleaseError
 from dpsc.gram import asking
 from dpsc.gram.release import Release
@@ -80,10 +83,12 @@ class Desk:
     ----------
     folder : Path
         Private; files that were dropped are kept here until the program ends.
+    read : callable
+        Calls a function that reads a file: in this process, or in one that can be ended.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, read: Callable[..., Any] = directly) -> None:
+        self._folder, self._read = folder, read
         self.release: Release | None = None
         self.release_file: File | None = None
         self.other: Release | None = None
@@ -109,7 +114,7 @@ class Desk:
     def open_release(self, file: File) -> None:
         """Open a release; a target that is there already is asked about again."""
         with self._about("release", file):
-            release = Release.load(file.path)
+            release = self._read(Release.load, file.path)
             date = self.date
             self.release, self.release_file = release, self._kept(file)
             self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
@@ -119,7 +124,7 @@ class Desk:
     def open_other(self, file: File) -> None:
         """Open a second release, to compare."""
         with self._about("other", file):
-            self.other, self.other_file = Release.load(file.path), self._kept(file)
+            self.other, self.other_file = self._read(Release.load, file.path), self._kept(file)
             self._results.clear()
 
     def open_demo(self) -> None:
@@ -236,9 +241,9 @@ class Desk:
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
         assert self.target is not None
-        frame = pd.DataFrame({"period": [period_name(label) for label in self.target.index],
-                              str(self.target.name): self.target.to_numpy()})  # fmt: skip
-        return frame.to_csv(index=False).encode("utf-8")
+        names = "period", str(self.target.name)
+        rows = zip(map(period_name, self.target.index), self.target.to_numpy(), strict=True)
+        return files.csv_text(names, rows).encode("utf-8")
 
     # -------------------------------------------------------------------------------------------------------------
 
@@ -272,7 +277,7 @@ class Desk:
                 table = pasted.as_table(self.pasted, self.periods)
                 path = self._write("pasted.csv", table)
                 options = self.said.options_with(pasted.decimal_mark(table))
-            target = tables.series(path, **options)
+            target = self._read(tables.series, path, **options)
             matching.aligned(target, self.release.times)
             self.target = target
             if self.position is not None:
@@ -285,10 +290,12 @@ class Desk:
                 raise ReleaseError("open a release first: it says which periods there are.")
             if self.long_file is None:
                 return
-            self.study = asking.several(
-                self.release, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
+            found = self._read(
+                several.read, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
                 weight=self.columns.weight or None, **self.said.options_with(self._shown_mark),
             )  # fmt: skip
+            with in_file(self.long_file.path):
+                self.study = asking.of_targets(self.release, found, self.said.time_format or None)
             self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
     @contextmanager

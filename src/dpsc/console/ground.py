@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -99,14 +98,9 @@ class Guarded:
         return len(given) == 1 and _same(given[0], self._token)
 
     def _brings_the_cookie(self, scope: Scope) -> bool:
-        for text in _header(scope, b"cookie"):
-            try:
-                given = SimpleCookie(text).get(self._cookie_name)
-            except CookieError:
-                continue
-            if given is not None and _same(given.value, self._cookie):
-                return True
-        return False
+        """Find our cookie among those of other programs, which ports share and which may hold anything."""
+        pairs = [pair.strip().partition("=") for text in _header(scope, b"cookie") for pair in text.split(";")]
+        return any(name == self._cookie_name and _same(value, self._cookie) for name, _, value in pairs)
 
 
 def _same(one: str, other: str) -> bool:

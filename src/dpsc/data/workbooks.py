@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pyarrow as pa
 
-from dpsc.data import cells, formats
+from dpsc.data import cells, formats, unpacking
 from dpsc.data.cells import Rows
 from dpsc.data.dialects import Dialect
 from dpsc.data.numbers import Numbers
@@ -74,12 +74,16 @@ def open_sheet(path: Path, dialect: Dialect, text: Sequence[str | None]) -> Shee
     with formats.readable(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles and the like
         try:
+            unpacking.require_small(path)
             with path.open("rb") as file:
                 book = load_workbook(file, read_only=True, data_only=True)
                 rows = _rows(book, dialect)
         except DpscError:
             raise
-        except (InvalidFileException, BadZipFile, KeyError, ValueError, TypeError, AttributeError, SyntaxError):
+        except (
+            InvalidFileException, BadZipFile, KeyError, ValueError, TypeError, AttributeError, SyntaxError,
+            IndexError, RuntimeError,
+        ):  # fmt: skip
             raise EOFError from None  # which is told without quoting the file
     names = [label(cell) or "" for cell in rows[0]] if rows else []
     while names and not names[-1]:

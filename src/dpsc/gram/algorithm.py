@@ -237,7 +237,8 @@ class GramRelease:
         for the matrix (adaptive composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
-            checks.printable(name, "" if text is None else str(text))
+            longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
+            checks.printable(name, "" if text is None else str(text), longest)
         if isinstance(donors, CustodianSum) and missing is not None:
             raise ParameterError("{it} is for frames and arrays, not for a sum.", it=Parameter("missing"))
         summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors, missing=missing)

@@ -11,6 +11,7 @@ from dpsc.data import intervention, tables
 from dpsc.data import several as several_targets
 from dpsc.data.dialects import UNSAID, Dialect
 from dpsc.data.formats import in_file
+from dpsc.data.several import Targets
 from dpsc.errors import TableError
 from dpsc.gram.release import Release
 
@@ -62,8 +63,15 @@ def several(
         if start is None:
             first = intervention.typed_period(str(treatment_time), release.times, time_format)
             return release.study(found.series, first, weights=found.weights, level=level, title=title)
-        starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-        return release.study(found.series, starts, weights=found.weights, level=level, title=title)
+        return of_targets(release, found, time_format, level=level, title=title)
+
+
+def of_targets(
+    release: Release, found: Targets, time_format: str | None, *, level: float = 0.95, title: str = ""
+) -> Study:
+    """Return the answers for targets that were read, each with its own first treated period."""
+    starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
+    return release.study(found.series, starts, weights=found.weights, level=level, title=title)
 
 
 def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.blas import one_thread
-from dpsc.checks import is_printable
+from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
 from dpsc.errors import ReleaseError
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.mapping import RowMap
@@ -28,6 +28,7 @@ from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gau
 from dpsc.types import Array, Integers
 from dpsc.version import __version__
 
+_LONGEST_MERGED = 100_000  # characters of what a merged release has from all sites
 GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
 LARGEST_T = 2000
 LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
@@ -65,9 +66,11 @@ class ReleasedMatrix:
     def __post_init__(self) -> None:
         if (self.guarantee is None) == (not self.no_guarantee):
             raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
-        promise = () if self.guarantee is None else (self.guarantee.adjacency, self.guarantee.basis)
-        texts = self.no_guarantee, self.provenance, self.periods_from, self.made_by, self.made_on
-        for text in (*texts, *self.identities, *self.datasets, *promise):
+        promise = self.guarantee
+        require_text(self.provenance, _LONGEST_MERGED)
+        require_text("" if promise is None else promise.basis, _LONGEST_MERGED)
+        names = self.no_guarantee, self.periods_from, self.made_by, self.made_on, *self.identities, *self.datasets
+        for text in (*names, "" if promise is None else promise.adjacency):
             require_text(text)
         require_public_labels(self.outcome, self.times)
         if self.guarantee is not None:
@@ -148,8 +151,10 @@ class ReleasedMatrix:
             return Population.of(self.noisy_moments, self.n, self.noise_scale, self.row_map)
 
 
-def require_text(text: str) -> None:
-    """Refuse what could do something to a terminal or a page."""
+def require_text(text: str, longest: int = LONGEST_TEXT) -> None:
+    """Refuse what could do something to a terminal or a page, or is too long for it."""
+    if isinstance(text, str) and len(text) > longest:
+        raise ReleaseError(f"a text of the release is longer than {longest:,} characters.")
     if not isinstance(text, str) or not is_printable(text):
         raise ReleaseError("a text of the release is not printable text on one line; it may hold control characters.")
 
@@ -161,7 +166,7 @@ def require_public_labels(outcome: str, times: pd.Index[Any]) -> None:
         *([] if times.name is None else [str(times.name)]),
         *(t for t in times if isinstance(t, str)),
     ):
-        require_text(text)
+        require_text(text, LONGEST_NAME)
     text_has_its_own_order = all(isinstance(t, str) for t in times)
     if not times.is_unique or not (text_has_its_own_order or times.is_monotonic_increasing):
         raise ReleaseError("the periods repeat or are not in order.")

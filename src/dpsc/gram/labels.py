@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.checks import is_printable
+from dpsc.checks import LONGEST_NAME, is_printable
 from dpsc.data import calendars
 from dpsc.data.dates import Every, period_name, read
 from dpsc.errors import DpscError, ReleaseError
@@ -106,7 +106,7 @@ def _first_day(value: Any, every: Every) -> datetime.date:
     if every == "year":
         _require(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
         return datetime.date(int(value), 1, 1)
-    written = read(value) if type(value) is str else None
+    written = read(value) if type(value) is str and _sensible(value) else None
     _require(written is not None and written.every == every, "a period of the calendar is wrong")
     assert written is not None
     return written.first
@@ -114,6 +114,7 @@ def _first_day(value: Any, every: Every) -> datetime.date:
 
 def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[Any]:
     if kind == "period":
+        _require(_sensible(periods["freq"]), "the frequency is wrong")
         return pd.PeriodIndex(values, freq=periods["freq"])
     if kind == "datetime":
         zone = periods["tz"]
@@ -128,7 +129,9 @@ def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[An
 
 
 def _sensible(value: Any) -> bool:
-    return is_printable(value) if isinstance(value, str) else -(2**63) <= value < 2**63  # False for NaN
+    if isinstance(value, str):
+        return len(value) <= LONGEST_NAME and is_printable(value)
+    return bool(-(2**63) <= value < 2**63)  # False for NaN
 
 
 def _known_zone(name: str) -> bool:

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,9 +146,13 @@ def load(path: str | Path) -> Settings:
 def loads(text: str) -> Settings:
     """Read the JSON text, or say what is wrong with it."""
     try:
-        body = json.loads(text, parse_constant=_no_number)
+        body = json.loads(
+            text, parse_constant=_no_number, object_pairs_hook=partial(checks.names_once, "the settings say")
+        )
     except (ValueError, RecursionError):
         raise ReleaseError("this is not valid JSON; the file is truncated or not a settings file.") from None
+    except DpscError as problem:
+        raise ReleaseError(checks.visible(str(problem))) from None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
         raise ReleaseError("this is not a dpsc settings file; dpsc plan --settings writes one.")
     version = body.get("version")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any
 
@@ -23,16 +21,14 @@ COLUMNS = (
 
 def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
     """Return the bookings, one line each."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    rows = []
     for entry in ledger.entries(dataset):
         row = entry_to_json(entry)
         promise = row.pop("guarantee")
         row |= {"epsilon": promise["epsilon"], "delta": promise["delta"], "basis": promise["basis"]}
         row["parameters"] = json.dumps(row["parameters"], sort_keys=True)
-        writer.writerow({name: files.harmless(row[name]) for name in COLUMNS})
-    return table.getvalue()
+        rows.append([row[name] for name in COLUMNS])
+    return files.csv_text(COLUMNS, rows)
 
 
 def as_json(ledger: Ledger, dataset: str | None = None) -> str:

@@ -51,7 +51,8 @@ def reproduce(
         images.append({"name": name, "label": spec.label, "caption": spec.caption, "image": web.inline_svg(svg)})
 
     findings = judge(recipes, figures, outcomes, seed)
-    files.write(out / "claims.csv", claims_table(findings).to_csv(index=False))
+    claims = claims_table(findings)
+    files.write(out / "claims.csv", files.csv_text(claims.columns, claims.itertuples(index=False, name=None)))
     page = web.render(
         "reproduction.html",
         runs=runs, seed=seed, version=version("dpsc"), recipes=recipes, titles=TITLE, figures=images,

@@ -29,10 +29,22 @@ def wrapped(text: str, inches: float, size: float, weight: str = "normal") -> st
                 line = longer
                 continue
             lines += [line] if line else []
-            line = word
-            while width(line, size, weight) > inches and len(line) > 1:
-                fits = next(k for k in range(len(line) - 1, 0, -1) if k == 1 or width(line[:k], size, weight) <= inches)
-                lines.append(line[:fits])
-                line = line[fits:]
+            *full, line = _pieces(word, inches, size, weight)
+            lines += full
         lines.append(line)
     return "\n".join(lines)
+
+
+def _pieces(word: str, inches: float, size: float, weight: str) -> list[str]:
+    """Break a word that is too long, letter by letter, in a time that grows with its length."""
+    if width(word, size, weight) <= inches:
+        return [word]
+    pieces, used = [""], 0.0
+    for letter in word:
+        wide = width(letter, size, weight)
+        if pieces[-1] and used + wide > inches:
+            pieces.append("")
+            used = 0.0
+        pieces[-1] += letter
+        used += wide
+    return pieces

@@ -1,0 +1,186 @@
+"""Whether a workbook may be read: its parts are looked at, in little memory, before a library unpacks any of them.
+
+A workbook is a zip file of XML, and libraries believe what it says. A small one can hold a row with the number two
+thousand million, and they fill in all rows before it; or a cell of 400 MB. Nothing of the content is kept or quoted.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+from xml.parsers import expat
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from dpsc.errors import TableError
+
+MOST_ROWS, MOST_COLUMNS, LONGEST_CELL = 1_048_576, 16_384, 32_767  # what Excel itself can hold
+MOST_CELLS = 5_000_000  # with the empty ones before the last of each row
+MOST_STRINGS = MOST_ROWS
+LARGEST = 2**28  # bytes, unpacked
+_MOST_PARTS, _MOST_SHEETS = 2000, 500
+_LARGEST_DIRECTORY = 2**20  # bytes
+_MOST_ELSE = 2_000_000  # elements that are no cells nor in one
+_STYLES, _MOST_STYLES = {"xf", "font", "fill", "border", "numFmt", "dxf", "cellStyle"}, 200_000
+_MOST_IN_CELL = 10  # elements, on average
+_MOST_ATTRIBUTES = 100
+_LONGEST_TAG, _MOST_TEXT_BETWEEN = 2**20, 2**25
+_CHUNK = 2**16  # bytes
+_LONG_TAG = "a tag in it is longer than any of Excel's"
+_COLUMN = re.compile(r"[A-Za-z]{1,3}")
+
+
+def require_small(path: Path) -> None:
+    """Refuse a workbook that is larger, or says that it is larger, than a table in Excel can be."""
+    with path.open("rb") as file, ZipFile(_Directory(file)) as archive:
+        parts = archive.infolist()
+        if len(parts) > _MOST_PARTS:
+            raise _beyond(f"it has more than {_MOST_PARTS:,} parts")
+        if sum(part.file_size for part in parts) > LARGEST:
+            raise _beyond(f"it is larger than {LARGEST // 2**20} MB when unpacked")
+        found = _Found()
+        for part in parts:
+            if part.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or part.flag_bits & 1:
+                raise BadZipFile  # no workbook has others, and they may need memory without limit
+            with archive.open(part) as content:  # never gives more than the size that was added up
+                found.look_at(part.filename, content)
+        found.require_sheets_once()
+
+
+class _Directory:
+    """A zip file whose list of parts is not read if it is too long."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _LARGEST_DIRECTORY:
+            raise _beyond(f"it has more than {_MOST_PARTS:,} parts")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class _Found:
+    """What is counted over all parts of a workbook; every cell passes here, so no sentence is made before it is due."""
+
+    def __init__(self) -> None:
+        self._cells = self._strings = self._rows = self._elements = self._styles = self._between = 0
+        self._column = self._length = 0
+        self._in_cell = False
+        self._sheets: Counter[str] = Counter()
+        self._targets: Counter[tuple[str, str]] = Counter()
+        self._part = ""
+        self._xml: set[str] = set()
+
+    def look_at(self, name: str, content: IO[bytes]) -> None:
+        """Look at a part; one that is no XML, such as a picture, is no sheet."""
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = self._text, _no_doctype
+        self._part, self._rows, self._in_cell, fed = name, 0, False, 0
+        try:
+            while chunk := content.read(_CHUNK):
+                parser.Parse(chunk, False)
+                fed += len(chunk)
+                if fed - parser.CurrentByteIndex > _LONGEST_TAG:
+                    raise _beyond(_LONG_TAG)
+            parser.Parse(b"", True)
+        except expat.ExpatError:  # whoever reads it as XML stops here, too
+            pass
+        if fed:
+            self._xml.add(posixpath.normpath(posixpath.join("/", name)))
+
+    def require_sheets_once(self) -> None:
+        """Refuse a sheet that stands for many, because each is read."""
+        again = {target for (_, target), count in self._targets.items() if count > 1}
+        if any(count > 1 for name, count in self._sheets.items() if name) or again & self._xml:
+            raise _beyond("a sheet of it is named twice")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._elements += 1
+        if ":" in name:
+            name = name.rpartition(":")[2]
+        if name == "c":
+            self._cell(attributes.get("r", ""))
+        elif name == "row":
+            self._row(attributes.get("r"))
+        elif name == "si":
+            self._strings += 1
+            self._in_cell, self._length = True, 0
+            if self._strings > MOST_STRINGS:
+                raise _beyond(f"it holds more than {MOST_STRINGS:,} different texts")
+        elif name in _STYLES:
+            self._styles += 1
+            if self._styles > _MOST_STYLES:
+                raise _beyond(f"it holds more than {_MOST_STYLES:,} styles")
+        elif name == "sheet":
+            self._sheets[next((text for key, text in attributes.items() if key.endswith(":id")), "")] += 1
+            if self._sheets.total() > _MOST_SHEETS:
+                raise _beyond(f"it has more than {_MOST_SHEETS} sheets")
+        elif name == "Relationship" and attributes.get("TargetMode") != "External":
+            folder = posixpath.dirname(posixpath.dirname(self._part))
+            place = posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", "")))
+            self._targets[self._part, place] += 1
+        if len(attributes) > _MOST_ATTRIBUTES:
+            raise _beyond(_LONG_TAG)
+        if self._elements > _MOST_ELSE + _MOST_IN_CELL * (self._cells + self._strings):
+            raise _beyond(f"it holds more than {_MOST_ELSE:,} things that are no cells")
+
+    def _end(self, name: str) -> None:
+        if name in ("c", "si") or name.endswith((":c", ":si")):
+            self._in_cell = False
+
+    def _text(self, text: str) -> None:
+        if self._in_cell:
+            self._length += len(text)  # of a formula too, and of how Japanese is read
+            if self._length > 2 * LONGEST_CELL:
+                raise _beyond(f"a cell holds more than {LONGEST_CELL:,} characters")
+        else:
+            self._between += len(text)
+            if self._between > _MOST_TEXT_BETWEEN:
+                raise _beyond("it holds too much text outside of cells")
+
+    def _row(self, number: str | None) -> None:
+        self._rows, self._column = self._rows + 1, 0
+        if number is not None:
+            try:
+                self._rows = int(float(number[:20]))  # some programs write 1.0
+            except (ValueError, OverflowError):
+                self._rows = MOST_ROWS + 1
+        if not 0 <= self._rows <= MOST_ROWS:
+            raise _beyond(f"a row has a number above {MOST_ROWS:,}, the last one of Excel")
+
+    def _cell(self, place: str) -> None:
+        """Count a cell, and those that are filled in before it."""
+        letters = _COLUMN.match(place)
+        column = _number(letters[0]) if letters else self._column + 1
+        self._cells += max(1, column - self._column)
+        self._column = max(self._column, column)
+        self._in_cell, self._length = True, 0
+        if column > MOST_COLUMNS:
+            raise _beyond(f"a row has more than {MOST_COLUMNS:,} columns, the most that Excel has")
+        if self._cells > MOST_CELLS:
+            raise _beyond(f"it holds more than {MOST_CELLS:,} cells, with the empty ones between")
+
+
+@cache
+def _number(letters: str) -> int:
+    """Return the number of a column: A is 1, XFD the last one of Excel."""
+    number = 0
+    for letter in letters.upper():
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
+
+
+def _no_doctype(*_: Any) -> None:
+    raise _beyond("it declares a document type, as no program that writes workbooks does")
+
+
+def _beyond(problem: str) -> TableError:
+    return TableError(f"this workbook cannot be read: {problem}. Save the table as CSV.")
