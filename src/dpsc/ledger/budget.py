@@ -27,7 +27,8 @@ Kind = Literal["Gaussian", "pure", "other"]
 GRAM_COORDINATES = 2000 * 2001 // 2 + 81  # of a Gram release with as many periods and counts as it may have
 GRAM_BITS = 18  # the usual grid of a Gram release
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
-_KEPT = ((1 + KEPT[0]) / 2, (1 + KEPT[1]) / 2)  # more than a release keeps, so that a budget pays for one of its size
+_KEPT = tuple(kept + 0.01 * (1 - kept) for kept in KEPT)  # a little more than a release: a budget pays for one its size
+_NOTHING = 1e-3  # less than this part of the budget counts as nothing left
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class Budget:
         if kind == "pure":
             return self._rounded(Fraction(math.sqrt(2 * room / float(PI))), costs, _pure)
         noise = Fraction(_epsilon(room, delta)) if room > 0 else Fraction(0)
-        return self._rounded(noise, costs, lambda size: _gaussian(size, delta, like))
+        return self._rounded(noise, costs, lambda size: _gaussian(size, delta, like), least=_NOTHING)
 
     def each(self, releases: int, delta: float) -> float:
         """Return the epsilon at ``delta`` that each of several Gram releases from the same donors may have, 0 if none.
@@ -201,12 +202,17 @@ class Budget:
         return self._rounded(noise, [], lambda size: _gaussian(size, delta), releases)
 
     def _rounded(
-        self, found: Fraction, booked: Sequence[Cost], further: Callable[[float], Cost], times: int = 1
+        self,
+        found: Fraction,
+        booked: Sequence[Cost],
+        further: Callable[[float], Cost],
+        times: int = 1,
+        least: float = 1e-6,
     ) -> float:
         """Return about the epsilon that was found, rounded down to one that is accepted."""
         most = min(found, _written(self.epsilon))
         for size in (_rounded_down(most), _rounded_down(most * Fraction(9999, 10000))):
-            if size > 1e-6 * self.epsilon and self.allows([*booked, *[further(size)] * times]):
+            if size > least * self.epsilon and self.allows([*booked, *[further(size)] * times]):
                 return size
         return 0.0
 
