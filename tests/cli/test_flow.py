@@ -260,7 +260,7 @@ def test_custodian_and_analyst_write_months_in_their_own_ways(files: Path, monke
     for typed in ("March 2021", "31/03/2021", "2021-03-15", "202103"):
         code, out, err = quick(*asked, typed, "-o", "answer.csv", "--force")
         assert code == 0, err
-        assert Path("answer.csv").read_text("utf-8").splitlines()[1].startswith("2021-03,")
+        assert Path("answer.csv").read_text("utf-8").splitlines()[1].startswith('"2021-03",')
     answer = json.loads(quick(*asked, "March 2021", "--json")[1])
     assert answer["treatment_time"] == "2021-03"
     assert answer["notes"] == [
