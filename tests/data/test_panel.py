@@ -252,10 +252,10 @@ def test_donors_selects_by_number_when_labels_are_numbers() -> None:
     assert from_long(df, treated_unit=10, donors=[13]).donor_labels.tolist() == [13]
 
 
-def test_units_of_mixed_kinds_are_told_apart() -> None:
-    df = long(units=["t", 1, "1", ("x", 1)])
+def test_units_of_mixed_kinds_are_read_as_text() -> None:
+    df = long(units=["t", 1, "01", ("x", 1)])
     panel = from_long(df, donors=["1", ("x", 1)])
-    np.testing.assert_array_equal(panel.donors, VALUES[[2, 3]])
+    np.testing.assert_array_equal(panel.donors, VALUES[[1, 3]])
     np.testing.assert_array_equal(from_long(df, treated_unit=("x", 1)).target, VALUES[3])
 
 
@@ -285,9 +285,11 @@ def test_an_unknown_treated_unit_is_refused(label: Any) -> None:
         from_long(treated_unit=label)
 
 
-def test_text_does_not_name_a_unit_whose_label_is_a_number() -> None:
-    with pytest.raises(PanelError, match="treated unit '10' is not in the data, whose labels are of kind int"):
-        from_long(long(units=[10, 11, 12, 13]), treated_unit="10")
+def test_units_are_named_as_text() -> None:
+    for name in (10, "10", 10.0):
+        np.testing.assert_array_equal(from_long(long(units=[10, 11, 12, 13]), treated_unit=name).target, VALUES[0])
+    with pytest.raises(PanelError, match="treated unit '010' is not in the data, whose labels are of kind int"):
+        from_long(long(units=[10, 11, 12, 13]), treated_unit="010")
 
 
 def test_a_panel_without_donors_is_refused() -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsc.data.bounds import Bounds
 from dpsc.data.dates import period_name
-from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, Missing, rule_for
+from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, REPEATED, Missing, rule_for
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
@@ -74,9 +74,10 @@ class Completion:
             )  # fmt: skip
         if self.missing == "error":
             raise PanelError(
-                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{kernel}}, "
-                "{interpolate} or {midpoint}, or complete the data.",
-                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
+                f"{self._first(holes, first)} has no value in {self._period(holes)}, or several rows for it, which "
+                "count as none (unless you say {repeated}, or so); choose {kernel}, {interpolate} or {midpoint}, "
+                "or correct the data.",
+                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT, repeated=REPEATED,
             )  # fmt: skip
         count = int(holes.sum())
         if self.missing == "kernel":
