@@ -142,7 +142,10 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     assert found(seen, "alike").examples == (f"'f1' ({name} {row[0]}) and 'F1' ({name} {row[1]})",)
     frame.loc[6, "firm"] = "f0"
     save(frame, path)
-    assert found(custodian_examine(path), "twice").count == 1
+    again = found(custodian_examine(path), "twice")
+    assert (again.grade, again.count) == ("correct", T)
+    assert again.examples == (f"{name} {row[1]} repeats {name} {row[0] - 1}, another number",)
+    assert found(custodian_examine(path, repeated="sum"), "twice").grade == "look"
 
 
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])

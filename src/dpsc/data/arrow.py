@@ -389,7 +389,7 @@ def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator
     with in_file(path):
         if pc.count_distinct(donors).as_py() < len(donors):
             raise not_together(batch.schema.names[0])
-    when, values = batch.column(1).to_numpy(), batch.column(2).to_numpy()
+    when, values = (batch.column(k).to_numpy(zero_copy_only=False) for k in (1, 2))
     ends = np.append(starts[1:], len(units))
     for i in range(0, len(starts), size):
         here = slice(int(starts[i]), int(ends[min(i + size, len(starts)) - 1]))

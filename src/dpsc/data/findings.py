@@ -163,8 +163,8 @@ def repeated(
     besides = [f"{same:,} with the same number"] if same else []
     besides += [f"{finer:,} on another date in the period"] if finer else []
     words = (
-        f"{_are(count, 'cell')} given by several rows, of {len(np.unique(units[later])):,} units: {len(later):,} rows "
-        f"too many{' (' + ', '.join(besides) + ')' if besides else ''}"
+        f"{_are(count, 'cell')} given by several rows. Units: {len(np.unique(units[later])):,}, rows beyond the first: "
+        f"{len(later):,}{' (' + ', '.join(besides) + ')' if besides else ''}"
     )
     if rule is not None:
         return [Finding("look", "twice", count, f"{words}. --repeated {rule} {_RULES[rule]}", examples)]

@@ -75,8 +75,8 @@ class Completion:
         if self.missing == "error":
             raise PanelError(
                 f"{self._first(holes, first)} has no value in {self._period(holes)}, or several rows for it, which "
-                "count as none (unless you say {repeated}, or so); choose {kernel}, {interpolate} or {midpoint}, "
-                "or correct the data.",
+                "count as none unless {repeated} says otherwise; choose {kernel}, {interpolate} or {midpoint}, or "
+                "correct the data.",
                 kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT, repeated=REPEATED,
             )  # fmt: skip
         count = int(holes.sum())

@@ -9,7 +9,7 @@ from dpsc.errors import PanelError, Parameter
 
 Missing = Literal["error", "interpolate", "midpoint", "kernel"]
 Repeated = Literal["missing", "sum", "mean", "last"]
-REPEATED = Parameter("repeated", "'sum'")
+REPEATED = Parameter("repeated")
 INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
 
 
@@ -29,6 +29,5 @@ def require_repeated(repeated: Repeated) -> None:
     """Refuse what is not a rule for cells that are given more than once."""
     if not isinstance(repeated, str) or repeated not in get_args(Repeated):
         raise PanelError(
-            f"{{repeated}} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.",
-            repeated=Parameter("repeated"),
+            f"{{repeated}} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.", repeated=REPEATED
         )
