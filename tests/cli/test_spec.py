@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc.cli import spec
 from dpsc.cli.analysis import Analysis
-from dpsc.errors import TableError
+from dpsc.errors import DpscError, TableError
 from tests.making import long
 
 WRITTEN_BY_0_1_0 = """
@@ -103,6 +104,15 @@ def test_a_mistake_is_told_with_the_file_the_field_and_what_is_expected(tmp_path
 def test_a_name_twice_is_refused_in_json_too(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="says 'data' twice"):
         load(tmp_path, '{"dpsc-analysis": 1, "data": "a", "data": "b"}', "a.json")
+
+
+def test_a_spec_says_what_cells_are_that_several_rows_give(tmp_path: Path) -> None:
+    table = long(np.arange(30.0).reshape(6, 5), list("abcdef"), range(1, 6), ("who", "year", "x"))
+    pd.concat([table, table.iloc[[7]]]).to_csv(tmp_path / "x.csv", index=False)
+    said = NEEDED + "time: year\noutcome: x\nperiods: 1..5\nrepeated: "
+    assert load(tmp_path, said + "sum").panel().donors[0].tolist() == [5.0, 6.0, 14.0, 8.0, 9.0]
+    with pytest.raises(DpscError, match="repeated 'first' is not one of missing, sum, mean, last"):
+        load(tmp_path, said + "first")
 
 
 @pytest.mark.parametrize(("method", "rule"), [("gram", "kernel"), ("nonprivate", "interpolate")])

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsc import Donors, DpscError, GramRelease, PanelError, scan
+from dpsc import Donors, DpscError, GramRelease, OutputPerturbation, Panel, PanelError, scan
 from dpsc.data.rules import Repeated
 from dpsc.gram import counting, sources, summing
 from dpsc.gram import dask as workers
@@ -381,6 +381,22 @@ def test_a_donor_without_a_usable_row_is_the_fixed_unit_vector(others_alone: Int
         lines = others() + [("p", time, value) for time, value in ROWS[case]]
         for total, _ in sums_of(lines, tmp_path):
             np.testing.assert_array_equal(total - others_alone, fixed)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_a_panel_for_the_papers_methods_refuses_no_rows_of_one_donor(case: str) -> None:
+    """Only with public bounds, without which they are refused whatever the donors are."""
+    lines = [*others(), *(("p", time, value) for time, value in ROWS[case])]
+    rows = [(unit, time, float(value) if value else np.nan) for unit, time, value in lines]
+    options: dict[str, Any] = COLUMNS | {"periods": PERIODS, "bounds": (-9, 9), "treatment_time": 4}
+    for rule in ("interpolate", "midpoint"):
+        frame = pd.DataFrame(rows, columns=["u", "t", "y"])
+        panel = Panel.from_long(frame, **options, treated_unit="x", missing=rule)
+        values = np.array([float(value) for _, _, value in others()]).reshape(len(NAMES), T)
+        np.testing.assert_array_equal(panel.donors[:-1], np.clip(values[:-1], -9, 9))
+        assert panel.n == len(NAMES)
+        assert np.isfinite(panel.donors).all()
+        assert OutputPerturbation(epsilon=1.0, seed=1).fit(panel).counterfactual.notna().all()
 
 
 cells = st.one_of(st.floats().map(repr), st.sampled_from(["", "1e308", "-1e308", "0", "1e16", "1", "-1e16", "NA"]))

@@ -210,8 +210,10 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
     if not found.parts or found.parts[-1][1] != rows.path:
         found.parts.append((first, rows.path))
     kept, units = cells.units_of(rows)
+    coded = units.dictionary_encode()
+    new = [found.units.setdefault(unit, len(found.units)) for unit in coded.dictionary.to_pylist()]
     codes = np.full(len(kept), -1, dtype=np.int64)
-    codes[kept] = _codes(units, found.units)
+    codes[kept] = np.array(new, dtype=np.int64)[coded.indices.to_numpy()]
     found.no_unit += int((codes < 0).sum())
     for row in np.flatnonzero(codes < 0)[:SHOWN]:
         found.note("no unit", first + int(row))
