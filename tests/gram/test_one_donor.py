@@ -431,6 +431,19 @@ def test_rows_without_a_label_are_nobodys(others_alone: Integers, cluster: Any, 
         np.testing.assert_array_equal(total, others_alone)
 
 
+def test_a_table_of_nobody_is_refused_by_every_engine(tmp_path: Path) -> None:
+    """Which tells that n is 0, and n is public."""
+    frame = pd.DataFrame({"u": pd.Series([None] * 3, dtype=object), "t": [0, 1, 2], "y": [1.0, 2.0, 3.0]})
+    path = save(frame, tmp_path / "t.csv")
+    for engine in ENGINES:
+        with pytest.raises(PanelError, match="no donor is left"):
+            EXACT.custodian_sum(scan(path, **COLUMNS, periods=PERIODS, engine=engine))
+    with pytest.raises(PanelError, match="no row of the frame has a unit"):
+        Donors.from_long(frame, **COLUMNS, periods=PERIODS)
+    with pytest.raises(PanelError, match="no row of the frame has a unit"):
+        Donors.from_wide(pd.DataFrame({"u": [None, None], "0": [1.0, 2.0], "1": [3.0, 4.0]}), unit="u")
+
+
 @pytest.mark.parametrize("kind", ["whole numbers", "floats", "text", "anything", "a workbook"])
 def test_units_are_text_whatever_the_type_of_their_column(kind: str, tmp_path: Path) -> None:
     """Pandas reads parts of a large CSV as numbers and others as text, by what other rows hold: 7 and "7" are one."""

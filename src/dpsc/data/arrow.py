@@ -268,13 +268,12 @@ class Files:
 
     def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, tables.ROWS_AT_ONCE))
+        tables.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
         if self.layout.wide:
-            tables.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
             labels, values = self._of_rows(batches)
         else:
             parts = [cells.understood(rows, self.calendar) for rows in batches]
             codes, labels = cells.factorize([part.column(0) for part in parts])
-            tables.require_rows(len(codes), self.path)
             when, numbers = (np.concatenate([part.column(k).to_numpy() for part in parts]) for k in (1, 2))
             with in_file(self.path):
                 values = self.calendar.pivoted(codes, when, numbers, len(labels), 0)

@@ -250,6 +250,8 @@ def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[periods_of.Position
         written = list(distinct)
     texts, _ = pd.factorize(np.array([text_of(label) for label in written], dtype=object))
     codes = np.append(texts, -1)[codes]
+    if (codes < 0).all():
+        raise PanelError("no row of the frame has a unit.")
     first = np.flatnonzero((codes >= 0) & ~pd.Index(codes).duplicated())
     labels = values.iloc[first] if isinstance(values, pd.Series) else values[first]
     return codes, pd.Index(labels, tupleize_cols=False).rename(None)
