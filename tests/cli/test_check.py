@@ -82,7 +82,8 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
         "--unit, --time, --outcome, --periods, --decimal: they were not given",
         "1 cell is no number", "says 'k. A.'",
         "1 row has no unit",
-        "1 row has a unit and period that another row has (1 with the same number)",
+        "1 cell is given by several rows. Units: 1, rows beyond the first: 1 (1 with the same number)",
+        "--repeated missing takes them for missing; --repeated sum adds them up, as for bills",
         "2 units have names that differ only in case, spaces or Unicode form", "'Patient 4' (line ",
         "2023-01: missing for EVERYBODY",
         "1 number is below zero", "says -3.5",
@@ -91,7 +92,7 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
         "2022 ▃", "2023 █▁▁▁▁▁",
         "joined late 10",
         "What each rule for missing cells would fill", "kernel", "interpolate", "midpoint",
-        "What must NOT be chosen from this view The periods, how dates and numbers are written, bounds, the reference",
+        "What must NOT be chosen from this view The periods, how dates and numbers are written, what cells are that",
         "the guarantee would no longer hold",
         "not by looking at single people",
         "guesses right 73.1% of the time",
@@ -114,6 +115,17 @@ def test_a_clean_table_is_ready_and_its_command_runs_as_printed(files: Path, mon
     assert (made.n, made.T, made.periods_from) == (N, T0 + H, "declared")
     assert made.guarantee is not None
     assert (made.guarantee.epsilon, made.guarantee.delta) == (1.0, 1e-6)
+    table = pd.read_csv("my donors.csv")
+    pd.concat([table, table.iloc[[3, 40]]]).to_csv("twice.csv", index=False)
+    screen = checked("twice.csv", "--periods", PERIODS, code=1)
+    assert "2 cells are given by several rows. Units: " in screen
+    assert "--repeated mean averages them, as for readings; --repeated last takes the last row" in screen
+    assert re.search(r"kernel 2 \(.+?\) 2 what the public kernel expects", screen)
+    screen = checked("twice.csv", "--periods", PERIODS, "--repeated", "mean")
+    assert "--repeated mean averages them" in screen
+    assert "--repeated mean" in screen[screen.index("dpsc release") :]
+    assert "every rule for missing cells (--missing) does nothing" in screen
+    refused(["check", "twice.csv", "--repeated", "first"], "--repeated must be 'missing', 'sum', 'mean' or 'last'")
     again = commands_in(quick("check", "my donors.csv", "--periods", PERIODS)[1])
     assert len(again) == 1  # there is a ledger now
     assert again[0][-1] == "my donors-2.dpsc.json"

@@ -163,7 +163,7 @@ def test_dates_that_do_not_parse(files: Path) -> None:
 
 def test_a_period_or_a_unit_that_is_missing(files: Path) -> None:
     change(files, "who", 4, None)
-    refused(release(files), "line 6 has no unit in column 'who' (--unit)")
+    refused(release(files), "the donor at position 0 does not have a row for every period")
     change(files, "month", 9, None)
     refused(release(files), "line 11 has no period in column 'month' (--time)")
 
@@ -171,12 +171,20 @@ def test_a_period_or_a_unit_that_is_missing(files: Path) -> None:
 def test_duplicate_rows(files: Path) -> None:
     table = pd.read_csv(files / "donors.csv")
     pd.concat([table, table.iloc[[3]]]).to_csv(files / "donors.csv", index=False)
-    refused(release(files), f"line {len(table) + 2} repeats a unit and period", "the right columns?")
+    refused(
+        release(files), "the donor at position 0 has no value in period 2020-04, or several rows for it", "--repeated"
+    )
+    refused(release(files, "--repeated", "first"), "must be 'missing', 'sum', 'mean' or 'last'")
+    for rule in ("sum", "mean", "last"):
+        code, _, err = quick(*release(files, "--repeated", rule, "--force"))
+        assert code == 0, err
 
 
 def test_missing_cells_name_the_options_that_fill_them(files: Path) -> None:
     change(files, "cost", 7, None)
-    refused(release(files), "donors.csv", "has no value in period 2020-08;", "--missing interpolate")
+    refused(
+        release(files), "donors.csv", "has no value in period 2020-08, or several rows for it", "--missing interpolate"
+    )
     refused(release(files, "--missing", "midpoint"), "--bounds LO HI")
     refused(release(files, "--missing", "guess"), "missing must be")
     refused(release(files), "--missing kernel")
@@ -204,8 +212,7 @@ def test_a_long_table_taken_for_a_wide_one(files: Path) -> None:
     table[["who"]].assign(**{"2020": table["cost"], "2021": table["cost"]}).to_csv(files / "w.csv", index=False)
     refused(
         release(files, source="w.csv", columns=("--wide", "--unit", "who")),
-        "line 3 names a unit that another row has",
-        "--wide means one row per unit",
+        "the donor at position 0 has no value in period 2020, or several rows for it",
     )
     wide = pd.read_csv(files / "donors.csv").pivot(index="who", columns="month", values="cost").reset_index()
     wide.assign(region="north").to_csv(files / "wide.csv", index=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpsc.cli import spec
 from dpsc.cli.analysis import Analysis
-from dpsc.errors import TableError
+from dpsc.errors import DpscError, TableError
 from tests.making import long
 
 WRITTEN_BY_0_1_0 = """
@@ -128,6 +129,15 @@ def test_a_spec_cannot_refer_to_itself(tmp_path: Path) -> None:
         load(tmp_path, NEEDED + "\n".join([*lines[:3], "missing: *a2"]))  # not all ten: the old reader wrote them out
     with pytest.raises(TableError, match="refers to itself"):
         load(tmp_path, NEEDED + "\n".join([*lines, "missing: *a9"]))
+
+
+def test_a_spec_says_what_cells_are_that_several_rows_give(tmp_path: Path) -> None:
+    table = long(np.arange(30.0).reshape(6, 5), list("abcdef"), range(1, 6), ("who", "year", "x"))
+    pd.concat([table, table.iloc[[7]]]).to_csv(tmp_path / "x.csv", index=False)
+    said = NEEDED + "time: year\noutcome: x\nperiods: 1..5\nrepeated: "
+    assert load(tmp_path, said + "sum").panel().donors[0].tolist() == [5.0, 6.0, 14.0, 8.0, 9.0]
+    with pytest.raises(DpscError, match="repeated 'first' is not one of missing, sum, mean, last"):
+        load(tmp_path, said + "first")
 
 
 @pytest.mark.parametrize(("method", "rule"), [("gram", "kernel"), ("nonprivate", "interpolate")])

@@ -255,6 +255,26 @@ def test_what_rows_alone_show_must_be_said(empty: CustodianDesk, tmp_path: Path,
     assert not (tmp_path / "upload" / "0.csv").exists()  # moved, not copied
 
 
+def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: CustodianDesk) -> None:
+    """Until it is said the donors are not ready; then check and release both follow it."""
+    donors = ready.donors
+    assert donors is not None
+    lines = donors.path.read_text().splitlines()
+    donors.path.write_text("\n".join([*lines, lines[1]]) + "\n")
+    ready.check()
+    ready.work.wait()
+    assert "1 cell is given by several rows" in custodian_panels.findings(ready)
+    assert ready.to_do[0] == "Correct what the check found, under “Check”."
+    says(ready, repeated="sum")
+    assert ready.to_do[0].startswith("Check again")
+    ready.check()
+    ready.work.wait()
+    assert ready.to_do == []
+    assert ready._request().source.files.layout.repeated == "sum"
+    for name in ("check", "release"):
+        assert "--repeated sum" in commands_of(ready.facts)[name]
+
+
 def test_a_bad_file_is_explained_under_its_own_name(empty: CustodianDesk, tmp_path: Path) -> None:
     for text, said in (("", "empty"), ("a,b,c\n1,2,3\n", "not clear which column")):
         empty.use_file(dropped(tmp_path, text, "letter.csv"))

@@ -110,16 +110,6 @@ def test_no_refusal_and_no_period_depends_on_a_donors_rows(case: str, engine: En
     assert MAKE.release(summed).periods_from == "declared"
 
 
-def test_rows_of_one_cell_are_averaged_whatever_their_order() -> None:
-    twice = pd.DataFrame({"who": list("aaaabb"), "year": [1, 1, 1, 2, 1, 2], "x": [0.1, 0.2, 0.4, 5.0, 2.0, 3.0]})
-    for order in ([0, 1, 2, 3, 4, 5], [2, 0, 1, 3, 4, 5], [1, 2, 0, 3, 5, 4]):
-        pool = Donors.from_long(twice.iloc[order], unit="who", time="year", outcome="x", periods="1..2")
-        np.testing.assert_allclose(pool.values, [[0.7 / 3, 5.0], [2.0, 3.0]], rtol=1e-15)
-    first = Donors.from_long(twice, unit="who", time="year", outcome="x", periods="1..2").values
-    other = Donors.from_long(twice.iloc[::-1], unit="who", time="year", outcome="x", periods="1..2").values
-    np.testing.assert_array_equal(first, other[::-1])
-
-
 def test_without_declared_periods_every_donor_needs_every_period(tmp_path: Path) -> None:
     """A later row of one donor used to add a period to the release, for everybody to see."""
     later = NEIGHBOURS["one row later than all others"](frame())

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsc import GramRelease, scan
 from dpsc.data import gathering
 from dpsc.data.dialects import Dialect
 from dpsc.data.examination import MARK, CustodianExamination, custodian_examine
@@ -142,7 +143,20 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     assert found(seen, "alike").examples == (f"'f1' ({name} {row[0]}) and 'F1' ({name} {row[1]})",)
     frame.loc[6, "firm"] = "f0"
     save(frame, path)
-    assert found(custodian_examine(path), "twice").count == 1
+    again = found(custodian_examine(path), "twice")
+    assert (again.grade, again.count) == ("correct", T)
+    assert again.examples == (f"{name} {row[1]} repeats {name} {row[0] - 1}, another number",)
+    assert found(custodian_examine(path, repeated="sum"), "twice").grade == "look"
+
+
+def test_units_are_counted_as_a_release_counts_them(tmp_path: Path) -> None:
+    """A label of a space is one; an empty cell is none."""
+    frame = table().replace({"patient": {"p2": " ", "p4": ""}})
+    path = saved(frame, tmp_path / "d.csv")
+    seen = custodian_examine(path, periods="2021-01..2021-12")
+    made = scan(path, unit="patient", time="month", outcome="cost", periods="2021-01..2021-12")
+    n = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(made).n
+    assert (seen.units, found(seen, "no unit").count, n) == (5, T, 5)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "xlsx"])

@@ -92,6 +92,7 @@ def decimals() -> Callable[[Path], Path]:
     return parquet(who=[f"u{i}" for i in range(200)], **{str(2000 + k): column for k in range(16)})
 
 
+NULLS = pa.array([1, 1, None, None, 3, 3], pa.int64())
 ACCEPTED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
     "whole numbers beyond 2^53": (parquet(who=["a", "b"], **{"1": [1, 2**53 + 1], "2": [4, 5]}), WIDE, {}),
     "long, whole numbers beyond 2^53": (parquet(who=[1, 1, 2, 2], year=[1, 2, 1, 2], x=[1, 2**53 + 1, 3, 4]), LONG, {}),
@@ -104,6 +105,9 @@ ACCEPTED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
     "a period that is empty at first": (empty_at_first, WIDE, {"missing": "interpolate"}),
     "hours of the day": (wide_csv("who,year,x\na,08:00,2\na,09:00,4\nb,08:00,3\nb,09:00,5\n"), LONG, {}),
     "years with a point": (wide_csv("who,year,x\na,2001.0,2\na,2002.0,4\nb,2001.0,3\nb,2002.0,5\n"), LONG, {}),
+    "null as unit": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {}),
+    "not a number as unit": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
+    "an empty name as unit": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
     "None among numbers": (wide_csv("who,t1,t2\na,None,2\nb,3,<NA>\n"), WIDE, {"missing": "interpolate"}),
 }
 
@@ -122,11 +126,10 @@ def test_all_engines_accept_it_and_give_the_same_integers(case: str, scheduler: 
         np.testing.assert_array_equal(other[0], memory[0])
 
 
-NULLS = pa.array([1, 1, None, None, 3, 3], pa.int64())
 REFUSED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
-    "null as unit": (parquet(who=NULLS, year=[1, 2] * 3, x=[1.0, 2, 3, 4, 5, 6]), LONG, {"missing": "interpolate"}),
-    "not a number as unit": (parquet(who=[1.0, np.nan], t1=[1.0, 2], t2=[2.0, 3]), WIDE, {}),
-    "an empty name as unit": (wide_csv("who,t1,t2\n,1,2\nb,3,4\n"), WIDE, {}),
+    "a row without a unit and no other": (wide_csv("who,t1,t2\n,1,2\n"), WIDE, {}),
+    "a cell twice, and missing cells refused": (wide_csv("who,year,x\na,1,2\na,1,4\na,2,4\n"), LONG, {}),
+    "a unit in two rows, and missing cells refused": (wide_csv("who,t1,t2\na,1,2\nb,3,4\na,1,2\n"), WIDE, {}),
     "text among numbers": (late(f"{SECRET}x"), LONG, {}),
     "text among numbers, wide": (wide_csv(f"who,t1,t2\na,1,{SECRET} EUR\nb,3,4\n"), WIDE, {}),
     "no header": (wide_csv(f"who1,{SECRET},4.5\nwho2,3.5,1.25\n"), WIDE, {}),

@@ -13,14 +13,20 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from dpsc import Donors, DpscError, GramRelease, PanelError, scan
+from dpsc import Donors, DpscError, GramRelease, OutputPerturbation, Panel, PanelError, scan
+from dpsc.data.rules import Repeated
 from dpsc.gram import counting, sources, summing
+from dpsc.gram import dask as workers
 from dpsc.gram.algorithm import CustodianSum
 from dpsc.gram.counting import Counts
 from dpsc.gram.kernel import Kernel
 from dpsc.gram.sources import Engine
 from dpsc.types import Array, Integers
+from tests.making import save
+from tests.soak import quick_or_long
 
 ENGINES: tuple[Engine, ...] = ("memory", "stream")
 COLUMNS: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y"}
@@ -73,12 +79,15 @@ def test_the_type_of_one_donors_file_is_not_forced_on_the_others(first: pa.Array
         assert moved(one, two) == 0  # the same values, written in another way
 
 
-def test_files_of_a_folder_with_units_of_two_kinds_are_refused_by_name(tmp_path: Path) -> None:
-    """Text "01" used to become the number 1, another donor, if the first file had numbers."""
-    for name, units in (("a", [1, 1]), ("b", ["01", "01"])):
+def test_files_of_a_folder_with_units_of_several_kinds_are_read_as_text(tmp_path: Path) -> None:
+    """Text "01" used to become the number 1, another donor, if the first file had numbers; then it was refused."""
+    for name, units in (("a", [1, 1]), ("b", ["01", "01"]), ("c", ["2", "2"]), ("d", [2.0, 3.0])):
         pq.write_table(pa.table({"u": units, "t": [0, 1], "y": [1.0, 2.0]}), tmp_path / f"{name}.parquet")
     for engine in ENGINES:
-        with pytest.raises(DpscError, match=r"b\.parquet: column 'u' is of another kind than in a\.parquet"):
+        assert summed(tmp_path, engine, periods="0..1")[1] == 4  # 1, 01, 2 and 3
+    pq.write_table(pa.table({"u": [5, 5], "t": ["0", "1"], "y": [1.0, 2.0]}), tmp_path / "e.parquet")
+    for engine in ENGINES:
+        with pytest.raises(DpscError, match=r"e\.parquet: column 't' is of another kind than in a\.parquet"):
             summed(tmp_path, engine)
 
 
@@ -137,13 +146,6 @@ def test_with_declared_periods_even_a_nearly_empty_table_is_not_refused(tmp_path
     totals = [MAKE.custodian_sum(scan(tmp_path / "t.parquet", **options, engine=e)).total for e in ENGINES]
     np.testing.assert_array_equal(totals[0], totals[1])
     np.testing.assert_array_equal(totals[0], MAKE.custodian_sum(Donors.from_long(frame, **options)).total)
-
-
-def test_rows_of_one_cell_are_averaged_without_overflow() -> None:
-    largest = np.finfo(float).max
-    frame = pd.DataFrame({"u": list("aaaab"), "t": [0, 0, 0, 1, 1], "y": [largest] * 3 + [1.0, 2.0]})
-    pool = Donors.from_long(frame, **COLUMNS, periods="0..1")
-    assert pool.values[0].tolist() == [largest, 1.0]
 
 
 def test_labels_that_are_equal_in_python_only_are_kept_apart_or_refused(tmp_path: Path) -> None:
@@ -298,3 +300,285 @@ def test_a_donors_label_of_a_period_is_named_by_its_row_and_not_quoted(label: st
     with pytest.raises(PanelError, match="a label of column 't' is not a date") as refused:
         Donors.from_long(frame, **COLUMNS)
     assert label not in str(refused.value)
+
+
+# One donor's rows are replaced by anything: n and all other donors' integers stay, from every engine, bit for bit.
+
+NAMES = ["007", "7", "123456789012345678", "123456789012345679", "1e3", "NA", "0", "00", "x"]
+EXACT = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, directions=T - 1)
+PERIODS = f"0..{T - 1}"
+Lines = list[tuple[str, str, str]]  # unit, period and number, as a CSV has them
+
+
+def others() -> Lines:
+    values = np.random.default_rng(5).normal(size=(len(NAMES), T)).cumsum(axis=1).round(3)
+    return [(name, str(t), repr(float(values[k, t]))) for k, name in enumerate(NAMES) for t in range(T)]
+
+
+@pytest.fixture(scope="module")
+def others_alone() -> Integers:
+    """What the others add up to, from an array."""
+    values = np.array([float(value) for _, _, value in others()]).reshape(len(NAMES), T)
+    return EXACT.custodian_sum(values).total
+
+
+def sums_of(lines: Lines, folder: Path, scheduler: str | None = None, **options: Any) -> list[tuple[Integers, int]]:
+    """The sums from a long table in memory, as a stream and as a frame, and from a cluster if there is one."""
+    frame = pd.DataFrame(lines, columns=["u", "t", "y"])
+    path = folder / "t.csv"
+    frame.to_csv(path, index=False)
+    options = COLUMNS | {"periods": PERIODS} | options
+    sources: list[Any] = [scan(path, **options, engine=engine) for engine in ENGINES]
+    if scheduler is not None:
+        sources.append(scan(path, **options, engine="dask", scheduler=scheduler))
+    numbers = frame["y"].map(lambda cell: np.nan if cell in ("", "NA") else float(cell)).astype(float)
+    sources.append(Donors.from_long(frame.assign(y=numbers), **options))
+    made = [EXACT.custodian_sum(source) for source in sources]
+    return [(each.total, each.n) for each in made]
+
+
+def adds_one_donor(made: list[tuple[Integers, int]], alone: Integers) -> None:
+    """All engines agree, and besides the others there is one donor: an integer vector of length at most 2^bits."""
+    for total, n in made:
+        assert n == len(NAMES) + 1
+        np.testing.assert_array_equal(total, made[0][0])
+    added = made[0][0] - alone
+    assert 0 < np.trace(added) <= 4**EXACT.grid_bits
+    assert np.linalg.matrix_rank(added.astype(float)) == 1
+
+
+USUAL = [(str(t), str(t * t)) for t in range(T)]
+ROWS: dict[str, list[tuple[str, str]]] = {
+    "as others": USUAL,
+    "a cell twice": [*USUAL, ("2", "50")],
+    "every cell twice": USUAL + USUAL,
+    "every cell twice, once without a number": USUAL + [(t, "nan") for t, _ in USUAL],
+    "no number": [(t, "") for t, _ in USUAL],
+    "no number, twice": [(t, "nan") for t, _ in USUAL] * 2,
+    "infinite": [(t, "inf") for t, _ in USUAL] * 2,
+    "outside the periods": [("99", "1"), ("1999-01-01", "2")],
+    "no period": [("", "1"), ("total", "2")],
+    "one cell": [("3", "1e308")],
+    "a thousand rows": [("1", str(k)) for k in range(1000)],
+    "sums that overflow": [("1", "1.7e308"), ("1", "1.7e308"), ("2", "-1.7e308"), ("2", "-1.7e308"), ("3", "1")],
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_whatever_rows_one_donor_has_n_and_all_others_stay(
+    case: str, others_alone: Integers, cluster: Any, tmp_path: Path
+) -> None:
+    """Rows of one cell used to be averaged; some tables were refused, which depends on a donor."""
+    lines = others()
+    lines[T:T] = [("p", time, value) for time, value in ROWS[case]]
+    adds_one_donor(sums_of(lines, tmp_path, cluster.scheduler_address), others_alone)
+
+
+def test_a_donor_without_a_usable_row_is_the_fixed_unit_vector(others_alone: Integers, tmp_path: Path) -> None:
+    fixed = np.zeros_like(others_alone)
+    fixed[0, 0] = 4**EXACT.grid_bits
+    for case in ("no number", "no number, twice", "infinite", "outside the periods", "no period", "every cell twice"):
+        lines = others() + [("p", time, value) for time, value in ROWS[case]]
+        for total, _ in sums_of(lines, tmp_path):
+            np.testing.assert_array_equal(total - others_alone, fixed)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_a_panel_for_the_papers_methods_refuses_no_rows_of_one_donor(case: str) -> None:
+    """Only with public bounds, without which they are refused whatever the donors are."""
+    lines = [*others(), *(("p", time, value) for time, value in ROWS[case])]
+    rows = [(unit, time, float(value) if value else np.nan) for unit, time, value in lines]
+    options: dict[str, Any] = COLUMNS | {"periods": PERIODS, "bounds": (-9, 9), "treatment_time": 4}
+    for rule in ("interpolate", "midpoint"):
+        frame = pd.DataFrame(rows, columns=["u", "t", "y"])
+        panel = Panel.from_long(frame, **options, treated_unit="x", missing=rule)
+        values = np.array([float(value) for _, _, value in others()]).reshape(len(NAMES), T)
+        np.testing.assert_array_equal(panel.donors[:-1], np.clip(values[:-1], -9, 9))
+        assert panel.n == len(NAMES)
+        assert np.isfinite(panel.donors).all()
+        assert OutputPerturbation(epsilon=1.0, seed=1).fit(panel).counterfactual.notna().all()
+
+
+cells = st.one_of(st.floats().map(repr), st.sampled_from(["", "1e308", "-1e308", "0", "1e16", "1", "-1e16", "NA"]))
+lines_of_one = st.lists(st.tuples(st.sampled_from(["0", "1", "2", "1.0", "99", "", "x"]), cells), min_size=1)
+
+
+@settings(max_examples=quick_or_long(25, 1000), suppress_health_check=list(HealthCheck))
+@given(rows=lines_of_one, rule=st.sampled_from(["missing", "sum", "mean", "last"]), where=st.integers(0, len(NAMES)))
+def test_any_rows_of_one_donor_under_any_rule(
+    rows: list[tuple[str, str]], rule: Repeated, where: int, others_alone: Integers, tmp_path_factory: Any
+) -> None:
+    lines = others()
+    lines[where * T : where * T] = [("p", time, value) for time, value in rows]
+    adds_one_donor(sums_of(lines, tmp_path_factory.mktemp("one"), repeated=rule), others_alone)
+
+
+@pytest.mark.parametrize("name", ["abc", "8", "8.0", "07", "1e400", "-0", "nan", " ", "true", "2022-01-01"])
+def test_what_one_donor_is_called_does_not_change_who_the_others_are(
+    name: str, others_alone: Integers, cluster: Any, tmp_path: Path
+) -> None:
+    lines = [(name, time, value) for time, value in USUAL] + others()
+    adds_one_donor(sums_of(lines, tmp_path, cluster.scheduler_address), others_alone)
+
+
+def test_rows_without_a_label_are_nobodys(others_alone: Integers, cluster: Any, tmp_path: Path) -> None:
+    """They used to be refused; they are left out, wherever they are."""
+    lines = others()
+    for place in (0, T + 2, 3 * T):  # the second one is between the rows of a donor
+        lines[place:place] = [("", "1", "1000"), ("", "99", "")]
+    for total, n in sums_of(lines, tmp_path, cluster.scheduler_address):
+        assert n == len(NAMES)
+        np.testing.assert_array_equal(total, others_alone)
+
+
+def test_a_table_of_nobody_is_refused_by_every_engine(tmp_path: Path) -> None:
+    """Which tells that n is 0, and n is public."""
+    frame = pd.DataFrame({"u": pd.Series([None] * 3, dtype=object), "t": [0, 1, 2], "y": [1.0, 2.0, 3.0]})
+    path = save(frame, tmp_path / "t.csv")
+    for engine in ENGINES:
+        with pytest.raises(PanelError, match="no donor is left"):
+            EXACT.custodian_sum(scan(path, **COLUMNS, periods=PERIODS, engine=engine))
+    with pytest.raises(PanelError, match="no row of the frame has a unit"):
+        Donors.from_long(frame, **COLUMNS, periods=PERIODS)
+    with pytest.raises(PanelError, match="no row of the frame has a unit"):
+        Donors.from_wide(pd.DataFrame({"u": [None, None], "0": [1.0, 2.0], "1": [3.0, 4.0]}), unit="u")
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "floats", "text", "anything", "a workbook"])
+def test_units_are_text_whatever_the_type_of_their_column(kind: str, tmp_path: Path) -> None:
+    """Pandas reads parts of a large CSV as numbers and others as text, by what other rows hold: 7 and "7" are one."""
+    numbers = [7, 8, 1000, 2**52]
+    kinds: dict[str, list[Any]] = {
+        "whole numbers": numbers, "floats": [float(k) for k in numbers], "text": list(map(str, numbers)),
+        "anything": [7, "8", 1000.0, str(2**52)], "a workbook": [7, "8", 1000.0, 2**52],
+    }  # fmt: skip
+    other: list[Any] = [7.0, 8, "1000", 2**52] if kind in ("anything", "a workbook") else kinds[kind]
+    rows = [(u, t, float(k * t)) for t in range(T) for k, u in enumerate(kinds[kind] if t % 2 else other)]
+    frame = pd.DataFrame(rows, columns=["u", "t", "y"])
+    if kind in ("anything", "a workbook"):
+        frame["u"] = pd.Series([row[0] for row in rows], dtype=object)
+    values = np.array([[float(k * t) for t in range(T)] for k in range(4)])
+    expected = EXACT.custodian_sum(values)
+    sources: list[Any] = [Donors.from_long(frame, **COLUMNS, periods=PERIODS)]
+    if kind == "a workbook":
+        sources.append(scan(save(frame, tmp_path / "t.xlsx"), **COLUMNS, periods=PERIODS))
+    elif kind != "anything":  # which Parquet does not hold
+        path = save(frame.sort_values("u"), tmp_path / "t.parquet")
+        sources += [scan(path, **COLUMNS, periods=PERIODS, engine=engine) for engine in ENGINES]
+    for source in sources:
+        made = EXACT.custodian_sum(source)
+        assert made.n == 4
+        np.testing.assert_array_equal(made.total, expected.total)
+
+
+@pytest.mark.parametrize("wrong", [None, "abc", 12.5])
+def test_one_missing_or_odd_identifier_leaves_the_others_in_a_frame(wrong: Any) -> None:
+    """It turns whole numbers into floats or objects, for everybody."""
+    usual = pd.DataFrame({"u": [5, 5, 70, 70, 9, 9], "t": [0, 1] * 3, "y": [1.0, 2, 3, 5, 8, 13]})
+    other = usual.assign(u=pd.Series([5, 5, 70, 70, wrong, wrong]))
+    one, two = (Donors.from_long(frame, **COLUMNS, periods="0..1") for frame in (usual, other))
+    assert len(two.values) == (2 if wrong is None else 3)
+    np.testing.assert_array_equal(one.values[:2], two.values[:2])
+
+
+def test_truth_values_and_numbers_are_different_labels_in_a_frame() -> None:
+    """1, 1.0 and True are equal to Python: the first row used to decide."""
+    frame = pd.DataFrame({"u": pd.Series([True, 1, 1.0, True], dtype=object), "t": [0, 0, 1, 1], "y": [1.0, 2, 3, 4]})
+    assert Donors.from_long(frame, **COLUMNS, periods="0..1").values.tolist() == [[1.0, 4.0], [2.0, 3.0]]
+
+
+@pytest.mark.parametrize("rule", ["missing", "sum", "mean", "last"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_unit_with_several_rows_in_a_wide_table_counts_once(
+    rule: Repeated, kind: str, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It used to be refused. Its cells follow the rule, in every engine; rows without a name are left out."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(160, T)).cumsum(axis=1).round(3)
+    names: list[str | None] = [f"p{k}" for k in range(160)]
+    names[120] = names[77] = names[3]
+    names[121] = names[60]
+    names[5] = names[150] = None
+    values[77, 2], values[60, :] = np.nan, np.nan
+    frame = pd.DataFrame(values, columns=[str(t) for t in range(T)])
+    frame.insert(0, "u", names)
+    path = save(frame, tmp_path / f"w.{kind}")
+    options: dict[str, Any] = {"unit": "u", "wide": True, "periods": PERIODS, "repeated": rule}
+    long = frame.melt("u", var_name="t", value_name="y")
+    expected = EXACT.custodian_sum(Donors.from_long(long, **COLUMNS, periods=PERIODS, repeated=rule))
+    monkeypatch.setattr(summing, "BLOCK_CELLS", 7 * T)
+    monkeypatch.setattr(workers, "_PIECE_CELLS", 60 * T)
+    for engine in (*ENGINES, "dask"):
+        address = cluster.scheduler_address if engine == "dask" else None
+        made = EXACT.custodian_sum(scan(path, **options, engine=engine, scheduler=address))
+        assert made.n == expected.n == 155
+        np.testing.assert_array_equal(made.total, expected.total)
+
+
+def test_several_rows_of_one_unit_do_not_push_others_out_of_the_count(tmp_path: Path) -> None:
+    values = 2.0 ** np.arange(-20, 20)[:, None] * np.arange(T)
+    usual = pd.DataFrame(values, columns=[str(t) for t in range(T)])
+    usual.insert(0, "u", [f"p{k:02}" for k in range(40)])
+    other = pd.concat([usual.iloc[[0]]] * 5 + [usual.iloc[1:], usual.iloc[[0]]])
+    counts = []
+    for name, frame in (("usual", usual), ("other", other)):
+        path = save(frame, tmp_path / f"{name}.csv")
+        for engine in ENGINES:
+            found = scan(path, unit="u", wide=True, periods=PERIODS, repeated="mean", engine=engine)
+            total, n = found.add_up(Counts(T, Kernel.named("high"), None), lambda rows: None, enough=23)
+            assert n == 23
+            counts.append(total)
+    for other_counts in counts[1:]:
+        np.testing.assert_array_equal(other_counts, counts[0])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_last_row_is_the_last_in_the_table_whoever_reads_it(
+    kind: str, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "_PIECE_CELLS", 50 * 3)
+    rng = np.random.default_rng(1)
+    frames = [
+        pd.DataFrame({"u": rng.integers(0, 40, 900), "t": rng.integers(0, T, 900), "y": rng.normal(size=900).round(3)})
+        for _ in range(2)
+    ]
+    for k, frame in enumerate(frames):
+        save(frame, tmp_path / f"{k}.{kind}")
+    options: dict[str, Any] = COLUMNS | {"periods": PERIODS, "repeated": "last"}
+    expected = EXACT.custodian_sum(Donors.from_long(pd.concat(frames), **options)).total
+    address = cluster.scheduler_address
+    for source in (
+        scan(tmp_path, **options, engine="memory"),
+        scan(tmp_path, **options, engine="dask", scheduler=address),
+    ):
+        np.testing.assert_array_equal(EXACT.custodian_sum(source).total, expected)
+    ordered = pd.concat(frames).sort_values("u", kind="stable")
+    path = save(ordered, tmp_path / f"ordered.{kind}")
+    np.testing.assert_array_equal(EXACT.custodian_sum(scan(path, **options, engine="stream")).total, expected)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("ms"), pa.timestamp("us", "UTC")], ids=str)
+def test_a_date_that_python_cannot_hold_is_outside_the_periods(kind: Any, cluster: Any, tmp_path: Path) -> None:
+    """It used to stop the release."""
+    second = 1 if kind == pa.date32() else 86400 * (10**6 if "us" in str(kind) else 10**3)
+    days = [0, 31, 59] * 3
+    units = ["a"] * 3 + ["b"] * 3 + ["c"] * 3
+    far = (2**31 - 1) if kind == pa.date32() else 2**62
+    width = pa.int32() if kind == pa.date32() else pa.int64()
+    table = pa.table(
+        {
+            "u": [*units, "a"],
+            "t": pa.array([*(day * second for day in days), far], width).cast(kind),
+            "y": [1.0, 2, 4, 3, 3, 1, 5, 6, 5, 1000],
+        }
+    )
+    pq.write_table(table.sort_by("u"), tmp_path / "far.parquet")
+    expected = EXACT.custodian_sum(np.array([[1.0, 2, 4], [3, 3, 1], [5, 6, 5]]))
+    for engine in (*ENGINES, "dask"):
+        address = cluster.scheduler_address if engine == "dask" else None
+        source = scan(
+            tmp_path / "far.parquet", **COLUMNS, periods="1970-01..1970-03", engine=engine, scheduler=address,
+        )  # fmt: skip
+        made = EXACT.custodian_sum(source)
+        assert made.n == 3
+        np.testing.assert_array_equal(made.total, expected.total)

@@ -156,5 +156,5 @@ def test_a_donor_without_any_value_in_the_declared_periods_is_named_as_the_probl
         table, unit="u", time="t", outcome="y", treated_unit="a", treatment_time=4, periods="0..5",
         missing="interpolate",
     )  # fmt: skip
-    with pytest.raises(PanelError, match="no value in any of the declared periods"):
+    with pytest.raises(PanelError, match="no value in any period"):
         SyntheticControl(**options).fit(panel)

@@ -20,7 +20,7 @@ from dpsc.data.dialects import Dialect
 from dpsc.data.formats import in_file
 from dpsc.data.frames import label_of
 from dpsc.data.panel import Panel
-from dpsc.data.rules import KERNEL, Missing
+from dpsc.data.rules import KERNEL, Missing, Repeated
 from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.weights.classic import SyntheticControl
@@ -92,6 +92,7 @@ class Analysis(BaseModel):
     bounds: Pair | None = None
     periods: Text | None = None
     missing: Missing | None = None
+    repeated: Repeated = "missing"
     smoothness: Literal["high", "mild", "none"] | None = None
     reference: File | None = None
     scale: Number | None = None
@@ -137,7 +138,7 @@ class Analysis(BaseModel):
     @property
     def layout(self) -> Layout:
         """How the table holds the panel."""
-        return Layout(self.unit, self.time, self.outcome, self.wide, self.time_format)
+        return Layout(self.unit, self.time, self.outcome, self.wide, self.time_format, self.repeated)
 
     def panel(self) -> Panel:
         """Read the data."""

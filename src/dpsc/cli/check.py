@@ -27,6 +27,7 @@ def check(
     encoding: common.Encoding = None,
     sheet: common.Sheet = None,
     missing: common.Missing = None,
+    repeated: common.Repeated = None,
     bounds: common.Bounds = None,
     epsilon: Annotated[float, typer.Option(help="The privacy budget that the release would have.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Well below one over the number of donors.")] = 1e-6,
@@ -59,7 +60,7 @@ def check(
         common.keep_apart(out, donors, target)
         ready = checking.run(
             donors, Said(unit, time, outcome, wide, time_format), Dialect(sep, decimal, thousands, encoding, sheet),
-            Wishes(periods, missing, bounds, epsilon, delta, target, before, averages),  # type: ignore[arg-type]
+            Wishes(periods, missing, bounds, epsilon, delta, target, before, averages, repeated),  # type: ignore[arg-type]
             out, force=force, as_json=json,
         )  # fmt: skip
         if not ready:

@@ -62,6 +62,13 @@ Missing = Annotated[
         "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
     ),
 ]
+Repeated = Annotated[
+    str | None,
+    typer.Option(
+        help="A cell that several rows give: missing (default), sum (as of bills), mean (as of readings) or last (as "
+        "of corrections)."
+    ),
+]
 Smoothness = Annotated[
     str | None,
     typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),

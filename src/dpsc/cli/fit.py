@@ -37,6 +37,7 @@ def fit(
     sheet: common.Sheet = None,
     bounds: common.Bounds = None,
     missing: common.Missing = None,
+    repeated: common.Repeated = None,
     smoothness: common.Smoothness = None,
     reference: common.Reference = None,
     scale: common.Scale = None,
@@ -75,7 +76,7 @@ def fit(
         given = {
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
             "epsilon": epsilon, "delta": delta, "unit": unit, "time": time, "outcome": outcome, "wide": wide or None,
-            "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing,
+            "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing, "repeated": repeated,
             "smoothness": smoothness, "reference": reference, "scale": scale, "like": like, "like_before": like_before,
             "sep": sep, "decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet,
             "split": split, "lambda": lambda_, "units": units, "title": title, "level": level,

@@ -45,6 +45,7 @@ def release(
     ] = None,
     bounds: common.Bounds = None,
     missing: common.Missing = None,
+    repeated: common.Repeated = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
     provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
@@ -95,7 +96,8 @@ def release(
         require_reasonable(chosen.algorithm.epsilon, i_know)  # which settings may have suggested
         source = scan(
             donors, unit=unit, time=time, outcome=outcome, wide=wide, time_format=time_format,
-            periods=chosen.periods, bounds=bounds, missing=chosen.missing, exclude=exclude or (),
+            periods=chosen.periods, bounds=bounds, missing=chosen.missing, repeated=repeated or "missing",  # type: ignore[arg-type]
+            exclude=exclude or (),
             sep=sep, decimal=decimal, thousands=thousands, encoding=encoding, sheet=sheet,
             engine=engine, scheduler=scheduler, workers=workers,  # type: ignore[arg-type]
         )  # fmt: skip

@@ -10,7 +10,7 @@ from dpsc.console.dropped import File
 from dpsc.custody.rehearsing import command
 
 READING = ("shape", "unit", "time", "outcome", "sep", "encoding", "sheet", "periods", "time_format", "decimal",
-           "thousands", "missing", "low", "high")  # fmt: skip
+           "thousands", "missing", "repeated", "low", "high")  # fmt: skip
 
 
 NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
@@ -75,7 +75,7 @@ def release_command(facts: Facts) -> str:
     """Return the command that makes the release."""
     given = [part for name, value in facts.options.items() for part in ([name, value] if value else [name])]
     given += _money(facts)
-    for name in ("missing", "low", "scale", *(["like_before"] if facts.like is not None else [])):
+    for name in ("missing", "repeated", "low", "scale", *(["like_before"] if facts.like is not None else [])):
         given += _option(facts, name)
     given += [*_file("--like", facts.like), *_file("--reference", facts.reference)]
     for label in filter(None, map(str.strip, facts["exclude"].split(","))):

@@ -39,7 +39,7 @@ from dpsc.data.dialects import Dialect
 from dpsc.data.examination import CustodianExamination
 from dpsc.data.findings import Finding
 from dpsc.data.guessing import Said
-from dpsc.data.rules import Missing
+from dpsc.data.rules import Missing, Repeated
 from dpsc.errors import DpscError, ParameterError
 from dpsc.gram.algorithm import GramRelease
 from dpsc.gram.outlook import Outlook
@@ -176,8 +176,8 @@ class CustodianDesk:
                 return
             with self._about("donors_file"):
                 self._bounds()
-                rule: Any = self._value("missing")
-                asked = self._said(), self._dialect(), self._value("periods"), rule
+                rules: Any = self._value("missing"), self._value("repeated")
+                asked = self._said(), self._dialect(), self._value("periods"), *rules
                 key = self._key()
                 self.note = ""
                 self.work.start("Looking at the donors", lambda: self._examine(donors, asked, key))
@@ -389,7 +389,10 @@ class CustodianDesk:
         return self._public[key]
 
     def _examine(
-        self, donors: File, asked: tuple[Said, Dialect, str | None, Missing | None], key: tuple[Any, ...]
+        self,
+        donors: File,
+        asked: tuple[Said, Dialect, str | None, Missing | None, Repeated | None],
+        key: tuple[Any, ...],
     ) -> None:
         """Run in the thread of a check."""
 
@@ -452,6 +455,7 @@ class CustodianDesk:
         option = checked.options
         excluded = [label.strip() for label in self.fields["exclude"].split(",") if label.strip()]
         missing: Any = self._value("missing")
+        repeated: Any = self._value("repeated") or "missing"
         reference = None if self.reference is None else self.reference.path
         dialect = _dialect(lambda name: option.get(f"--{name}"))
         chosen = choices.of_options(
@@ -465,8 +469,8 @@ class CustodianDesk:
         source = scan(
             donors.path, unit=option["--unit"], time=option.get("--time"), outcome=option.get("--outcome"),
             wide="--wide" in option, time_format=option.get("--time-format"), periods=chosen.periods,
-            bounds=self._bounds(), missing=chosen.missing, exclude=excluded, sep=dialect.sep, decimal=dialect.decimal,
-            thousands=dialect.thousands, encoding=dialect.encoding, sheet=dialect.sheet,
+            bounds=self._bounds(), missing=chosen.missing, repeated=repeated, exclude=excluded, sep=dialect.sep,
+            decimal=dialect.decimal, thousands=dialect.thousands, encoding=dialect.encoding, sheet=dialect.sheet,
         )  # fmt: skip
         recipient, use = self.fields["recipient"].strip(), self.fields["purpose"].strip()
         for name, text in (("recipient", recipient), ("purpose", use)):

@@ -50,6 +50,9 @@ FIELDS = {
     "missing": Field("Missing cells", choices=(
         ("", "public kernel (usual)"), ("interpolate", "lines between own numbers"),
         ("midpoint", "the middle of the bounds"), ("error", "refuse"))),
+    "repeated": Field("Cells that several rows give", choices=(
+        ("", "–"), ("missing", "missing (usual)"), ("sum", "the sum, as of bills"),
+        ("mean", "the mean, as of readings"), ("last", "the last, as of corrections"))),
     "low": Field("Lowest possible number", "none"),
     "high": Field("Highest possible number", "none"),
     "exclude": Field("Units to leave out", "A17, A23"),

@@ -16,7 +16,7 @@ from dpsc.data.examination import CustodianExamination, custodian_examine
 from dpsc.data.findings import Finding
 from dpsc.data.guessing import Said
 from dpsc.data.missing import BOUNDS
-from dpsc.data.rules import MIDPOINT, Missing
+from dpsc.data.rules import MIDPOINT, Missing, Repeated
 from dpsc.errors import ParameterError
 from dpsc.gram.outlook import Outlook, outlook
 from dpsc.gram.sources import LARGE
@@ -35,6 +35,7 @@ class Wishes:
     target: Path | None
     before: int | None
     averages: int
+    repeated: Repeated | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +66,7 @@ def rehearse(donors: Path, said: Said, dialect: Dialect, wishes: Wishes, dataset
     """
     if wishes.missing == "midpoint" and wishes.bounds is None:
         raise ParameterError("{midpoint} needs {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS)
-    seen, found = custodian_examined(donors, said, dialect, wishes.periods, wishes.missing)
+    seen, found = custodian_examined(donors, said, dialect, wishes.periods, wishes.missing, wishes.repeated)
     T = len(seen.periods)
     if not seen.units or T < 2:
         return Rehearsal(seen, tuple(found), None, ())
@@ -88,10 +89,13 @@ def custodian_examined(
     dialect: Dialect,
     periods: str | None,
     missing: Missing | None,
+    repeated: Repeated | None,
     on_rows: OnRows = lambda rows: None,
 ) -> tuple[CustodianExamination, list[Finding]]:
     """Examine the donors; return what was seen, and what must be corrected or said. Private: for the custodian only."""
-    seen = custodian_examine(donors, said, periods=periods, missing=missing, dialect=dialect, on_rows=on_rows)
+    seen = custodian_examine(
+        donors, said, periods=periods, missing=missing, repeated=repeated, dialect=dialect, on_rows=on_rows
+    )
     found = [*seen.findings, *_to_be_said(seen), *_order(seen)]
     if seen.units and len(seen.periods) == 1:
         found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
@@ -172,6 +176,8 @@ def _commands(
     options = [*_without_guesses(seen), *budget]
     if wishes.missing is not None:
         options += ["--missing", wishes.missing]
+    if wishes.repeated is not None:
+        options += ["--repeated", wishes.repeated]
     if wishes.bounds is not None:
         options += ["--bounds", *map(rehearsing.typed, wishes.bounds)]
     if like_before is not None:

@@ -195,9 +195,10 @@ def rules(seen: CustodianExamination) -> Section:
 def choices() -> list[Section]:
     """Say what must not be chosen from what was just seen, and what may be corrected."""
     never = (
-        "The periods, how dates and numbers are written, bounds, the reference path, the scale, epsilon, and which "
-        "units to leave out. Choose them from public knowledge. A choice made by looking at these numbers tells "
-        "something about single people, and no noise covers it: the guarantee would no longer hold."
+        "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
+        "path, the scale, epsilon, and which units to leave out. Choose them from public knowledge. A choice made by "
+        "looking at these numbers tells something about single people, and no noise covers it: the guarantee would no "
+        "longer hold."
     )
     may = (
         "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,13 @@ import pyarrow.compute as pc
 from dpsc.data import calendars, cells, columns, dates, formats, placing, tables
 from dpsc.data import periods as periods_of
 from dpsc.data.alike import alike
-from dpsc.data.blocks import CheckedBlock, Identities, more_than_one_row, not_together
+from dpsc.data.blocks import CheckedBlock, Identities, hashes_of, not_together
 from dpsc.data.bounds import Bounds
 from dpsc.data.cells import Rows
 from dpsc.data.columns import OUTCOME, TIME, UNIT, Layout
 from dpsc.data.dialects import AS_USUAL, UNSAID, Dialect
 from dpsc.data.formats import in_file
-from dpsc.data.frames import Matrix, PeriodsFrom
+from dpsc.data.frames import Matrix, PeriodsFrom, one_row_per_unit
 from dpsc.data.missing import Completion
 from dpsc.data.rules import Missing
 from dpsc.data.writing import row_writer
@@ -99,7 +99,7 @@ class Files:
                 time, outcome = str(self.layout.time), str(self.layout.outcome)
                 tables.require_column(self.dataset, time, TIME)
                 tables.require_column(self.dataset, outcome, OUTCOME, number=True)
-                tables.require_same_columns(self.dataset, self.path, [outcome], [self.layout.unit, time])
+                tables.require_same_columns(self.dataset, self.path, [self.layout.unit, time, outcome], time)
                 tables.require_unambiguous(self.table, self.path, [outcome])
                 return [self.layout.unit, time, outcome]
             not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
@@ -116,7 +116,7 @@ class Files:
             )  # fmt: skip
             for name in periods:
                 tables.require_column(self.dataset, name, number=True)
-            tables.require_same_columns(self.dataset, self.path, periods, [self.layout.unit])
+            tables.require_same_columns(self.dataset, self.path, [self.layout.unit, *periods])
             tables.require_unambiguous(self.table, self.path, periods)
             return [self.layout.unit, *periods]
 
@@ -131,7 +131,7 @@ class Files:
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
             tables.require_column(self.dataset, name, number=True)
-        tables.require_same_columns(self.dataset, self.path, chosen, [self.layout.unit])
+        tables.require_same_columns(self.dataset, self.path, [self.layout.unit, *chosen])
         tables.require_unambiguous(self.table, self.path, chosen)
         return chosen
 
@@ -166,7 +166,7 @@ class Files:
     def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
         """The periods and the labels that are written for them, in the order of time."""
         if self.periods is not None:
-            return self.periods, self._labels.to_pylist()
+            return self.periods, _each(self._labels)
         name = "the header" if self.layout.wide else str(self.layout.time)
         written = self._labels.to_pylist()
         with in_file(self.path):
@@ -222,7 +222,8 @@ class Files:
                     it=dates.AS_WRITTEN,
                 )
         labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
-        return cells.Calendar(labels, places, len(self.times), declared=self.periods is not None)
+        declared = self.periods is not None
+        return cells.Calendar(labels, places, len(self.times), declared, self.layout.repeated)
 
     @cached_property
     def completion(self) -> Completion:
@@ -267,29 +268,29 @@ class Files:
 
     def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, tables.ROWS_AT_ONCE))
-        codes, labels = cells.factorize([self._units(rows) for rows in batches])
-        tables.require_rows(len(codes), self.path)
-        with in_file(self.path):
-            if self.layout.wide:
-                if len(labels) < len(codes):
-                    row = self._row_name(int(np.argmax(pd.Index(codes).duplicated())))
-                    raise more_than_one_row(self.layout, f"{row} names a unit that another row has")
-                blocks = [
-                    cells.column_writer(rows)(np.empty((len(self.times), rows.batch.num_rows))) for rows in batches
-                ]
-                values = np.ascontiguousarray(np.hstack(blocks).T)
-            else:
-                values = self._pivoted(batches, codes, len(labels))
+        tables.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
+        if self.layout.wide:
+            labels, values = self._of_rows(batches)
+        else:
+            parts = [cells.understood(rows, self.calendar) for rows in batches]
+            codes, labels = cells.factorize([part.column(0) for part in parts])
+            when, numbers = (np.concatenate([part.column(k).to_numpy() for part in parts]) for k in (1, 2))
+            with in_file(self.path):
+                values = self.calendar.pivoted(codes, when, numbers, len(labels), 0)
         return Matrix(values, labels, self.times, self.periods_from)
 
-    def _pivoted(self, batches: list[Rows], codes: Any, count: int) -> Array:
-        names = self.columns
-        when = np.concatenate([self.calendar.places(rows.batch.column(1)) for rows in batches])
-        values = np.concatenate([cells.floats(rows.batch.column(2), names[2], rows) for rows in batches])
-        return self.calendar.pivoted(codes, when, values, count, self._row_name, 0)
-
-    def _row_name(self, position: int) -> str:
-        return "a row" if self.path.is_dir() else formats.row_name(position, self.path)
+    def _of_rows(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
+        """Return the units of a wide table and a row for each."""
+        parts: list[Any] = []
+        blocks: list[Array] = [np.empty((len(self.times), 0))]
+        for rows in batches:
+            kept, units = cells.units_of(rows)
+            parts.append(units)
+            with in_file(rows.path):
+                blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
+        codes, labels = cells.factorize(parts)
+        values = np.ascontiguousarray(np.hstack(blocks).T)
+        return labels, one_row_per_unit(codes, values, len(labels), self.layout.repeated)[0]
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""
@@ -308,38 +309,54 @@ class Files:
             yield CheckedBlock(str(self.path), units.slice(i, size), rows, identities, self.completion, i)
 
     def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
-        count = 0
+        """Yield donors; one with several rows comes once, where its first row is, with the row made of all of them."""
+        count, (twice, values) = 0, self.units_with_several_rows
+        seen: set[int] = set()
         for rows in self._rows(self.in_time_order, size):
             count += rows.batch.num_rows
-            yield rows.path, self._units(rows), cells.column_writer(rows)
+            kept, units = cells.units_of(rows)
+            write = cells.column_writer(rows, kept)
+            if len(twice):
+                units, write = _once(units, write, twice, values, seen)
+            yield rows.path, units, write
         tables.require_rows(count, self.path)
+
+    @cached_property
+    def units_with_several_rows(self) -> tuple[Any, Array]:
+        """Units of a wide table that have several rows, as text, and the row that these rows make. Private."""
+        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in self._rows([self.columns[0]], tables.ROWS_AT_ONCE)]
+        found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
+        suspects = np.unique(found[1:][found[1:] == found[:-1]])
+        if not len(suspects):
+            return pa.array([], pa.large_string()), np.empty((0, len(self.times)))
+        theirs = []
+        for rows in self._rows(self.in_time_order, tables.ROWS_AT_ONCE):
+            kept, units = cells.units_of(rows)
+            kept[kept] = np.isin(hashes_of(units), suspects)
+            theirs.append(rows._replace(first=None, batch=rows.batch.filter(pa.array(kept))))
+        labels, values = self._of_rows(theirs)
+        return pa.array(labels, pa.large_string()), values
 
     def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
         """Put the rows of each donor together; the last donor of a batch waits for its rows in the next batch."""
-        waiting: Rows | None = None
-        for rows in map(cells.with_floats, self._rows(self.columns, size * max(1, len(self.times)))):
+        waiting: Any = None
+        for rows in self._rows(self.columns, size * max(1, len(self.times))):
+            batch = cells.understood(rows, self.calendar)
             if waiting is not None:
-                same = rows.first is not None and rows.first > 0 and waiting.first is not None
-                rows = Rows(rows.path, waiting.first if same else None, cells.joined(waiting.batch, rows.batch))
-            units = self._units(rows)
-            starts = cells.starts_of(units)
-            if len(starts) > 1:
-                end = int(starts[-1])
-                yield from runs(Rows(rows.path, rows.first, rows.batch.slice(0, end)), self.calendar, size)
-                rows = Rows(rows.path, None if rows.first is None else rows.first + end, rows.batch.slice(end))
-            waiting = rows
-        if waiting is not None and waiting.batch.num_rows:
-            yield from runs(waiting, self.calendar, size)
-
-    def _units(self, rows: Rows) -> Any:
-        with in_file(rows.path):
-            return cells.units_of(rows, self.layout.unit)
+                batch = cells.joined(waiting, batch)
+            starts = cells.starts_of(batch.column(0))
+            end = int(starts[-1]) if len(starts) else 0
+            if end:
+                yield from runs(rows.path, batch.slice(0, end), self.calendar, size)
+            waiting, path = batch.slice(end), rows.path
+        if waiting is not None and waiting.num_rows:
+            yield from runs(path, waiting, self.calendar, size)
 
     def custodian_units_alike(self) -> int:
         """Count units whose labels differ only in case, spaces or Unicode form. Private: for the custodian only."""
         seen: set[Any] = set()
         for rows in self._rows([self.columns[0]], tables.ROWS_AT_ONCE):
-            seen.update(pc.unique(self._units(rows)).to_pylist())
+            seen.update(pc.unique(cells.units_of(rows)[1]).to_pylist())
         return alike(seen)
 
     def identities(self) -> Identities:
@@ -363,27 +380,44 @@ class Files:
             )  # fmt: skip
 
 
-def runs(rows: Rows, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:
-    """Yield donors from rows of a long table (unit, time, outcome) in which each donor's follow each other."""
-    unit, _, outcome = rows.batch.schema.names
-    with in_file(rows.path):
-        units = cells.units_of(rows, unit)
-        starts = cells.starts_of(units)
-        donors = units.take(pa.array(starts))
+def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Yield donors from rows of a long table, as understood, in which each donor's follow each other."""
+    units = batch.column(0)
+    starts = cells.starts_of(units)
+    donors = units.take(pa.array(starts))
+    with in_file(path):
         if pc.count_distinct(donors).as_py() < len(donors):
-            raise not_together(unit)
-        when = calendar.places(rows.batch.column(1))
-        values = cells.floats(rows.batch.column(2), outcome, rows)
+            raise not_together(batch.schema.names[0])
+    when, values = (batch.column(k).to_numpy(zero_copy_only=False) for k in (1, 2))
     ends = np.append(starts[1:], len(units))
     for i in range(0, len(starts), size):
         here = slice(int(starts[i]), int(ends[min(i + size, len(starts)) - 1]))
         donor = np.repeat(np.arange(len(starts[i : i + size])), ends[i : i + size] - starts[i : i + size])
-        with in_file(rows.path):
-            matrix = calendar.pivoted(
-                donor, when[here], values[here], len(starts[i : i + size]), partial(_later, rows, here.start)
-            )
-        yield rows.path, donors.slice(i, size), row_writer(matrix)
+        with in_file(path):
+            matrix = calendar.pivoted(donor, when[here], values[here], len(starts[i : i + size]))
+        yield path, donors.slice(i, size), row_writer(matrix)
 
 
-def _later(rows: Rows, start: int, position: int) -> str:
-    return rows.row_name(start + position)
+def _once(units: Any, write: Write, twice: Any, values: Array, seen: set[int]) -> tuple[Any, Write]:
+    """Leave out rows of units that were seen before, and write their whole row where they are first seen."""
+    places = pc.fill_null(pc.index_in(units, value_set=twice), -1).to_numpy(zero_copy_only=False)
+    kept = np.ones(len(units), dtype=bool)
+    for row in np.flatnonzero(places >= 0).tolist():
+        kept[row] = places[row] not in seen
+        seen.add(int(places[row]))
+    whole = places[kept] >= 0
+
+    def once(memory: Array) -> Array:
+        columns = write(memory)[:, kept]
+        columns[:, whole] = values[places[kept][whole]].T
+        return columns
+
+    return units.filter(pa.array(kept)), once
+
+
+def _each(labels: Any) -> list[Any]:
+    """Return labels as Python has them; None for one that Python cannot hold, such as a date in the year 5,000,000."""
+    try:
+        return list(labels.to_pylist())
+    except (ValueError, OverflowError):
+        return [None if len(labels) == 1 else _each(labels.slice(i, 1))[0] for i in range(len(labels))]

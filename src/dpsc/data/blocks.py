@@ -12,19 +12,25 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.data.columns import OUTCOME, TIME, UNIT, WIDE, Layout
+from dpsc.data.columns import UNIT, Layout
 from dpsc.data.formats import in_file
 from dpsc.data.missing import Completion
 from dpsc.errors import Parameter, TableError
 from dpsc.types import Array, Write
 
 
-class Identities:
-    """The units seen so far: leaves out excluded units and refuses a unit that comes twice.
+def hashes_of(units: Any) -> np.ndarray[Any, Any]:
+    """Return a hash of 64 bits for each unit."""
+    return np.asarray(pd.util.hash_array(units.to_numpy(zero_copy_only=False), categorize=False))
 
-    A unit counted twice could move the sum twice as far as the guarantee allows for. Eight bytes per donor are kept: a
-    hash of the unit's label. Two donors with the same hash are refused by mistake. This happens in one of 400,000
-    releases of ten million donors, and in one of forty releases of a billion donors.
+
+class Identities:
+    """The units seen so far: leaves out excluded units, and refuses a long table in which a unit comes twice.
+
+    A unit counted twice could move the sum twice as far as the guarantee allows for. Units of a wide table were put
+    together before (:attr:`Files.units_with_several_rows`). Of a long one eight bytes per donor are kept: a hash of the
+    unit's label. Two donors with the same hash are refused by mistake. This happens in one of 400,000 releases of ten
+    million donors, and in one of forty releases of a billion donors.
     """
 
     def __init__(self, layout: Layout, exclude: tuple[str, ...]) -> None:
@@ -38,8 +44,8 @@ class Identities:
         if self.exclude:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
             self.left_out.append(int((~kept).sum()))  # appended, not added: several threads run this
-        hashes = pd.util.hash_array(units.to_numpy(zero_copy_only=False), categorize=False)
-        self.hashes.frombytes(hashes.tobytes())  # in one call, as several threads come here
+        if not self.layout.wide:
+            self.hashes.frombytes(hashes_of(units).tobytes())  # in one call, as several threads come here
         return kept
 
     def finish(self) -> None:
@@ -49,15 +55,10 @@ class Identities:
                 "not every unit of {exclude} is in the data; labels are matched as they are written.",
                 exclude=Parameter("exclude"),
             )
-        self._require_once(np.frombuffer(self.hashes, dtype=np.uint64))
-
-    def _require_once(self, hashes: np.ndarray[Any, Any]) -> None:
+        hashes = np.frombuffer(self.hashes, dtype=np.uint64)
         hashes.sort()  # in place: there may be many
-        if not (hashes[1:] == hashes[:-1]).any():
-            return
-        if self.layout.wide:
-            raise more_than_one_row(self.layout, "a unit has more than one row")
-        raise not_together(self.layout.unit)
+        if (hashes[1:] == hashes[:-1]).any():
+            raise not_together(self.layout.unit)
 
 
 def not_together(unit: str) -> TableError:
@@ -66,15 +67,6 @@ def not_together(unit: str) -> TableError:
         f"the rows of a unit ({unit!r}, {{unit}}) do not follow each other. Use {{memory}}, which takes them in any "
         "order, or {dask} for more than fits into memory; or sort the table by unit first.",
         unit=UNIT, memory=Parameter("engine", "'memory'"), dask=Parameter("engine", "'dask'"),
-    )  # fmt: skip
-
-
-def more_than_one_row(layout: Layout, what: str) -> TableError:
-    """Return the error for a wide table in which a unit has two rows; ``what`` says where."""
-    return TableError(
-        f"{what} in column {layout.unit!r} ({{unit}}); {{wide}} means one row per unit. For one row per unit and "
-        "period give {time} and {outcome} instead.",
-        unit=UNIT, wide=WIDE, time=TIME, outcome=OUTCOME,
     )  # fmt: skip
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.data import formats
-from dpsc.data.columns import MISSING, UNIT, repeated_cell
+from dpsc.data.columns import MISSING
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import pivot
 from dpsc.data.numbers import PLAIN, Numbers
+from dpsc.data.rules import Repeated
 from dpsc.errors import TableError
 from dpsc.types import Array, Write
 
@@ -63,22 +63,24 @@ def floats(column: Any, name: str, rows: Rows) -> Array:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def with_floats(rows: Rows) -> Rows:
-    """Return rows of a long table (unit, time, outcome) with plain columns and the outcome in float64."""
+def understood(rows: Rows, calendar: Calendar) -> Any:
+    """Return rows of a long table as a batch: the unit as text, the position of the period, the number.
+
+    Rows without a unit are left out; a period outside the calendar is -1.
+    """
     unit, time, outcome = rows.batch.schema.names
-    columns = [plain(rows.batch.column(0)), plain(rows.batch.column(1))]
     with formats.in_file(rows.path):
+        kept, units = units_of(rows)
         values = pa.array(floats(rows.batch.column(2), outcome, rows))
-    return Rows(rows.path, rows.first, pa.RecordBatch.from_arrays([*columns, values], [unit, time, outcome]))
+        when = pa.array(calendar.places(rows.batch.column(1)))
+    if len(units) < len(kept):
+        values, when = values.filter(pa.array(kept)), when.filter(pa.array(kept))
+    return pa.RecordBatch.from_arrays([units, when, values], [unit, time, outcome])
 
 
 def joined(one: Any, other: Any) -> Any:
-    """Return two batches of a long table as one; text with 64-bit offsets, so that it stays one however long it is."""
-    columns = []
-    for first, second in zip(one.columns, other.columns, strict=True):
-        if _is_text(first.type):
-            first, second = first.cast(pa.large_string()), second.cast(pa.large_string())
-        columns.append(pa.concat_arrays([first, second]))
+    """Return two batches of a long table as one."""
+    columns = [pa.concat_arrays(pair) for pair in zip(one.columns, other.columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, one.schema.names)
 
 
@@ -109,39 +111,41 @@ def may_hold_labels(kind: Any) -> bool:
     return kind != pa.float16() and (_is_text(kind) or any(test(kind) for test in tests))
 
 
-def column_writer(rows: Rows) -> Write:
-    """Return a function that writes some rows of a wide table, whose first column is the unit."""
+def column_writer(rows: Rows, kept: np.ndarray[Any, Any]) -> Write:
+    """Return a function that writes some rows of a wide table, whose first column is the unit: those that are kept."""
 
     def write(memory: Array) -> Array:
-        columns = memory[:, : rows.batch.num_rows]
+        columns = memory[:, : int(kept.sum())]
         names = rows.batch.schema.names[1:]
         for period, column, name in zip(columns, rows.batch.columns[1:], names, strict=True):
-            period[:] = floats(column, name, rows)
+            values = floats(column, name, rows)
+            period[:] = values if len(period) == len(values) else values[kept]
         return columns
 
     return write
 
 
-def units_of(rows: Rows, name: str) -> Any:
-    """Return the first column, the units; refuse rows without a unit."""
+def units_of(rows: Rows) -> tuple[np.ndarray[Any, Any], Any]:
+    """Return which rows have a unit in their first column, and these units as text, each read by itself.
+
+    Whole numbers are written without decimals, so that it does not matter whether a column holds them as floats.
+    """
     units = plain(rows.batch.column(0))
     if pa.types.is_floating(units.type):
-        units = pc.add(units, 0.0)  # -0.0 and 0.0 are one unit
-    missing = pc.is_null(units, nan_is_null=True)
-    if _is_text(units.type):
-        missing = pc.or_(missing, pc.fill_null(pc.equal(units, ""), True))
-    if pc.any(missing).as_py():
-        row = rows.row_name(int(np.argmax(missing.to_numpy(zero_copy_only=False))))
-        raise TableError(f"{row} has no unit in column {name!r} ({{unit}}).", unit=UNIT)
-    return units
+        units = pc.if_else(pc.is_nan(units), None, units)
+        whole = pc.fill_null(pc.and_(pc.equal(pc.floor(units), units), pc.less(pc.abs(units), 2.0**63)), False)
+        digits = pc.if_else(whole, units, 0.0).cast(pa.int64()).cast(pa.large_string())
+        units = pc.if_else(whole, digits, units.cast(pa.large_string()))
+    units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
+    there = pc.fill_null(pc.not_equal(units, ""), False)
+    kept = np.array(there.to_numpy(zero_copy_only=False))
+    return kept, units if kept.all() else units.filter(there)
 
 
 def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
     """Return the position of each row's unit, and the units in the order of first appearance."""
     if not parts:
         return np.empty(0, dtype=np.intp), pd.Index([])
-    if _is_text(parts[0].type):  # 32-bit offsets would not be enough for many rows
-        parts = [part.cast(pa.large_string()) for part in parts]
     coded = pa.chunked_array(parts).combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
 
@@ -169,16 +173,15 @@ class Calendar:
     declared : bool
         Whether the periods were declared beforehand. If not, every donor needs a row for every period: a period that
         one donor alone has would otherwise be published.
+    repeated : {"missing", "sum", "mean", "last"}
+        What a cell is that several rows give.
     """
 
     labels: Any
     positions: Positions
     T: int
     declared: bool
-
-    def as_text(self) -> Calendar:
-        """Return the same for labels that were turned into text."""
-        return replace(self, labels=self.labels.cast(pa.string()))
+    repeated: Repeated
 
     def places(self, labels: Any) -> Positions:
         """Return the period of each label, -1 for one that is outside."""
@@ -186,32 +189,22 @@ class Calendar:
         known = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.intp)
         return np.where(known < 0, -1, self.positions[known])
 
-    def pivoted(
-        self,
-        donors: Positions,
-        when: Positions,
-        values: Array,
-        count: int,
-        row_name: Callable[[int], str],
-        first: int | None = None,
-    ) -> Array:
-        """Return rows of a long table as a matrix of so many donors, absent cells NaN.
+    def pivoted(self, donors: Positions, when: Positions, values: Array, count: int, first: int | None = None) -> Array:
+        """Return rows of a long table as a matrix of so many donors, absent cells NaN, each donor by itself.
 
-        With declared periods rows outside are ignored and rows of one cell are averaged, each donor by itself. Without,
-        both a repeated and an absent row are refused; ``first`` is the position of the first donor, if it is known.
+        With declared periods rows outside are ignored. Without, an absent row is refused; ``first`` is the position of
+        the first donor, if it is known.
         """
         inside = when >= 0
         if not (self.declared or inside.all()):
             raise TableError("two labels of periods cannot be told apart.")
         if not inside.all():
             donors, when, values = donors[inside], when[inside], values[inside]
-        matrix, repeated = pivot(donors, when, values, (count, self.T), average=self.declared)
-        if self.declared:
-            return matrix
-        if repeated is not None:
-            raise repeated_cell(row_name(repeated))
-        if len(values) < count * self.T:
-            short = int(np.argmin(np.bincount(donors, minlength=count)))
+        matrix, given, _ = pivot(donors, when, values, (count, self.T), self.repeated, declared=self.declared)
+        if not self.declared and given < matrix.size:
+            there = np.zeros(matrix.shape, dtype=bool)
+            there[donors, when] = True
+            short = int(np.argmin(there.all(axis=1)))
             donor = "a donor" if first is None else f"the donor at position {first + short}"
             raise TableError(
                 f"{donor} does not have a row for every period. Say which periods there are, for example with "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpsc.checks import did_you_mean
+from dpsc.data.rules import Repeated, require_repeated
 from dpsc.errors import Parameter, TableError
 
 MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
@@ -17,15 +18,20 @@ WIDE = Parameter("wide", "True", typed="")
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table holds a panel: one row per unit and period, or one row per unit and one column per period."""
+    """How a table holds a panel: one row per unit and period, or one row per unit and one column per period.
+
+    ``repeated`` says what a cell is that several rows give, in a wide table by naming the same unit.
+    """
 
     unit: str
     time: str | None = None
     outcome: str | None = None
     wide: bool = False
     time_format: str | None = None
+    repeated: Repeated = "missing"
 
     def __post_init__(self) -> None:
+        require_repeated(self.repeated)
         if self.wide and self.time is not None:
             raise TableError(
                 "{wide} means one column per period, so there is no {time} column; leave one of them out.",
@@ -85,15 +91,6 @@ def require_period_names(names: Sequence[str], advice: str, **parameters: Parame
     for name in names:
         if not any(character.isdigit() for character in name):
             raise TableError(f"the column {name!r} does not look like a period. {advice}", **parameters)
-
-
-def repeated_cell(row: str) -> TableError:
-    """Return the error for a row with the same unit and period as another row."""
-    return TableError(
-        f"{row} repeats a unit and period that another row has; each may occur once. Are {{unit}} and {{time}} the "
-        "right columns?",
-        unit=Parameter("unit"), time=Parameter("time"),
-    )  # fmt: skip
 
 
 def _looks_like_data(name: str) -> bool:

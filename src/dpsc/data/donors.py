@@ -17,7 +17,7 @@ from dpsc.data.dates import period_name
 from dpsc.data.declared import PERIODS
 from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
 from dpsc.data.missing import Completion
-from dpsc.data.rules import Missing, rule_for
+from dpsc.data.rules import Missing, Repeated, rule_for
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array
@@ -70,8 +70,13 @@ class Donors:
         periods: Any | None = None,
         bounds: Any | None = None,
         missing: Missing | None = None,
+        repeated: Repeated = "missing",
     ) -> Donors:
         """Read one row per unit and period; every unit is a donor.
+
+        Labels of units are read as text, each by itself: give text, because pandas turns large whole numbers beside a
+        missing one into floats, which merges them. Rows without a label are left out; a unit none of whose rows can be
+        used still counts as a donor.
 
         Parameters
         ----------
@@ -80,9 +85,9 @@ class Donors:
         unit, time, outcome : column names
         periods : str or list, optional
             The periods, declared beforehand: ``"2022-01..2024-12"``, ``"1980..1987"``, or a list. Rows outside are
-            ignored, rows of the same unit and period averaged, and nothing is refused because of the rows that a donor
-            has. Without it the periods are read from the rows; a private release then needs a row for every unit and
-            period, because a period that one donor alone has would be published.
+            ignored, and nothing is refused because of the rows that a donor has. Without it the periods are read from
+            the rows; a private release then needs a row for every unit and period, because a period that one donor
+            alone has would be published.
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Values outside are clipped silently.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
@@ -90,6 +95,9 @@ class Donors:
             middle of the bounds, which is also what a donor without any value gets; or leave them missing, so that a
             Gram release takes what its public kernel expects there given the donor's own other cells. Default:
             "kernel" if the periods were declared, else refuse.
+        repeated : {"missing", "sum", "mean", "last"}
+            What a cell is that several rows give, be it by two days of one month: missing; their sum, as of bills;
+            their mean, as of readings; or the last of them, as of corrections. Rows without a number do not count.
 
         Examples
         --------
@@ -97,7 +105,7 @@ class Donors:
         >>> Donors.from_long(df, unit="who", time="year", outcome="x")
         Donors(2 donors × 3 periods, unbounded)
         """
-        matrix = read_long(df, unit, time, outcome, periods)
+        matrix = read_long(df, unit, time, outcome, periods, repeated)
         return cls.of(matrix, bounds=bounds, missing=missing, outcome=str(outcome))
 
     @classmethod
@@ -109,14 +117,16 @@ class Donors:
         periods: Sequence[Hashable] | None = None,
         bounds: Any | None = None,
         missing: Missing | None = None,
+        repeated: Repeated = "missing",
         outcome: str = "outcome",
     ) -> Donors:
         """Read one row per unit and one column per period.
 
         The column ``unit`` names the units; without it, the index does. ``periods`` names the columns to use; all
-        except ``unit`` by default. The other parameters are those of :meth:`from_long`.
+        except ``unit`` by default. Two rows of one unit give each of its cells twice. The other parameters are those of
+        :meth:`from_long`.
         """
-        return cls.of(read_wide(df, unit, periods), bounds=bounds, missing=missing, outcome=outcome)
+        return cls.of(read_wide(df, unit, periods, repeated), bounds=bounds, missing=missing, outcome=outcome)
 
     @classmethod
     def from_arrays(
@@ -165,7 +175,7 @@ class Donors:
             filled += completion.in_place(part, first)
             first += len(part)
         values.flags.writeable = False
-        diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled}
+        diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled, **matrix.counts}
         return cls(values, times, matrix.units[rows], public, outcome, matrix.periods_from, rule, diagnostics)
 
     def __repr__(self) -> str:
@@ -173,7 +183,7 @@ class Donors:
         return f"Donors({len(self.values)} donors × {len(self.times)} periods, {bounded})"
 
     def custodian_diagnostics(self) -> dict[str, int]:
-        """Count what was clipped and filled, and units whose labels look alike. Private: for the custodian only.
+        """Count what was clipped, filled or repeated, and units that look alike. Private: for the custodian only.
 
         Two labels look alike if they differ only in case, spaces or Unicode form. If they are one person, that person
         counts as two donors, and the guarantee does not hold for them.

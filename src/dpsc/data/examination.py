@@ -22,7 +22,8 @@ from dpsc.data.dialects import UNSAID, Dialect, Reading
 from dpsc.data.findings import Filling, Finding
 from dpsc.data.gathering import Codes, Gathered, joined
 from dpsc.data.guessing import Said
-from dpsc.data.rules import Missing, rule_for
+from dpsc.data.repetition import settled
+from dpsc.data.rules import Missing, Repeated, require_repeated, rule_for
 from dpsc.errors import TableError
 from dpsc.types import Array
 
@@ -98,6 +99,7 @@ def custodian_examine(
     *,
     periods: str | None = None,
     missing: Missing | None = None,
+    repeated: Repeated | None = None,
     dialect: Dialect = UNSAID,
     on_rows: Callable[[int], None] = lambda rows: None,
 ) -> CustodianExamination:
@@ -112,15 +114,17 @@ def custodian_examine(
         As for ``dpsc release --periods``; by default all from the first to the last.
     missing : {"error", "interpolate", "midpoint", "kernel"}, optional
         "kernel" by default, as in a release with declared periods.
+    repeated : {"missing", "sum", "mean", "last"}, optional
+        What a cell is that several rows give, if that was said; "missing" if not, and then it is a problem.
     dialect : Dialect
         What was said about how the file is written.
     on_rows : callable
         Told how many rows were read; it may stop the reading, by raising.
     """
-    seen = _look(path, said or Said(), periods, missing, dialect, on_rows)
+    seen = _look(path, said or Said(), periods, missing, repeated, dialect, on_rows)
     if dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
         return seen
-    seen = _look(path, said or Said(), periods, missing, replace(dialect, encoding="cp1252"), on_rows)
+    seen = _look(path, said or Said(), periods, missing, repeated, replace(dialect, encoding="cp1252"), on_rows)
     return replace(seen, guessed=(*seen.guessed, "--encoding"))
 
 
@@ -129,10 +133,12 @@ def _look(
     said: Said,
     periods: str | None,
     missing: Missing | None,
+    repeated: Repeated | None,
     dialect: Dialect,
     on_rows: Callable[[int], None],
 ) -> CustodianExamination:
     rule = rule_for(missing, declared=True)
+    require_repeated(repeated or "missing")
     given = None if periods is None else (periods, tables.typed_periods(periods, None, said.time_format))
     table = gathering.open_as_text(path, dialect, said)
     with formats.in_file(path):
@@ -160,7 +166,7 @@ def _look(
     when = declaring.understand(labels, given, said.time_format)
     options, guessed = _options(said, layout, dialect, full, when, periods is not None)
     return _examined(
-        found, when, rule, layout,
+        found, when, rule, repeated, layout,
         CustodianExamination(
             path, layout, reading, options, guessed, found.rows, len(found.units), found.all_rows,
             tuple(dates.period_name(period) for period in when.times), _calendar(when.times), str(labels[0]),
@@ -222,7 +228,12 @@ def _options(
 
 
 def _examined(
-    found: Gathered, when: Declaration, rule: Missing, layout: Layout, known: CustodianExamination
+    found: Gathered,
+    when: Declaration,
+    rule: Missing,
+    repeated: Repeated | None,
+    layout: Layout,
+    known: CustodianExamination,
 ) -> CustodianExamination:
     units, labels, values = joined(found.unit).astype(np.int64), joined(found.label), joined(found.value)
     rows, of_row = joined(found.row), joined(found.of_row)
@@ -232,8 +243,13 @@ def _examined(
     first_row = findings.first_rows(of_row, n)
 
     there = (units >= 0) & (places >= 0) & np.isfinite(values)
-    keys, order = _distinct(units[there] * T + places[there])
-    numbers = values[there][order]
+    given, told = units[there] * T + places[there], values[there]
+    keys, order = _distinct(given)
+    numbers = told[order]
+    if len(keys) < len(given):
+        those, settle = settled(given, told, repeated or "missing")
+        numbers[np.searchsorted(keys, those)] = settle
+        keys, numbers = keys[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
     have = np.bincount(keys % T, minlength=T)
     has_cell, starts = _distinct(keys // T)
     ends = np.append(starts[1:], len(keys)) - 1
@@ -252,7 +268,7 @@ def _examined(
     everything = [
         *findings.cells_that_are_wrong(found),
         *findings.labels_that_are_wrong(found, when, labels, at),
-        *findings.repeated(found, layout, units, labels, places, values, of_row, at),
+        *findings.repeated(found, units, labels, places, values, rows, there, repeated),
         *findings.alike(found, names, first_row),
         *findings.nobody(have, when, layout),
         *findings.refused_cells(filling, rule),

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from dpsc.checks import visible
 from dpsc.data import dates
@@ -19,7 +18,7 @@ from dpsc.data.columns import Layout
 from dpsc.data.declaring import Declaration
 from dpsc.data.dialects import ENCODING
 from dpsc.data.gathering import SHOWN, Codes, Gathered
-from dpsc.data.rules import Missing
+from dpsc.data.rules import Missing, Repeated
 from dpsc.errors import Parameter, TableError
 from dpsc.types import Array
 
@@ -101,7 +100,7 @@ def cells_that_are_wrong(found: Gathered) -> list[Finding]:
     about: list[tuple[str, int, str]] = [
         ("text", found.text, "{cells} no number. A release refuses the table; leave a missing value empty"),
         ("ambiguous", found.ambiguous, "{cells} a number in two ways, such as 1.234; say --decimal"),
-        ("no unit", found.no_unit, "{rows} no unit. A release refuses the table"),
+        ("no unit", found.no_unit, "{rows} no unit. A release ignores such rows: nobody is counted for them"),
         ("no period", found.no_period, "{rows} no period. A release ignores such rows"),
     ]
     problems = [] if found.unreadable is None else [unreadable(found.unreadable)]
@@ -137,48 +136,44 @@ def labels_that_are_wrong(found: Gathered, when: Declaration, labels: Codes, at:
     return findings
 
 
+_RULES = {
+    "missing": "takes them for missing", "sum": "adds them up, as for bills", "mean": "averages them, as for readings",
+    "last": "takes the last row, as for corrections",
+}  # fmt: skip
+
+
 def repeated(
-    found: Gathered, layout: Layout, units: Codes, labels: Codes, places: Codes, values: Array, of_row: Codes,
-    at: At,
+    found: Gathered, units: Codes, labels: Codes, places: Codes, values: Array, rows: Codes, there: Mask,
+    rule: Repeated | None,
 ) -> list[Finding]:  # fmt: skip
-    """Find units with two rows for one period, or two rows of a wide table."""
-    if layout.wide:
-        known = np.flatnonzero(of_row >= 0)
-        again = known[pd.Index(of_row[known]).duplicated()]
-        if not len(again):
-            return []
-        first = first_rows(of_row, len(found.units))
-        examples = tuple(
-            f"{found.row_name(int(row))} repeats {found.row_name(int(first[of_row[row]]))}" for row in again[:SHOWN]
-        )
-        words = f"{_have(len(again), 'row')} a unit that another row has. A release refuses the table"
-        return [Finding("correct", "twice", len(again), words, examples)]
-    findings = []
-    whole = np.flatnonzero((units >= 0) & (labels >= 0))
-    earlier, later = pairs_of_equals(units[whole] * (len(found.labels) + 1) + labels[whole])
-    earlier, later = whole[earlier], whole[later]
-    if len(later):
-        same = int((values[later] == values[earlier]).sum())
-        few = np.argsort(later, kind="stable")[:SHOWN]
-        examples = tuple(
-            f"{found.row_name(int(later[k]))} repeats {found.row_name(int(earlier[k]))}"
-            + (", the same number" if values[later[k]] == values[earlier[k]] else ", another number")
-            for k in few
-        )
-        words = (
-            f"{_have(len(later), 'row')} a unit and period that another row has ({same:,} with the same number). A "
-            "release takes the average of them"
-        )
-        findings.append(Finding("correct", "twice", len(later), words, examples))
-    inside = np.flatnonzero((units >= 0) & (places >= 0))
-    finer = len(pairs_of_equals(units[inside] * (int(places.max()) + 1) + places[inside])[1]) - len(later)
-    if finer > 0:
-        words = (
-            f"{_are(finer, 'row')} within a period that the unit has another row for, such as two days of one month. A "
-            "release takes their average"
-        )
-        findings.append(Finding("look", "finer", finer, words))
-    return findings
+    """Find cells that several rows give: a problem, unless it was said what they are."""
+    cells = np.flatnonzero(there)
+    keys = units[cells] * (int(places.max()) + 1) + places[cells]
+    earlier, later = (cells[those] for those in pairs_of_equals(keys))
+    if not len(later):
+        return []
+    few = np.lexsort((places[later], rows[later]))[: SHOWN * (int(places.max()) + 1)]
+    pairs = {(int(rows[later[k]]), int(rows[earlier[k]])): bool(values[later[k]] == values[earlier[k]]) for k in few}
+    examples = tuple(
+        f"{found.row_name(row)} repeats {found.row_name(other)}" + (", the same number" if same else ", another number")
+        for (row, other), same in list(pairs.items())[:SHOWN]
+    )
+    count = len(np.unique(units[later] * (int(places.max()) + 1) + places[later]))
+    same, finer = int((values[later] == values[earlier]).sum()), int((labels[later] != labels[earlier]).sum())
+    besides = [f"{same:,} with the same number"] if same else []
+    besides += [f"{finer:,} on another date in the period"] if finer else []
+    words = (
+        f"{_are(count, 'cell')} given by several rows. Units: {len(np.unique(units[later])):,}, rows beyond the first: "
+        f"{len(later):,}{' (' + ', '.join(besides) + ')' if besides else ''}"
+    )
+    if rule is not None:
+        return [Finding("look", "twice", count, f"{words}. --repeated {rule} {_RULES[rule]}", examples)]
+    rules = "; ".join(f"--repeated {name} {does}" for name, does in _RULES.items())
+    words += (
+        ". If they are of several people, give each an identifier of their own. If not, say what such cells are: "
+        f"{rules}. A release takes them for missing unless you say so"
+    )
+    return [Finding("correct", "twice", count, words, examples)]
 
 
 def pairs_of_equals(keys: Codes) -> tuple[Codes, Codes]:

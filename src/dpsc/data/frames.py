@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -18,7 +17,9 @@ from dpsc.data import periods as periods_of
 from dpsc.data.columns import require_period_names
 from dpsc.data.dates import period_name
 from dpsc.data.declared import declared
-from dpsc.data.placing import places
+from dpsc.data.placing import is_missing, places
+from dpsc.data.repetition import settled
+from dpsc.data.rules import Repeated, require_repeated
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
@@ -32,43 +33,52 @@ long table, each of which had all of them or not."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix:
-    """Values by unit (in order of first appearance) and period (in the input's order); absent cells are NaN."""
+    """Values by unit (in order of first appearance) and period (in the input's order); absent cells are NaN.
+
+    ``counts`` says how many rows have no unit and how many cells are given more than once. Private.
+    """
 
     values: Array
     units: pd.Index[Any]
     times: pd.Index[Any]
     periods_from: PeriodsFrom = "header"
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def read_long(
-    df: pd.DataFrame, unit: Hashable, time: Hashable, outcome: Hashable, periods: Any | None = None
+    df: pd.DataFrame,
+    unit: Hashable,
+    time: Hashable,
+    outcome: Hashable,
+    periods: Any | None = None,
+    repeated: Repeated = "missing",
 ) -> Matrix:
-    """Pivot one row per unit and period into a matrix; rows outside declared periods are left out."""
+    """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
+    require_repeated(repeated)
     columns = [_column(df, name) for name in (unit, time, outcome)]
     if not len(df):
         raise PanelError("the frame has no rows.")
-    if periods is None:
-        periods_of.require_one_kind(columns[1])
-    unit_codes, units = _labels(columns[0], f"column {unit!r}")
+    codes, units = _labels(columns[0])
+    named = codes >= 0
+    if not named.all():
+        codes, columns = codes[named], [column[named] for column in columns]
     values = to_floats(columns[2], f"column {outcome!r}")
+    source: PeriodsFrom = "declared"
     if periods is not None:
-        index = declared(periods)
+        index = declared(periods).rename(str(time))
         when = _places_of_rows(columns[1], index)
         inside = when >= 0
-        shape = (len(units), len(index))
-        matrix, _ = pivot(unit_codes[inside], when[inside], values[inside], shape, average=True)
-        return Matrix(matrix, periods_of.plain(units), index.rename(str(time)), "declared")
-    time_codes, times = _labels(columns[1], f"column {time!r}")
-    matrix, repeated = pivot(unit_codes, time_codes, values, (len(units), len(times)))
-    if repeated is not None:
-        raise PanelError(
-            f"the unit at position {unit_codes[repeated]} has more than one row for period "
-            f"{period_name(times[time_codes[repeated]])}; each (unit, time) may occur once."
-        )
-    complete = len(values) == matrix.size
-    source: PeriodsFrom = "rows" if complete else "rows with gaps"
-    calendar = calendars.calendar(times, str(time), where=lambda position: f"a label of column {time!r}")
-    return Matrix(matrix, periods_of.plain(units), different(calendar), source)
+        codes, when, values = codes[inside], when[inside], values[inside]
+    else:
+        periods_of.require_one_kind(columns[1])
+        when, index = _periods(columns[1], f"column {time!r}")
+    shape = len(units), len(index)
+    matrix, filled, again = pivot(codes, when, values, shape, repeated, declared=periods is not None)
+    if periods is None:
+        index = different(calendars.calendar(index, str(time), where=lambda position: f"a label of column {time!r}"))
+        source = "rows" if filled == matrix.size else "rows with gaps"
+    counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
+    return Matrix(matrix, periods_of.plain(units), index, source, counts)
 
 
 def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:
@@ -106,14 +116,15 @@ def pivot(
     times: periods_of.Positions,
     values: Array,
     shape: tuple[int, int],
+    repeated: Repeated,
     *,
-    average: bool = False,
-) -> tuple[Array, int | None]:
-    """Put values into a matrix by unit and period, absent cells NaN; return also the first row that repeats a cell.
+    declared: bool,
+) -> tuple[Array, int, int]:
+    """Put values into a matrix by unit and period, absent cells NaN.
 
-    With ``average`` a cell with several finite values gets their mean, and no row counts as repeated.
+    Return also how many cells there is a row for, and how many there are several rows for.
     """
-    if not average and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
+    if not declared and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
             f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are {{unit}} "
             "and {time} the right columns?",
@@ -122,23 +133,31 @@ def pivot(
     cells = units * shape[1] + times
     matrix = np.full(shape[0] * shape[1], np.nan)
     matrix[cells] = values
-    repeated = None
-    if len(cells) > 1 and np.bincount(cells).max() > 1:
-        if average:
-            shared = pd.Index(cells).duplicated(keep=False)
-            for cell, group in pd.Series(values[shared]).groupby(cells[shared]):
-                known = [value for value in group if math.isfinite(value)]
-                largest = max(map(abs, known), default=0.0) or 1.0  # so that no sum overflows
-                # The sum is correctly rounded, so that the order of the rows does not matter.
-                mean = math.fsum(value / largest for value in known) / max(1, len(known))
-                matrix[cell] = largest * mean if known else np.nan
-        else:
-            repeated = int(np.argmax(pd.Index(cells).duplicated()))
-    return matrix.reshape(shape), repeated
+    given = np.bincount(cells, minlength=1)
+    if given.max() > 1:
+        those, numbers = settled(cells, values, repeated)
+        matrix[those] = numbers
+    return matrix.reshape(shape), int((given > 0).sum()), int((given > 1).sum())
 
 
-def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashable] | None) -> Matrix:
-    """Read one row per unit and one column per period."""
+def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
+    """Return a row for each of so many units from rows of a wide table, and how many cells had several."""
+    if len(units) == count:
+        return values, 0
+    T = values.shape[1]
+    given = np.repeat(units, T), np.tile(np.arange(T), len(units)), values.ravel()
+    matrix, _, again = pivot(*given, (count, T), repeated, declared=True)
+    return matrix, again
+
+
+def read_wide(
+    df: pd.DataFrame,
+    unit: Hashable | None,
+    periods: Sequence[Hashable] | None,
+    repeated: Repeated = "missing",
+) -> Matrix:
+    """Read one row per unit and one column per period; rows without a unit are left out."""
+    require_repeated(repeated)
     if not isinstance(df, pd.DataFrame):
         raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
     labels = df.index.to_flat_index() if unit is None else _column(df, unit)
@@ -161,11 +180,12 @@ def read_wide(df: pd.DataFrame, unit: Hashable | None, periods: Sequence[Hashabl
         raise PanelError(f"the frame has {len(df)} rows and {len(values)} period columns.")
     if not columns.is_unique:
         raise PanelError("two columns have the same period label.")
-    codes, units = _labels(labels, "the index" if unit is None else f"column {unit!r}")
-    if len(units) < len(codes):
-        repeated = int(np.argmax(pd.Index(codes).duplicated()))
-        raise PanelError(f"the unit at position {repeated} occurs twice; one row per unit is expected.")
-    return Matrix(np.column_stack(values), periods_of.plain(units), different(calendars.calendar(columns)))
+    codes, units = _labels(labels)
+    named = codes >= 0
+    matrix, again = one_row_per_unit(codes[named], np.column_stack(values)[named], len(units), repeated)
+    counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
+    index = different(calendars.calendar(columns))
+    return Matrix(matrix, periods_of.plain(units), index, counts=counts)
 
 
 def to_floats(values: Any, what: str) -> Array:
@@ -218,8 +238,39 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
     return label
 
 
-def _labels(values: pd.Series[Any] | pd.Index[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
-    """Return the position of each row's label among the distinct labels, and these in order of first appearance."""
+def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[periods_of.Positions, pd.Index[Any]]:
+    """Return the unit of each row among the different units, -1 for none, and these in order of first appearance.
+
+    A label is read as text and by itself: 7, 7.0 and "7" are one unit, "007" is another, whatever other rows hold.
+    """
+    if values.dtype == object:  # in which 1, 1.0 and True are equal and yet different labels
+        codes, written = np.arange(len(values)), list(values)
+    else:
+        codes, distinct = pd.factorize(values)
+        written = list(distinct)
+    texts, _ = pd.factorize(np.array([text_of(label) for label in written], dtype=object))
+    codes = np.append(texts, -1)[codes]
+    if (codes < 0).all():
+        raise PanelError("no row of the frame has a unit.")
+    first = np.flatnonzero((codes >= 0) & ~pd.Index(codes).duplicated())
+    labels = values.iloc[first] if isinstance(values, pd.Series) else values[first]
+    return codes, pd.Index(labels, tupleize_cols=False).rename(None)
+
+
+def text_of(label: Any) -> str | None:
+    """Return a unit's label as text, whole numbers without decimals; None if there is none."""
+    if isinstance(label, str):
+        return label or None
+    if is_missing(label):
+        return None
+    if isinstance(label, float | np.floating):
+        number = float(label)
+        return str(int(number)) if number.is_integer() and abs(number) < 2.0**63 else str(number)
+    return str(label)
+
+
+def _periods(values: pd.Series[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
+    """Return the position of each row's label among the different labels, and these in order of first appearance."""
     try:
         codes, labels = pd.factorize(values)
     except TypeError:

@@ -209,8 +209,11 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
     first = found.rows
     if not found.parts or found.parts[-1][1] != rows.path:
         found.parts.append((first, rows.path))
-    column = rows.batch.column(0)
-    codes = _codes(column, found.units, as_text=True)
+    kept, units = cells.units_of(rows)
+    coded = units.dictionary_encode()
+    new = [found.units.setdefault(unit, len(found.units)) for unit in coded.dictionary.to_pylist()]
+    codes = np.full(len(kept), -1, dtype=np.int64)
+    codes[kept] = np.array(new, dtype=np.int64)[coded.indices.to_numpy()]
     found.no_unit += int((codes < 0).sum())
     for row in np.flatnonzero(codes < 0)[:SHOWN]:
         found.note("no unit", first + int(row))
@@ -221,7 +224,7 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
 
 def _long(found: Gathered, rows: Rows, numbers: Numbers) -> None:
     first, units = _begin(found, rows)
-    labels = _codes(rows.batch.column(1), found.labels, as_text=False)
+    labels = _codes(rows.batch.column(1), found.labels)
     found.no_period += int((labels < 0).sum())
     for row in np.flatnonzero(labels < 0)[:SHOWN]:
         found.note("no period", first + int(row))
@@ -250,15 +253,14 @@ def _keep(found: Gathered, units: Codes, labels: Codes, rows: Codes, values: Arr
     found.value.append(values)
 
 
-def _codes(column: Any, known: dict[Any, int], *, as_text: bool) -> Codes:
+def _codes(column: Any, known: dict[Any, int]) -> Codes:
     """Return the position of each label among those known, which grow; -1 where there is none."""
     column = cells.plain(column)
     coded = column.dictionary_encode()
     new = []
     for value in coded.dictionary.to_pylist():
         empty = value is None or value != value or (isinstance(value, str) and not value.strip())
-        label = str(value) if as_text else value
-        new.append(-1 if empty else known.setdefault(label, len(known)))
+        new.append(-1 if empty else known.setdefault(value, len(known)))
     indices = pc.fill_null(coded.indices, len(new)).to_numpy(zero_copy_only=False)
     return np.asarray(np.array([*new, -1], dtype=np.int64)[indices])
 

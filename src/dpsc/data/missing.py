@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsc.data.bounds import Bounds
 from dpsc.data.dates import period_name
-from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, Missing, rule_for
+from dpsc.data.rules import INTERPOLATE, KERNEL, MIDPOINT, REPEATED, Missing, rule_for
 from dpsc.errors import PanelError, Parameter
 from dpsc.types import Array
 
@@ -32,8 +32,12 @@ class Completion:
         Default: "kernel" if the periods were declared, else refuse.
     bounds : Bounds or None
     declared : bool
-        Whether the periods were declared beforehand. A donor without any value then stays without: it has no direction,
-        and a Gram release takes it for a fixed public vector. Infinite values count as missing.
+        Whether the periods were declared beforehand, which decides the default rule and nothing else.
+
+    Notes
+    -----
+    Under every rule but "error", infinite values count as missing, and a donor without any value stays without if there
+    are no bounds: it has no direction, and a Gram release takes it for a fixed public vector. Nothing is refused then.
     """
 
     times: pd.Index[Any]
@@ -63,20 +67,21 @@ class Completion:
 
     def _fill(self, rows: Array, first: int | None) -> int:
         infinite, holes = np.isinf(rows), np.isnan(rows)
-        if self.declared and self.missing != "error":
+        if self.missing != "error":
             rows[infinite] = np.nan
             holes |= infinite
         elif infinite.any():
             raise PanelError(
                 f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, or "
-                "make it missing and choose {kernel}, {interpolate} or {midpoint}.",
+                "choose {kernel}, {interpolate} or {midpoint}, which take it for missing.",
                 kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
             )  # fmt: skip
-        if self.missing == "error":
+        else:
             raise PanelError(
-                f"{self._first(holes, first)} has no value in {self._period(holes)}; choose {{kernel}}, "
-                "{interpolate} or {midpoint}, or complete the data.",
-                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
+                f"{self._first(holes, first)} has no value in {self._period(holes)}, or several rows for it, which "
+                "count as none unless {repeated} says otherwise; choose {kernel}, {interpolate} or {midpoint}, or "
+                "correct the data.",
+                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT, repeated=REPEATED,
             )  # fmt: skip
         count = int(holes.sum())
         if self.missing == "kernel":
@@ -85,12 +90,6 @@ class Completion:
             affected = np.flatnonzero(holes.any(axis=1))
             rows[affected] = _interpolate(rows[affected])
             holes = np.isnan(rows)  # rows with no value at all
-        if self.bounds is None and holes.any() and not self.declared:
-            raise PanelError(
-                f"{self._first(holes, first)} has no value at all, so there is nothing to interpolate; leave it out "
-                "with {donors}, or give {bounds} to fill it with their middle.",
-                donors=Parameter("donors", ""), bounds=BOUNDS,
-            )  # fmt: skip
         if self.bounds is not None:
             np.copyto(rows, self.bounds.midpoint, where=holes)
         return count

@@ -19,10 +19,10 @@ from dpsc.data.alike import alike
 from dpsc.data.bounds import Bounds, Scaling
 from dpsc.data.dates import period_name
 from dpsc.data.donors import Donors, array_matrix, require_public_periods
-from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, to_floats
+from dpsc.data.frames import Matrix, PeriodsFrom, read_long, read_wide, text_of, to_floats
 from dpsc.data.intervention import first_treated
 from dpsc.data.matching import aligned
-from dpsc.data.rules import INTERPOLATE, MIDPOINT, Missing
+from dpsc.data.rules import INTERPOLATE, MIDPOINT, Missing, Repeated
 from dpsc.data.writing import row_blocks
 from dpsc.errors import PanelError
 from dpsc.types import Array
@@ -116,6 +116,7 @@ class Panel:
         bounds: Any | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
+        repeated: Repeated = "missing",
     ) -> Panel:
         """Read one row per unit and period.
 
@@ -140,6 +141,8 @@ class Panel:
             See :class:`~dpsc.data.bounds.Bounds`.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             What to do with missing donor cells: see :meth:`dpsc.Donors.from_long`.
+        repeated : {"missing", "sum", "mean", "last"}
+            What a cell is that several rows give, the treated unit's too: see :meth:`dpsc.Donors.from_long`.
 
         Examples
         --------
@@ -148,7 +151,7 @@ class Panel:
         ...                 treated_unit="a", treatment_time=3, bounds=(0, 10))
         Panel(2 donors × 3 periods, 2 before and 1 after treatment at 3, bounded)
         """
-        matrix = read_long(df, unit, time, outcome, periods)
+        matrix = read_long(df, unit, time, outcome, periods, repeated)
         return cls.of(
             matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
             bounds=bounds, scaling=scaling, missing=missing, outcome=str(outcome),
@@ -168,6 +171,7 @@ class Panel:
         bounds: Any | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
+        repeated: Repeated = "missing",
         outcome: str = "outcome",
     ) -> Panel:
         """Read one row per unit and one column per period.
@@ -181,7 +185,7 @@ class Panel:
         >>> Panel.from_wide(df, unit="who", treated_unit="a", treatment_time=2001)
         Panel(1 donors × 3 periods, 2 before and 1 after treatment at 2001, unbounded)
         """
-        matrix = read_wide(df, unit, periods)
+        matrix = read_wide(df, unit, periods, repeated)
         return cls.of(
             matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
             bounds=bounds, scaling=scaling, missing=missing, outcome=outcome,
@@ -374,16 +378,13 @@ def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[f
 
 
 def _rows_of(units: pd.Index[Any], labels: list[Hashable]) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return the positions of the labels among the units, -1 for one that is not there."""
-    wanted: pd.Index[Any] = pd.Index(labels, dtype=object, tupleize_cols=False)
-    try:
-        rows = np.asarray(units.astype(object).get_indexer(wanted), dtype=np.intp)
-        unique = wanted.is_unique
-    except (TypeError, ValueError):
-        raise PanelError("a unit's label is a single value, not a list or an array.") from None
-    if not unique:
+    """Return the positions of the labels among the units, as text, -1 for one that is not there."""
+    if not all(map(pd.api.types.is_hashable, labels)):
+        raise PanelError("a unit's label is a single value, not a list or an array.")
+    wanted = pd.Index([text_of(label) for label in labels], dtype=object)
+    if not wanted.is_unique:
         raise PanelError("donors= names a unit twice.")
-    return rows
+    return np.asarray(pd.Index([text_of(unit) for unit in units], dtype=object).get_indexer(wanted), dtype=np.intp)
 
 
 def _treated_row(units: pd.Index[Any], treated_unit: Hashable) -> int:

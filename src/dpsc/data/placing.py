@@ -19,8 +19,8 @@ Place = Callable[[Any, Written | None], int]
 def places(labels: Iterable[Any], index: pd.Index[Any], time_format: str | None = None) -> Positions:
     """Return the position of each label among periods, -1 if it is none of them; nothing is refused.
 
-    Any date in a month, quarter, ISO week or year belongs to it, so that rows by day are averaged by month. A label is
-    read by itself, so that what one donor writes does not change how others are read.
+    Any date in a month, quarter, ISO week or year belongs to it, so that days may give a cell of a month. A label
+    is read by itself, so that what one donor writes does not change how others are read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What to do with missing cells: a public choice, made without looking at a donor."""
+"""What to do with cells that are missing, or given more than once: public choices, made without looking at a donor."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dpsc.checks import shown
 from dpsc.errors import PanelError, Parameter
 
 Missing = Literal["error", "interpolate", "midpoint", "kernel"]
+Repeated = Literal["missing", "sum", "mean", "last"]
+REPEATED = Parameter("repeated")
 INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
 
 
@@ -21,3 +23,11 @@ def rule_for(missing: Missing | None, declared: bool) -> Missing:
             missing=Parameter("missing"),
         )
     return missing
+
+
+def require_repeated(repeated: Repeated) -> None:
+    """Refuse what is not a rule for cells that are given more than once."""
+    if not isinstance(repeated, str) or repeated not in get_args(Repeated):
+        raise PanelError(
+            f"{{repeated}} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.", repeated=REPEATED
+        )

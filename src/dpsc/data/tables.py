@@ -131,27 +131,28 @@ def count_rows(fragment: Any) -> int:
         return int(fragment.count_rows())
 
 
-def require_same_columns(dataset: Any, path: Path, numbers: Sequence[str], labels: Sequence[str]) -> None:
-    """Refuse files of a folder that lack a column, or whose units or periods are of different kinds.
+def require_same_columns(dataset: Any, path: Path, names: Sequence[str], time: str | None = None) -> None:
+    """Refuse files of a folder that lack a column, or whose periods are of different kinds.
 
-    Each file is read with its own types, so that no file changes how another is read; labels must be comparable.
+    Each file is read with its own types, so that no file changes how another is read; periods must be comparable.
     """
     if not path.is_dir():
         return
-    kinds: dict[str, tuple[str, str]] = {}
+    first: tuple[str, str] | None = None
     for fragment in dataset.get_fragments():
         with formats.readable(Path(fragment.path)):
             own = fragment.physical_schema
-        for name in (*labels, *numbers):
+        for name in names:
             if name not in own.names:
                 raise formats.refusal(
                     fragment.path, f"there is no column {name!r}, which other files of the folder have."
                 )
-        for name in () if formats.is_text(Path(fragment.path)) else labels:
-            kind, first = kinds.setdefault(name, (cells.kind_of(own.field(name).type), fragment.path))
-            if kind != cells.kind_of(own.field(name).type):
+        if time is not None and not formats.is_text(Path(fragment.path)):
+            kind = cells.kind_of(own.field(time).type)
+            first = first or (kind, Path(fragment.path).name)
+            if kind != first[0]:
                 raise formats.refusal(
-                    fragment.path, f"column {name!r} is of another kind than in {Path(first).name}; make them the same."
+                    fragment.path, f"column {time!r} is of another kind than in {first[1]}; make them the same."
                 )
 
 

@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpsc.data.arrow import Files, runs
 from dpsc.data.blocks import CheckedBlock, Identities
-from dpsc.data.cells import Calendar, Rows, column_writer, floats, units_of
+from dpsc.data.cells import Calendar, Rows, column_writer, understood, units_of
 from dpsc.data.columns import Layout
 from dpsc.data.dialects import Reading
 from dpsc.data.formats import batches_of, format_name, in_file, readable, text_format
 from dpsc.data.missing import Completion
-from dpsc.data.writing import BLOCK_CELLS
+from dpsc.data.writing import BLOCK_CELLS, row_writer
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.gram.cluster import local_client
 from dpsc.gram.file_source import FileSource
@@ -34,8 +35,10 @@ from dpsc.gram.summing import OnRows, Summand, add_up
 from dpsc.types import Integers, Write
 
 _SPLIT_EVERY = 8
-_KINDS = ("object", "object", "float64")  # of a long table's unit, time and outcome, as they are sent between workers
+_ROW = "row"  # the position of a row in the table
+_KINDS = ("object", "int64", "float64", "int64")  # of a long table's unit, period, number and row, as they are sent
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
+_MOST_ROWS = 2**40  # of a piece
 _PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
 
 
@@ -130,6 +133,7 @@ class Instructions:
     completion: Completion
     exclude: tuple[str, ...]
     summand: Summand
+    set_aside: Any = None  # units of a wide table that have several rows
 
 
 class Job:
@@ -148,10 +152,11 @@ class Job:
             schema=files.dataset.schema,
             reading=files.table.reading,
             file_format=None if format_name(files.path) in ("csv", "tsv") else files.dataset.format,
-            calendar=None if files.layout.wide else files.calendar.as_text(),
+            calendar=None if files.layout.wide else files.calendar,
             completion=files.completion,
             exclude=files.exclude,
             summand=self.summand,
+            set_aside=files.units_with_several_rows[0] if files.layout.wide else None,
         )
 
     def pieces(self, client: Any) -> list[Any]:
@@ -160,7 +165,11 @@ class Job:
         where = [(path, groups) for path, groups, _ in pieces]
         if self.files.layout.wide:
             self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
-            return where
+            units, values = self.files.units_with_several_rows
+            if not len(units):
+                return where
+            self.rows.append(len(units))
+            return [*where, (units, values)]
         partitions = _by_donor(self.plain(), where) if where else []
         self.rows = [self._share(partitions)] * len(partitions)
         return list(client.compute(partitions))
@@ -195,36 +204,35 @@ def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
     """Return a long table in partitions that each hold all rows of their donors."""
     import dask.dataframe as dd
 
-    frame = dd.from_map(partial(long_frame, instructions), pieces, meta=_no_rows(instructions.columns))
+    read = partial(long_frame, instructions)
+    frame = dd.from_map(read, pieces, range(len(pieces)), meta=_no_rows(instructions.columns))
     return list(frame.shuffle(on=instructions.layout.unit).to_delayed())
 
 
-def _as_frame(rows: Rows) -> pd.DataFrame:
-    unit, time, outcome = rows.batch.schema.names
-    units, periods = units_of(rows, unit), rows.batch.column(1)
-    return pd.DataFrame(
-        {
-            unit: units.cast(pa.string()).to_pandas().astype(object),
-            time: periods.cast(pa.string()).to_pandas().astype(object),
-            outcome: floats(rows.batch.column(2), outcome, rows),
-        }
-    )
-
-
 def _no_rows(columns: list[str]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(columns, _KINDS, strict=True)})
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(_names(columns), _KINDS, strict=True)})
 
 
-def long_frame(instructions: Instructions, piece: Any) -> pd.DataFrame:
-    """Read a piece of a long table on a worker: units and periods as text, numbers as they are."""
+def _names(columns: list[str]) -> list[str]:
+    """Return the names of the columns of a long table and of its rows' positions."""
+    own = _ROW
+    while own in columns:
+        own += "_"
+    return [*columns, own]
+
+
+def long_frame(instructions: Instructions, piece: Any, number: int) -> pd.DataFrame:
+    """Read a piece of a long table on a worker: its rows as understood, and their positions in the whole table."""
+    assert instructions.calendar is not None
     try:
-        parts = []
-        for rows in _rows(instructions, piece, _PIECE_CELLS):
-            with in_file(rows.path):
-                parts.append(_as_frame(rows))
+        batches = [understood(rows, instructions.calendar) for rows in _rows(instructions, piece, _PIECE_CELLS)]
     except Exception as problem:
         raise _safe_to_show(problem) from None  # without the original error, whose data Dask would log
-    return pd.concat(parts, ignore_index=True) if parts else _no_rows(instructions.columns)
+    if not batches:
+        return _no_rows(instructions.columns)
+    frame: pd.DataFrame = pa.Table.from_batches(batches).to_pandas()
+    frame[instructions.layout.unit] = frame[instructions.layout.unit].astype(object)
+    return frame.assign(**{_names(instructions.columns)[-1]: number * _MOST_ROWS + np.arange(len(frame))})
 
 
 def piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
@@ -272,21 +280,30 @@ def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]
         first = None if first is None else first + batch.num_rows
 
 
-def _wide_piece(instructions: Instructions, piece: Piece, size: int) -> Iterator[tuple[str, Any, Write]]:
+def _wide_piece(instructions: Instructions, piece: Any, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Return the donors of a piece but for those with several rows, which are a piece of their own."""
+    if not isinstance(piece[0], str):
+        units, values = piece
+        for i in range(0, len(units), size):
+            yield "", units.slice(i, size), row_writer(values[i : i + size])
+        return
     for rows in _rows(instructions, piece, size):
-        with in_file(rows.path):
-            units = units_of(rows, instructions.layout.unit)
-        yield rows.path, units, column_writer(rows)
+        kept, units = units_of(rows)
+        if len(instructions.set_aside):
+            once = pc.invert(pc.is_in(units, value_set=instructions.set_aside))
+            kept[kept], units = once.to_numpy(zero_copy_only=False), units.filter(once)
+        yield rows.path, units, column_writer(rows, kept)
 
 
 def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
-    """Return the donors of a partition; their rows may come in any order."""
+    """Return the donors of a partition, each one's rows in the order of the table."""
     if not len(frame):
         return
-    frame = frame.sort_values(instructions.layout.unit, kind="stable")
+    *columns, row = _names(instructions.columns)
+    frame = frame.sort_values([instructions.layout.unit, row])[columns]
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     assert instructions.calendar is not None
-    yield from runs(Rows("", None, batch), instructions.calendar, size)
+    yield from runs("", batch, instructions.calendar, size)
 
 
 def together(parts: list[PartialSum]) -> PartialSum:

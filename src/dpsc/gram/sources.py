@@ -26,7 +26,7 @@ from dpsc.data.frames import PeriodsFrom, read_wide, to_floats
 from dpsc.data.missing import Completion
 from dpsc.data.panel import Panel
 from dpsc.data.periods import in_order
-from dpsc.data.rules import Missing
+from dpsc.data.rules import Missing, Repeated
 from dpsc.data.writing import row_blocks, row_writer
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.gram.file_source import FileSource
@@ -133,6 +133,7 @@ def scan(
     periods: Any | None = None,
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
+    repeated: Repeated = "missing",
     exclude: Sequence[str] = (),
     sep: str | None = None,
     decimal: str | None = None,
@@ -157,7 +158,7 @@ def scan(
         Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
     time_format : str, optional
         How dates are written, for example ``%d/%m/%Y``.
-    periods, bounds, missing
+    periods, bounds, missing, repeated
         As in :meth:`dpsc.Donors.from_long`.
     exclude : list of str
         Labels of the units to leave out, such as the treated unit, as the files write them.
@@ -198,7 +199,7 @@ def scan(
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
-    layout = Layout(unit, time, outcome, wide, time_format)
+    layout = Layout(unit, time, outcome, wide, time_format, repeated)
     from dpsc.data.arrow import Files
     from dpsc.data.formats import is_workbook
 

@@ -74,10 +74,10 @@ class SyntheticControl:
     def fit(self, panel: Panel) -> NonPrivateResult:
         """Learn the weights before the intervention and project the donors after it."""
         require_panel(panel)
-        if np.isnan(panel.donors).any():  # with declared periods and no bounds
+        if np.isnan(panel.donors).any():  # without bounds
             panel.require_filled("SyntheticControl")
             raise PanelError(
-                "a donor has no value in any of the declared periods; leave it out with donors=, or build the panel "
+                "a donor has no value in any period; leave it out with donors=, or build the panel "
                 "with bounds=(lo, hi), whose middle it then gets."
             )
         U = panel.donors if panel.bounds is None else panel.bounds.scale(panel.donors)
