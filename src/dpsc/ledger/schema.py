@@ -58,6 +58,23 @@ def version(connection: Connection) -> int | None:
     return connection.execute(select(ledger.c.version).where(ledger.c.id == 1)).scalar_one_or_none()
 
 
+def require_one_ledger(connection: Connection) -> None:
+    """Refuse a PostgreSQL database whose search path leads to more than one ledger, or to something else than tables.
+
+    Tables of the same name in a schema that comes first would be booked into, and a view may show anything.
+    """
+    query = text(
+        "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p') FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ANY (current_schemas(true)) "
+        "AND c.relname IN ('dpsc_ledger', 'dpsc_entries')"
+    )
+    found = connection.execute(query).all()
+    if len({schema for schema, _, _ in found}) > 1:
+        raise LedgerError("the search path of the database leads to more than one ledger; name one schema in the URL.")
+    if not all(is_table for _, _, is_table in found):
+        raise LedgerError("the ledger's tables are no plain tables; a view may show and keep anything.")
+
+
 def create(connection: Connection) -> None:
     """Make an empty ledger."""
     tables.create_all(connection)
@@ -66,6 +83,8 @@ def create(connection: Connection) -> None:
 
 def migrate(connection: Connection, found: int) -> None:
     """Bring an older ledger up to date, one version at a time."""
+    if found < 1:
+        raise LedgerError(f"the ledger says that it has version {found}, which there never was; restore a backup.")
     if found > VERSION:
         raise LedgerError(
             f"the ledger has version {found}, and this dpsc knows versions up to {VERSION}; upgrade dpsc to use it."
@@ -78,6 +97,12 @@ def migrate(connection: Connection, found: int) -> None:
 def rows(connection: Connection) -> list[chain.Row]:
     """Return every row of the book, in order."""
     return [chain.Row(*row) for row in connection.execute(select(entries).order_by(entries.c.number))]
+
+
+def row(connection: Connection, number: int) -> chain.Row | None:
+    """Return one row, None if it is not there."""
+    found = connection.execute(select(entries).where(entries.c.number == number)).one_or_none()
+    return None if found is None else chain.Row(*found)
 
 
 def _from_1_to_2(connection: Connection) -> None:

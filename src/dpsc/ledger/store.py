@@ -59,10 +59,16 @@ class Store:
         return self._run(lambda connection: work(connection, self._locked_and_checked(connection)), write=True)
 
     def append(self, connection: Connection, row: Row) -> Row:
-        """Add a row to the ledger and move the head, inside the transaction of :meth:`write`."""
+        """Add a row to the ledger and move the head, inside the transaction of :meth:`write`; read both back."""
         connection.execute(schema.entries.insert().values(**vars(row)))
         head = update(schema.ledger).where(schema.ledger.c.id == 1)
         connection.execute(head.values(length=row.number, hash=row.hash))
+        # A trigger or a rule of the database may have done something else with them.
+        if schema.row(connection, row.number) != row or self.head(connection) != Head(row.number, row.hash):
+            raise LedgerError(
+                f"the ledger at {self.address} does not keep what is written into it: a trigger, a rule or a view of "
+                "the database changes or drops it. Nothing is booked. Use plain tables."
+            )
         return row
 
     def head(self, connection: Connection, *, lock: bool = False) -> Head:
@@ -135,6 +141,8 @@ class Store:
                         if write and self.address.path is None:
                             connection.execute(text("SET LOCAL synchronous_commit = on"))
                             connection.execute(text(f"SET LOCAL lock_timeout = {self._one_wait_ms()}"))
+                        if self.address.path is None:
+                            schema.require_one_ledger(connection)
                         return work(connection)
             except SQLAlchemyError as problem:
                 if not _is_locked(problem):
