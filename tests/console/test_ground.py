@@ -54,6 +54,8 @@ def test_nothing_without_the_token(console: Console, path: str) -> None:
         assert ask(console, path, **headers)[0] == 403
     assert ask(console, f"{path}?token=guess")[0] == 403
     assert ask(console, f"{path}?token=")[0] == 403
+    for near in (console.token[:-1], console.token + "x", console.token.swapcase()):
+        assert ask(console, f"{path}?token={near}")[0] == 403
     assert ask(console, f"{path}?token={console.token}&token=guess")[0] == 403
     assert ask(console, path)[2].decode() == ground.REFUSED
 
@@ -63,8 +65,10 @@ def test_the_token_is_for_the_first_page_alone(console: Console) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}"]
-)
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}", "127.0.0.1:{port}0",
+     "localhost:{port}.evil.example", "127.0.0.1:{port}@evil.example", "evil.example/127.0.0.1:{port}"],
+)  # fmt: skip
 def test_another_host_is_refused_with_all_secrets(console: Console, cookie: str, host: str) -> None:
     """A page whose name was made to point here (DNS rebinding) sends its own name."""
     host = host.format(port=console.port)
