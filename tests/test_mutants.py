@@ -12,3 +12,4 @@ def test_its_line_is_there_once(mutant: Mutant) -> None:
     text = (ROOT / "src" / "dpsc" / mutant.file).read_text("utf-8")
     assert text.count(mutant.old) == 1
     assert mutant.new != mutant.old
+    assert not mutant.test or (ROOT / mutant.test).exists()

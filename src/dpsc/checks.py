@@ -108,9 +108,20 @@ def printable(name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     return value
 
 
+def written_out(text: str) -> str:
+    r"""Return somebody else's text with what cannot be shown written out.
+
+    Examples
+    --------
+    >>> print(written_out("cost\x1b[2J"))
+    cost\x1b[2J
+    """
+    return "".join(c if is_printable(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def visible(text: str) -> str:
     """Return somebody else's text with what cannot be shown written out, and cut if it is long."""
-    seen = "".join(c if is_printable(c) else c.encode("unicode_escape").decode("ascii") for c in text[:201])
+    seen = written_out(text[:201])
     return seen if len(seen) <= 200 else f"{seen[:200]}…"
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from dpsc import Release
+from dpsc.checks import is_printable
 from dpsc.data.examination import MARK
 from tests.cli.conftest import T0, H, N, quick, shown
 from tests.cli.test_mistakes import refused
@@ -238,3 +239,18 @@ def test_only_the_screen_knows_what_was_seen() -> None:
     for module, others in graph().items():
         if module not in private | rehearsal | screens:
             assert not others & (private | rehearsal), module
+
+
+def test_names_of_columns_and_files_do_nothing_to_a_terminal_or_when_pasted(tmp_path: Path) -> None:
+    """A header is somebody else's text: colours, a hidden link, keys such as Ctrl-C in the command to paste."""
+    columns = ["who\x1b[31m", "t\u202e", "x\x9b2J\x03"]
+    rows = [f"p{i},{t},{i * t}" for i in range(20) for t in range(2000, 2006)]
+    path = tmp_path / "donors\x1b]8;;evil\x07.csv"
+    path.write_text("\n".join([",".join(columns), *rows]) + "\n", "utf-8")
+    table = tmp_path / "wide.csv"
+    labels = [f"wave{t}\x1b[8m" for t in range(6)]
+    table.write_text("\n".join([",".join(["who", *labels]), *(f"p{i},1,2,3,4,5,{i}" for i in range(20))]), "utf-8")
+    for arguments in ((path,), (path, "--json"), (table, "--wide", "--unit", "who")):
+        _, out, err = quick("check", *arguments)
+        assert is_printable((out + err).replace("\n", ""))
+        assert ("x\\x9b2J\\x03" in out) == (arguments == (path,))

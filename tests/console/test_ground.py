@@ -54,6 +54,8 @@ def test_nothing_without_the_token(console: Console, path: str) -> None:
         assert ask(console, path, **headers)[0] == 403
     assert ask(console, f"{path}?token=guess")[0] == 403
     assert ask(console, f"{path}?token=")[0] == 403
+    for near in (console.token[:-1], console.token + "x", console.token.swapcase()):
+        assert ask(console, f"{path}?token={near}")[0] == 403
     assert ask(console, f"{path}?token={console.token}&token=guess")[0] == 403
     assert ask(console, path)[2].decode() == ground.REFUSED
 
@@ -93,6 +95,9 @@ def test_a_cookie_is_ours_by_its_whole_name_and_its_whole_value(console: Console
         "127.0.0.1:{port}0",
         "127.0.0.1:{port}.evil.example",
         "localhost:{port}@evil.example",
+        "localhost:{port}.evil.example",
+        "127.0.0.1:{port}@evil.example",
+        "evil.example/127.0.0.1:{port}",
     ],
 )
 def test_another_host_is_refused_with_all_secrets(console: Console, cookie: str, host: str) -> None:

@@ -14,7 +14,7 @@ from dpsc import DpscWarning, GramRelease, Panel, PanelError, ParameterError, Pr
 from dpsc.gram.algorithm import CustodianSum
 from dpsc.gram.release import Release
 from dpsc.privacy import accounting, discrete
-from dpsc.privacy.rounded_gaussian import released_mu
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack, released_mu
 from dpsc.types import Array, Integers
 from tests.conftest import scale_pvalue
 from tests.making import make_panel, row_map
@@ -306,3 +306,13 @@ def test_no_two_entries_share_their_noise() -> None:
     release = replace(MAKE, smoothness="none").release(np.eye(2, 300))
     upper = release.matrix[np.triu_indices(300)]
     assert len(np.unique(upper)) >= upper.size - 5
+
+
+@pytest.mark.parametrize("bits", [10, 12, 18])
+def test_the_slack_covers_every_number_with_noise_of_the_largest_release(bits: int) -> None:
+    """A matrix of 2,000 periods, and the 81 counts that find the scale: the counts could be left out unnoticed."""
+    loss = GramRelease(epsilon=1.0, delta=1e-6, grid_bits=bits).loss
+    numbers = 2000 * 2001 // 2 + 81
+    epsilon, delta = discrete_gaussian_slack(math.sqrt(loss.mu_squared), numbers, 4.0**bits)
+    assert loss.rest_epsilon >= epsilon
+    assert loss.rest_delta >= delta

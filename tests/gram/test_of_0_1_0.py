@@ -90,3 +90,47 @@ def test_a_file_of_version_1_cannot_claim_what_version_2_has() -> None:
     text = edited_text((HERE / FILES[1]).read_text("utf-8"), directions=2, constant=3.0, scale=scale)
     odd = loads(text, Release)
     assert (odd.row_map.directions, odd.row_map.constant, odd.scale) == (None, 0.0, NO_SCALE)
+
+
+def at_another_site(**changes: object) -> Release:
+    """A release like that of 0.1.0, of other donors: another matrix, and what is changed."""
+    body = json.loads((HERE / FILES[0]).read_text("utf-8"))
+    text = edited_text(json.dumps(body), matrix=[body["matrix"][0] + 5, *body["matrix"][1:]], **changes)
+    return loads(text, Release)
+
+
+QUARTERS = {"kind": "calendar", "name": "time", "every": "quarter", "step": 1, "length": 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"kernel": {"phi": 0.9, "nu": 0.5}}, "kernel"),
+        ({"reference": None}, "reference path"),
+        ({"reference": [0.0] * 7}, "reference path"),
+        ({"grid_bits": 17}, "grid_bits"),
+        ({"outcome": "another"}, "outcome"),
+        ({"periods": QUARTERS | {"first": "2019-Q2"}}, "periods"),
+        ({"periods": {"kind": "integer", "name": "time", "values": list(range(7))}}, "periods"),
+    ],
+)
+def test_one_that_was_made_in_another_way_is_refused(changes: dict[str, object], what: str) -> None:
+    old = Release.load(HERE / FILES[0])
+    with pytest.raises(ReleaseError, match=f"differ in.*{what}"):
+        Release.merge([old, at_another_site(**changes)], disjoint=True)
+
+
+def test_one_of_another_format_that_was_made_in_the_same_way_adds_up() -> None:
+    """Version 2 of the file says the same in other words: a calendar, and no directions, constant or scale."""
+    none = {"value": 0.0, "source": "none", "share": 0.0}
+    first = {"periods": QUARTERS | {"first": "2019-Q1"}}
+    old, new = (
+        Release.load(HERE / FILES[0]),
+        at_another_site(version=2, directions=None, constant=0, scale=none, **first),
+    )
+    merged = Release.merge([old, new], disjoint=True)
+    np.testing.assert_array_equal(merged.matrix, old.matrix + new.matrix)
+    assert (merged.n, merged.sites, merged.guarantee.loss) == (120, 2, old.guarantee.loss)  # type: ignore[union-attr]
+    assert merged.diagonal_scale == pytest.approx(np.hypot(old.diagonal_scale, new.diagonal_scale))
+    seeded = at_another_site(guarantee=None, no_guarantee="its noise came from a seed")
+    assert Release.merge([old, seeded], disjoint=True).guarantee is None

@@ -11,8 +11,11 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 if TYPE_CHECKING:
     import psycopg
@@ -46,15 +49,30 @@ class Server:
             known = {entry.pw_name for entry in pwd.getpwall()}
             self.user = "postgres" if "postgres" in known else "nobody"
             shutil.chown(self.folder, self.user)
-        data = self.folder / "data"
-        self._call(programs / "initdb", "-D", data, "-U", "dpsc", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        self.programs, self.data = programs, self.folder / "data"
+        self._call(programs / "initdb", "-D", self.data, "-U", "dpsc", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
         self.log = (self.folder.parent / f"{self.folder.name}.log").open("w+")
-        # -F: no fsync. These tests kill clients; they do not pull the server's plug.
+        self.start()
+
+    def start(self) -> None:
+        """Start it, for the first time or after it was killed."""
+        # -F: no fsync. These tests kill processes; they do not pull the machine's plug.
         self.process = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=", "-N", "40", "-F"],
-            user=self.user, cwd=self.folder, stdout=self.log, stderr=self.log,
+            [self.programs / "postgres", "-D", self.data, "-k", self.folder, "-c", "listen_addresses=", "-N", "40",
+             "-F"],
+            user=self.user, cwd=self.folder, stdout=self.log, stderr=self.log, start_new_session=True,
         )  # fmt: skip
         self._wait_until_it_answers()
+
+    def kill(self) -> None:
+        """End it with all its processes, in the middle of whatever they do."""
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        for child in family:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        self.process.wait()
+        psutil.wait_procs(family, timeout=60)
 
     def url(self, schema: str) -> str:
         from psycopg import sql

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.answers import web
+from dpsc.checks import written_out
 from dpsc.cli import common
 from dpsc.custody import rehearsing
 from dpsc.custody.account import datasets_here
@@ -45,8 +45,7 @@ def run(
         made = rehearse(donors, said, dialect, wishes, datasets)
     if out is not None:
         with common.output_file(out, force) as output:
-            files.write(output.place, page(made) if out.suffix == ".html" else as_text(made))
-            os.chmod(output.place, 0o600)
+            files.write(output.place, page(made) if out.suffix == ".html" else as_text(made), mode=0o600)
     if as_json:
         typer.echo(as_text(made))
         return made.ready
@@ -63,7 +62,7 @@ def as_text(made: Rehearsal) -> str:
     seen = replace(made.seen, findings=made.findings).custodian_json() | {"ready": made.ready}
     content: dict[str, Any] = {"private": MARK, "ready": made.ready, "examination": seen, "outlook": expected,
                                "commands": made.commands, "mark": MARK}  # fmt: skip
-    return json.dumps(content, ensure_ascii=False, default=str)
+    return json.dumps(content, default=str)
 
 
 def page(made: Rehearsal) -> str:
@@ -80,7 +79,7 @@ def show(made: Rehearsal) -> None:
     screen.print(Text(f" {MARK} ", "bold white on red"))
     screen.print()
     verdict = Text.assemble(
-        (f"{made.seen.path}  ", "bold"),
+        (written_out(f"{made.seen.path}  "), "bold"),
         (rehearsing.verdict(made.findings), "bold green" if made.ready else "bold red"),
     )
     screen.print(verdict)
@@ -94,18 +93,20 @@ def show(made: Rehearsal) -> None:
 
 
 def _show_section(screen: Console, section: Section) -> None:
-    screen.print(Text.assemble((section.title, "bold"), (f"  ({section.note})" if section.note else "", "dim")))
+    screen.print(
+        Text.assemble((written_out(section.title), "bold"), (f"  ({section.note})" if section.note else "", "dim"))
+    )
     for what in (_facts(section), _strip(section), _table(section), _findings(section)):
         if what is not None:
             screen.print(Padding(what, (0, 0, 0, 2)))
     for text in section.commands:
         screen.print()
         for line in text.splitlines():
-            screen.print(Text(f"  {line}"), soft_wrap=True)
+            screen.print(_text(f"  {line}"), soft_wrap=True)
     if section.commands:
         screen.print()
     for line in section.lines:
-        screen.print(Padding(Text(line), (0, 0, 0, 2)))
+        screen.print(Padding(_text(line), (0, 0, 0, 2)))
 
 
 def _facts(section: Section) -> Table | None:
@@ -115,7 +116,7 @@ def _facts(section: Section) -> Table | None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
     for name, value in section.facts:
-        grid.add_row(Text(name), Text(value))
+        grid.add_row(_text(name), _text(value))
     return grid
 
 
@@ -127,7 +128,7 @@ def _strip(section: Section) -> Table | None:
     grid.add_column(no_wrap=True)
     grid.add_column(style="dim", no_wrap=True)
     for name, signs, share in section.strip:
-        grid.add_row(Text(name), Text.assemble(*((s, "bold red" if s == "█" else "") for s in signs)), Text(share))
+        grid.add_row(_text(name), Text.assemble(*((s, "bold red" if s == "█" else "") for s in signs)), Text(share))
     return grid
 
 
@@ -137,9 +138,9 @@ def _table(section: Section) -> Padding | None:
     header, *rows = section.table
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
     for k, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if 0 < k < 3 else "left", no_wrap=k < 3)
+        table.add_column(_text(name), justify="right" if 0 < k < 3 else "left", no_wrap=k < 3)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_text, row))
     return Padding(table, (1, 0, 0, 0) if section.strip else 0)
 
 
@@ -149,10 +150,15 @@ def _findings(section: Section) -> Table | None:
     grid = Table.grid(padding=(0, 1))
     for finding in section.findings:
         sign, style = ("✕", "bold red") if finding.grade == "correct" else ("•", "yellow")
-        grid.add_row(Text(sign, style), Text(rehearsing.ended(finding.words)))
+        grid.add_row(Text(sign, style), _text(rehearsing.ended(finding.words)))
         for example in finding.examples:
-            grid.add_row("", Text(f"  {example}", "dim"))
+            grid.add_row("", _text(f"  {example}", "dim"))
         more = finding.count - len(finding.examples)
         if finding.examples and more > 0 and finding.kind != "alike":
             grid.add_row("", Text(f"  and {more:,} more", "dim"))
     return grid
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Return a text that does nothing to a terminal: names of columns and files may hold control characters."""
+    return Text(written_out(text), style)

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from dpsc.answers.words import number
+from dpsc.checks import written_out
 from dpsc.data.examination import CustodianExamination
 from dpsc.data.findings import Finding
 from dpsc.gram.outlook import Outlook
@@ -253,18 +254,20 @@ def problems_of(outlook: Outlook) -> list[Finding]:
 def command(parts: Sequence[str], options: Sequence[str]) -> str:
     """Return a command for a shell, each option with its value, on lines that do not wrap.
 
+    Control characters in the name of a column or file are written out: pasted into a terminal, they would be keys.
+
     Examples
     --------
     >>> print(command(["dpsc", "release", "my donors.csv"], ["--unit", "who", "--wide", "-o", "r.json"]))
     dpsc release 'my donors.csv' --unit who --wide -o r.json
     """
     pieces: list[str] = []
-    for option in options:
+    for option in map(written_out, options):
         if option.startswith("-") or not pieces:
             pieces.append(shlex.quote(option))
         else:
             pieces[-1] += f" {shlex.quote(option)}"
-    lines = [shlex.join(parts)]
+    lines = [shlex.join(map(written_out, parts))]
     for piece in pieces:
         if len(lines[-1]) + len(piece) > 74:
             lines.append(f"    {piece}")

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from dpsc import files
-from dpsc.checks import visible
+from dpsc.checks import shown, visible
 from dpsc.errors import DpscError, ReleaseError
 from dpsc.gram.contents import LARGEST_NUMBER, ReleasedMatrix
 from dpsc.gram.kernel import Kernel, Smoothness
@@ -31,6 +31,7 @@ R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
 _LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
+_LEAST_NOISE = 1e-9  # for vectors of length one: an epsilon of about 1e18; with less, what is estimated overflows
 _WIDEST_TRACE = 16  # noise beyond so many scales has a probability below 1e-50
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})?")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
@@ -106,7 +107,7 @@ def loads(text: str, kind: type[R]) -> R:
         raise ReleaseError("the release has no version number.")
     if version > VERSION:
         raise ReleaseError(
-            f"the release has version {version}, and this dpsc reads up to {VERSION}; upgrade dpsc to read it."
+            f"the release has version {shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to read it."
         )
     checksum = body.pop("checksum", None)
     if checksum != _checksum(body):
@@ -139,7 +140,8 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     _require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
     _require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
     scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
-    _require(all(s > 0 and exact.fits(s) for s in scales), "the noise scales are not positive numbers of sensible size")
+    fine = all(_LEAST_NOISE * 4.0**bits <= s and exact.fits(s) for s in scales)
+    _require(fine, "the noise scales are not positive numbers of sensible size")
     largest = n * 4.0**bits + discrete.WIDEST * scales[0]
     _require(
         float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"

@@ -160,7 +160,8 @@ def loads(text: str) -> Settings:
         raise ReleaseError("the settings have no version number.")
     if version > VERSION:
         raise ReleaseError(
-            f"the settings have version {version}, and this dpsc reads up to {VERSION}; upgrade dpsc to read them."
+            f"the settings have version {checks.shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to "
+            "read them."
         )
     known = [*_ABOUT_THE_FILE, *(name for name in Settings.__dataclass_fields__ if name != "_")]
     unknown = next((str(name) for name in body if name not in known), None)

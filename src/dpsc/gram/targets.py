@@ -120,9 +120,10 @@ def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> 
         size, usual, against = movement(y, release.kernel), release.scale.value, "a typical donor's movement"
     else:
         return []
+    size, usual = float(size), float(usual)
     if size == 0 or usual == 0 or 1 / _SMALLER < size / usual < _LARGER:
         return []
-    times = max(size / usual, usual / size)
+    times = min(max(size / usual, usual / size), 1e18)  # beyond which the number would fill the line
     direction = "larger" if size > usual else "smaller"
     return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}{OTHER_UNITS}"]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 START = "0" * 64
+_MOST_DIGITS = 20
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,11 @@ class Row:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """The body as values."""
-        loaded = json.loads(self.body)
+        """The body as values; a ValueError if it has none, whoever wrote it."""
+        try:
+            loaded = json.loads(self.body, parse_int=_whole)
+        except RecursionError:
+            raise ValueError("the body is too deep") from None
         if not isinstance(loaded, dict):
             raise ValueError("the body is not a mapping")
         return loaded
@@ -118,6 +122,12 @@ def problems(rows: Sequence[Row], head: Head, after: Head = BEGINNING) -> list[s
     elif (number, previous) != (head.length, head.hash):
         found.append(f"the head record ({head.length} entries) does not match the last entry ({number})")
     return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a number of the body is too long")
+    return int(digits)
 
 
 def _named(first: int, last: int) -> str:

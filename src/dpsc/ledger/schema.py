@@ -61,6 +61,23 @@ def version(connection: Connection) -> int | None:
     return connection.execute(select(ledger.c.version).where(ledger.c.id == 1)).scalar_one_or_none()
 
 
+def require_one_ledger(connection: Connection) -> None:
+    """Refuse a PostgreSQL database whose search path leads to more than one ledger, or to something else than tables.
+
+    Tables of the same name in a schema that comes first would be booked into, and a view may show anything.
+    """
+    query = text(
+        "SELECT n.nspname, c.relname, c.relkind IN ('r', 'p') FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ANY (current_schemas(true)) "
+        "AND c.relname IN ('dpsc_ledger', 'dpsc_entries')"
+    )
+    found = connection.execute(query).all()
+    if len({schema for schema, _, _ in found}) > 1:
+        raise LedgerError("the search path of the database leads to more than one ledger; name one schema in the URL.")
+    if not all(is_table for _, _, is_table in found):
+        raise LedgerError("the ledger's tables are no plain tables; a view may show and keep anything.")
+
+
 def create(connection: Connection) -> None:
     """Make an empty ledger."""
     tables.create_all(connection)
@@ -69,6 +86,8 @@ def create(connection: Connection) -> None:
 
 def migrate(connection: Connection, found: int) -> None:
     """Bring an older ledger up to date, one version at a time."""
+    if found < 1:
+        raise LedgerError(f"the ledger says that it has version {found}, which there never was; restore a backup.")
     if found > VERSION:
         raise LedgerError(
             f"the ledger has version {found}, and this dpsc knows versions up to {VERSION}; upgrade dpsc to use it."
@@ -84,9 +103,15 @@ def rows(connection: Connection) -> list[chain.Row]:
 
 
 def append(connection: Connection, row: chain.Row) -> None:
-    """Add a row to the book and move the head."""
+    """Add a row to the book, move the head, and read both back: a trigger may have changed or dropped them."""
     connection.execute(entries.insert().values(**vars(row)))
     connection.execute(update(ledger).where(ledger.c.id == 1).values(length=row.number, hash=row.hash))
+    found = connection.execute(select(entries).where(entries.c.number == row.number)).one_or_none()
+    if found is None or chain.Row(*found) != row or _head(connection) != chain.Head(row.number, row.hash):
+        raise LedgerError(
+            "the ledger's database does not keep what is written into it: a trigger, a rule or a view changes or drops "
+            "it. Nothing is booked. Use plain tables."
+        )
 
 
 def _from_1_to_2(connection: Connection) -> None:

@@ -159,6 +159,8 @@ class Store:
                         if write and self.address.path is None:
                             connection.execute(text("SET LOCAL synchronous_commit = on"))
                             connection.execute(text(f"SET LOCAL lock_timeout = {self._one_wait_ms()}"))
+                        if self.address.path is None:
+                            schema.require_one_ledger(connection)
                         return work(connection)
             except SQLAlchemyError as problem:
                 if not _is_locked(problem):
@@ -186,7 +188,10 @@ class Store:
             sqlite3.SQLITE_NOTADB: " The file is not a ledger.",
             sqlite3.SQLITE_CORRUPT: " Restore it from a backup.",
         }.get(code, "")
-        if getattr(original, "sqlstate", None) == "42501":  # insufficient privilege
+        sqlstate = getattr(original, "sqlstate", None)
+        if sqlstate == "53100":  # disk full
+            advice = " Make room on the server's disk."
+        if sqlstate == "42501":  # insufficient privilege
             advice = " Let the owner of the tables open the ledger once if dpsc was upgraded, or grant the rights."
         return LedgerError(f"the ledger at {self.address} cannot be used: {reason}.{advice}")
 
