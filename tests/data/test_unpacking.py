@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from dpsc.data import unpacking, workbooks
+from dpsc.data import tables, unpacking, workbooks
 from dpsc.data.dialects import UNSAID
 from dpsc.errors import TableError
 
@@ -84,6 +86,7 @@ NUMBERS = "a row has a number above 1,048,576"
 TOO_BIG = {
     "row": ({"rows": ['<row r="2000000000"><c r="A2000000000"><v>1</v></c></row>']}, NUMBERS),
     "row in the words of floats": ({"rows": ['<row r="1e9"><c><v>1</v></c></row>']}, NUMBERS),
+    "row with many zeros": ({"rows": [f'<row r="{"0" * 30}2000000000"><c><v>1</v></c></row>']}, NUMBERS),
     "row that is no number": ({"rows": ['<row r="inf"><c><v>1</v></c></row>']}, NUMBERS),
     "row in UTF-16": ({"rows": ['<row r="2000000000"><c/></row>'], "encoding": "utf-16"}, NUMBERS),
     "row with a prefix": ({"rows": ['<x:row xmlns:x="y" r="2000000000"/>']}, NUMBERS),
@@ -101,7 +104,15 @@ TOO_BIG = {
     "white space": ({"rows": [" " * MB + "<row/>"] * 40}, "too much text outside of cells"),
     "elements": ({"rows": ["<x/>" * 2**16] * 40}, "things that are no cells"),
     "elements in a cell": ({"rows": ["<row><c>", *["<v/>" * 2**16] * 40, "</c></row>"]}, "things that are no cells"),
-    "styles": ({"others": parts(styles=f"<cellXfs>{'<xf/>' * 250_000}</cellXfs>")}, "200,000 styles"),
+    "styles": ({"others": parts(styles=f"<cellXfs>{'<xf/>' * 250_000}</cellXfs>")}, "250,000 things that are no cells"),
+    "merged cells": ({"rows": ['<mergeCells>' + '<mergeCell ref="A1:B2"/>' * 250_000 + '</mergeCells>']},
+                     "250,000 things that are no cells"),
+    "password": ({"rows": [f'<sheetProtection password="{"x" * 300_000}"/>']}, "a tag in it"),
+    "one cell many times": ({"rows": ["<row>", '<c r="A2"/>' * 17_000, "</row>"]}, "more than 16,384 columns"),
+    "rows in a row": ({"rows": ["<row>", ('<c r="A2"/>' * 9_000 + "<row/>") * 2, "</row>"]}, "within another"),
+    "one text in many cells": (
+        {"rows": ['<row><c t="s"><v>1</v></c></row>' * 9_000], "others": parts(sst=f"<si><t>{'x' * 32_767}</t></si>")},
+        "268,435,456 characters together"),
     "entities": ({"head": f'<!DOCTYPE x [<!ENTITY a "{"x" * 99}">{LAUGHS}]>', "rows": ["<row><c>&i;</c></row>"]},
                  "a document type"),
     "sheets": ({"others": parts(sheets=501, rid="rId1")}, "more than 500 sheets"),
@@ -121,6 +132,33 @@ def test_a_workbook_beyond_what_excel_can_hold_is_refused_in_a_sentence(tmp_path
         opened(path)
     assert said in str(refusal.value)
     assert str(refusal.value).startswith(f"{path}: this workbook cannot be read: ")
+
+
+LITTLE = """
+import resource, sys
+from pathlib import Path
+from openpyxl import load_workbook
+from dpsc.data import workbooks
+from dpsc.data.dialects import UNSAID
+from dpsc.errors import TableError
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**28,) * 2)
+for path in sys.argv[1:]:
+    try:
+        workbooks.open_sheet(Path(path), UNSAID, ["who"])
+    except TableError as problem:
+        print(problem)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux shows it")
+def test_it_is_refused_in_little_memory_and_time(tmp_path: Path) -> None:
+    names = ("row", "cell", "one cell many times", "one text in many cells", "shared texts", "attribute", "entities")
+    paths = [book(tmp_path / f"{k}.xlsx", **TOO_BIG[name][0]) for k, name in enumerate(names)]  # type: ignore[arg-type]
+    done = subprocess.run([sys.executable, "-c", LITTLE, *paths], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, line in zip(names, done.stdout.splitlines(), strict=True):
+        assert TOO_BIG[name][1] in line
 
 
 def test_it_is_refused_before_any_library_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +195,8 @@ FINE: dict[str, dict[str, object]] = {
     "a long text elsewhere": {"others": parts(more={"customXml/item1.xml": f"<x>{'y' * 10**6}</x>"})},
     "a part that is not well formed": {"others": parts(more={"xl/drawings/vml.vml": "<xml><br></xml>"})},
     "a picture": {"others": parts(more={"xl/media/image1.png": "\x89PNG\r\n"})},
+    "many formulas": {"others": parts(more={"xl/calcChain.xml": "<x>" + '<c r="A1"/>' * 20_000 + "</x>"})},
+    "a pivot table": {"others": parts(more={"xl/pivotCache/p1.xml": f"<p>{'<r><n/></r>' * 200_000}</p>"})},
     "no numbers of rows": {"rows": ["<row><c t='str'><v>a</v></c><c><v>1.5</v></c></row>"]},
 }
 
@@ -171,3 +211,13 @@ def test_the_last_row_and_the_last_column_of_excel_are_read(tmp_path: Path) -> N
     last = f'<row r="{unpacking.MOST_ROWS}"><c r="XFD{unpacking.MOST_ROWS}"><v>1</v></c></row>'
     cells = opened(book(tmp_path / "d.xlsx", [ROW, last])).cells
     assert (len(cells), len(cells[-1])) == (unpacking.MOST_ROWS - 1, unpacking.MOST_COLUMNS)
+
+
+def test_a_number_beyond_all_floats_is_infinite_as_in_a_csv(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(f"who,cost\na,1{'0' * 400}\n")
+    huge = opened(book(tmp_path / "d.xlsx", [ROW.replace("1.5", f"1{'0' * 400}")]))
+    (found,) = huge.rows(["cost"], 10, UNSAID.numbers())
+    assert found.batch.column(0).to_pylist() == [float("inf")]
+    table = tables.open_table(tmp_path / "d.csv", ["who"])
+    (written,) = tables.rows_of(table, ["cost"])
+    assert written.batch.column(0).to_pylist() == [float("inf")]

@@ -127,7 +127,7 @@ def test_nothing_depends_on_the_clock(ledger: Ledger, url: str, monkeypatch: pyt
     years = [2026, 1970, 9999, 1, 2026]
     coming = iter(year for year in [2026, *years] for _ in range(2))
     clock = SimpleNamespace(now=lambda tz: datetime.datetime(next(coming), 1, 1, tzinfo=tz))
-    monkeypatch.setattr("dpsc.ledger.book.datetime", SimpleNamespace(datetime=clock, UTC=datetime.UTC))
+    monkeypatch.setattr("dpsc.ledger.chain.datetime", SimpleNamespace(datetime=clock, UTC=datetime.UTC))
     ledger.add_dataset("sales", epsilon=1, delta=1e-6)
     next(coming)
     for _ in years:

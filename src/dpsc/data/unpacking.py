@@ -24,9 +24,13 @@ LARGEST = 2**28  # bytes, unpacked
 _MOST_PARTS, _MOST_SHEETS = 2000, 500
 _LARGEST_DIRECTORY = 2**20  # bytes
 _MOST_ELSE = 2_000_000  # elements that are no cells nor in one
-_STYLES, _MOST_STYLES = {"xf", "font", "fill", "border", "numFmt", "dxf", "cellStyle"}, 200_000
+_MOST_OTHERS = 250_000  # elements that take libraries long to understand: all but those of rows, texts and pivot tables
+_QUICK = {
+    "row", "c", "v", "f", "si", "is", "t", "r", "rPr", "rPh", "rFont", "charset", "family", "b", "i", "strike", "u",
+    "color", "sz", "vertAlign", "scheme", "n", "s", "x", "d", "e", "m",
+}  # fmt: skip
 _MOST_IN_CELL = 10  # elements, on average
-_MOST_ATTRIBUTES = 100
+_MOST_ATTRIBUTES, _LONGEST_PASSWORD = 100, 255
 _LONGEST_TAG, _MOST_TEXT_BETWEEN = 2**20, 2**25
 _CHUNK = 2**16  # bytes
 _LONG_TAG = "a tag in it is longer than any of Excel's"
@@ -38,9 +42,9 @@ def require_small(path: Path) -> None:
     with path.open("rb") as file, ZipFile(_Directory(file)) as archive:
         parts = archive.infolist()
         if len(parts) > _MOST_PARTS:
-            raise _beyond(f"it has more than {_MOST_PARTS:,} parts")
+            raise beyond(f"it has more than {_MOST_PARTS:,} parts")
         if sum(part.file_size for part in parts) > LARGEST:
-            raise _beyond(f"it is larger than {LARGEST // 2**20} MB when unpacked")
+            raise beyond(f"it is larger than {LARGEST // 2**20} MB when unpacked")
         found = _Found()
         for part in parts:
             if part.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or part.flag_bits & 1:
@@ -58,7 +62,7 @@ class _Directory:
 
     def read(self, size: int = -1) -> bytes:
         if size > _LARGEST_DIRECTORY:
-            raise _beyond(f"it has more than {_MOST_PARTS:,} parts")
+            raise beyond(f"it has more than {_MOST_PARTS:,} parts")
         return self._file.read(size)
 
     def __getattr__(self, name: str) -> Any:
@@ -69,9 +73,9 @@ class _Found:
     """What is counted over all parts of a workbook; every cell passes here, so no sentence is made before it is due."""
 
     def __init__(self) -> None:
-        self._cells = self._strings = self._rows = self._elements = self._styles = self._between = 0
-        self._column = self._length = 0
-        self._in_cell = False
+        self._cells = self._strings = self._rows = self._elements = self._others = self._between = 0
+        self._column = self._width = self._length = 0
+        self._in_cell = self._in_row = False
         self._sheets: Counter[str] = Counter()
         self._targets: Counter[tuple[str, str]] = Counter()
         self._part = ""
@@ -83,13 +87,13 @@ class _Found:
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = self._text, _no_doctype
-        self._part, self._rows, self._in_cell, fed = name, 0, False, 0
+        self._part, self._rows, self._in_cell, self._in_row, fed = name, 0, False, False, 0
         try:
             while chunk := content.read(_CHUNK):
                 parser.Parse(chunk, False)
                 fed += len(chunk)
                 if fed - parser.CurrentByteIndex > _LONGEST_TAG:
-                    raise _beyond(_LONG_TAG)
+                    raise beyond(_LONG_TAG)
             parser.Parse(b"", True)
         except expat.ExpatError:  # whoever reads it as XML stops here, too
             pass
@@ -100,7 +104,7 @@ class _Found:
         """Refuse a sheet that stands for many, because each is read."""
         again = {target for (_, target), count in self._targets.items() if count > 1}
         if any(count > 1 for name, count in self._sheets.items() if name) or again & self._xml:
-            raise _beyond("a sheet of it is named twice")
+            raise beyond("a sheet of it is named twice")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._elements += 1
@@ -114,47 +118,50 @@ class _Found:
             self._strings += 1
             self._in_cell, self._length = True, 0
             if self._strings > MOST_STRINGS:
-                raise _beyond(f"it holds more than {MOST_STRINGS:,} different texts")
-        elif name in _STYLES:
-            self._styles += 1
-            if self._styles > _MOST_STYLES:
-                raise _beyond(f"it holds more than {_MOST_STYLES:,} styles")
+                raise beyond(f"it holds more than {MOST_STRINGS:,} different texts")
         elif name == "sheet":
             self._sheets[next((text for key, text in attributes.items() if key.endswith(":id")), "")] += 1
             if self._sheets.total() > _MOST_SHEETS:
-                raise _beyond(f"it has more than {_MOST_SHEETS} sheets")
+                raise beyond(f"it has more than {_MOST_SHEETS} sheets")
         elif name == "Relationship" and attributes.get("TargetMode") != "External":
             folder = posixpath.dirname(posixpath.dirname(self._part))
             place = posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", "")))
             self._targets[self._part, place] += 1
-        if len(attributes) > _MOST_ATTRIBUTES:
-            raise _beyond(_LONG_TAG)
-        if self._elements > _MOST_ELSE + _MOST_IN_CELL * (self._cells + self._strings):
-            raise _beyond(f"it holds more than {_MOST_ELSE:,} things that are no cells")
+        if len(attributes) > _MOST_ATTRIBUTES or len(attributes.get("password", "")) > _LONGEST_PASSWORD:
+            raise beyond(_LONG_TAG)
+        if name not in _QUICK:
+            self._others += 1
+        most = _MOST_ELSE + _MOST_IN_CELL * (self._cells + self._strings)
+        if self._others > _MOST_OTHERS or self._elements > most:
+            raise beyond(f"it holds more than {_MOST_OTHERS:,} things that are no cells")
 
     def _end(self, name: str) -> None:
         if name in ("c", "si") or name.endswith((":c", ":si")):
             self._in_cell = False
+        elif name == "row" or name.endswith(":row"):
+            self._in_row = False
 
     def _text(self, text: str) -> None:
         if self._in_cell:
             self._length += len(text)  # of a formula too, and of how Japanese is read
             if self._length > 2 * LONGEST_CELL:
-                raise _beyond(f"a cell holds more than {LONGEST_CELL:,} characters")
+                raise beyond(f"a cell holds more than {LONGEST_CELL:,} characters")
         else:
             self._between += len(text)
             if self._between > _MOST_TEXT_BETWEEN:
-                raise _beyond("it holds too much text outside of cells")
+                raise beyond("it holds too much text outside of cells")
 
     def _row(self, number: str | None) -> None:
-        self._rows, self._column = self._rows + 1, 0
+        if self._in_row:
+            raise beyond("one of its rows is within another")
+        self._in_row, self._rows, self._column, self._width = True, self._rows + 1, 0, 0
         if number is not None:
             try:
-                self._rows = int(float(number[:20]))  # some programs write 1.0
+                self._rows = int(float(number)) if len(number) < 20 else MOST_ROWS + 1  # some programs write 1.0
             except (ValueError, OverflowError):
                 self._rows = MOST_ROWS + 1
         if not 0 <= self._rows <= MOST_ROWS:
-            raise _beyond(f"a row has a number above {MOST_ROWS:,}, the last one of Excel")
+            raise beyond(f"a row has a number above {MOST_ROWS:,}, the last one of Excel")
 
     def _cell(self, place: str) -> None:
         """Count a cell, and those that are filled in before it."""
@@ -162,11 +169,12 @@ class _Found:
         column = _number(letters[0]) if letters else self._column + 1
         self._cells += max(1, column - self._column)
         self._column = max(self._column, column)
+        self._width += self._in_row  # a list of formulas has cells without rows
         self._in_cell, self._length = True, 0
-        if column > MOST_COLUMNS:
-            raise _beyond(f"a row has more than {MOST_COLUMNS:,} columns, the most that Excel has")
+        if column > MOST_COLUMNS or self._width > MOST_COLUMNS:
+            raise beyond(f"a row has more than {MOST_COLUMNS:,} columns, the most that Excel has")
         if self._cells > MOST_CELLS:
-            raise _beyond(f"it holds more than {MOST_CELLS:,} cells, with the empty ones between")
+            raise beyond(f"it holds more than {MOST_CELLS:,} cells, with the empty ones between")
 
 
 @cache
@@ -179,8 +187,9 @@ def _number(letters: str) -> int:
 
 
 def _no_doctype(*_: Any) -> None:
-    raise _beyond("it declares a document type, as no program that writes workbooks does")
+    raise beyond("it declares a document type, as no program that writes workbooks does")
 
 
-def _beyond(problem: str) -> TableError:
+def beyond(problem: str) -> TableError:
+    """Return the refusal of a workbook."""
     return TableError(f"this workbook cannot be read: {problem}. Save the table as CSV.")

@@ -54,7 +54,8 @@ class Sheet:
         written: list[Any] = [row[place] if place < len(row) else None for row in part]
         if pa.types.is_string(self.schema.field(name).type):
             return pa.array([label(cell) for cell in written], pa.string())
-        values = np.array([float(cell) if _is_number(cell) else np.nan for cell in written])
+        # By their digits: float() refuses a whole number of 400 digits, and in a CSV it is infinite.
+        values = np.array([float(str(cell)) if _is_number(cell) else np.nan for cell in written])
         texts = [None if _is_number(cell) else label(cell) for cell in written]  # numbers that are written as text
         if any(text is not None for text in texts):
             read = cells.floats(pa.array(texts, pa.string()), name, Rows(str(self.path), first, None, numbers))
@@ -108,7 +109,12 @@ def _rows(book: Any, dialect: Dialect) -> list[tuple[Any, ...]]:
     if chosen not in known:
         raise TableError(f"there is no sheet {chosen!r} ({{it}}); there are {listed}.", it=Parameter("sheet"))
     known[chosen].reset_dimensions()  # some programs write wrong ones
-    rows = list(known[chosen].iter_rows(values_only=True))
+    rows, characters = [], 0
+    for row in known[chosen].iter_rows(values_only=True):
+        rows.append(row)
+        characters += sum(len(cell) for cell in row if isinstance(cell, str))
+        if characters > unpacking.LARGEST:  # texts that many cells share are written once
+            raise unpacking.beyond(f"its cells hold more than {unpacking.LARGEST:,} characters together")
     while rows and all(cell is None for cell in rows[-1]):
         rows.pop()
     return rows
