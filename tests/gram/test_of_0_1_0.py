@@ -124,7 +124,10 @@ def test_one_of_another_format_that_was_made_in_the_same_way_adds_up() -> None:
     """Version 2 of the file says the same in other words: a calendar, and no directions, constant or scale."""
     none = {"value": 0.0, "source": "none", "share": 0.0}
     first = {"periods": QUARTERS | {"first": "2019-Q1"}}
-    old, new = Release.load(HERE / FILES[0]), at_another_site(version=2, directions=None, constant=0, scale=none, **first)
+    old, new = (
+        Release.load(HERE / FILES[0]),
+        at_another_site(version=2, directions=None, constant=0, scale=none, **first),
+    )
     merged = Release.merge([old, new], disjoint=True)
     np.testing.assert_array_equal(merged.matrix, old.matrix + new.matrix)
     assert (merged.n, merged.sites, merged.guarantee.loss) == (120, 2, old.guarantee.loss)  # type: ignore[union-attr]
