@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,8 @@ SECRET = 987654.321  # a donor's value: whatever goes wrong, nothing that is pri
 
 
 def told(*texts: str) -> bool:
-    """Whether one of the texts shows the secret, or its first digits."""
-    return any("98765" in text for text in texts)
+    """Whether one of the texts shows the secret, or its first digits; not by chance within noise or a hash."""
+    return any(re.search(r"987654\D?3|(?<![0-9a-f])98765(?![0-9a-f]{3})", text) for text in texts)
 
 
 def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tuple[float, float] = (-1, 1)) -> Panel:

@@ -91,7 +91,7 @@ class Wire:
                 self.threads[-1].start()
 
     def _connect(self, client: socket.socket) -> None:
-        with client, socket.socket(socket.AF_UNIX) as server:
+        with suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:  # either end may be gone first
             server.connect(self.place)
             while True:
                 for source in select.select([client, server], [], [])[0]:
@@ -150,6 +150,13 @@ MEDDLING = {
     ],
     "trigger that changes": [
         OTHER, "CREATE TRIGGER changes BEFORE INSERT ON dpsc_entries FOR EACH ROW EXECUTE FUNCTION other()",
+    ],
+    "trigger that waits": [
+        "CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "DELETE FROM dpsc_entries WHERE number > 1; "
+        "UPDATE dpsc_ledger SET length = 1, hash = NEW.previous; RETURN NULL; END $$",
+        "CREATE CONSTRAINT TRIGGER undoes AFTER INSERT ON dpsc_entries DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION undo()",
     ],
     "rule": [
         "CREATE RULE drops AS ON INSERT TO dpsc_entries DO INSTEAD NOTHING",

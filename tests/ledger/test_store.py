@@ -242,12 +242,14 @@ def test_a_clerk_may_book_without_the_right_to_change_what_is_booked(server: Ser
         admin.execute("CREATE ROLE clerk LOGIN")
         admin.execute("GRANT USAGE ON SCHEMA clerks TO clerk")
         admin.execute("GRANT SELECT, INSERT ON dpsc_entries TO clerk")
-        admin.execute("GRANT SELECT, UPDATE ON dpsc_ledger TO clerk")
+        admin.execute("GRANT SELECT, UPDATE (length, hash) ON dpsc_ledger TO clerk")
     clerk = Ledger(owner.replace("dpsc@", "clerk@"))
     clerk.confirm(clerk.book("sales", **clerk.terms(HALF)))
     assert clerk.verify() == []
     with server.connect("clerks", user="clerk") as connection:
-        for statement in ("UPDATE dpsc_entries SET who = 'eve'", "DELETE FROM dpsc_entries"):
+        for statement in (
+            "UPDATE dpsc_entries SET who = 'eve'", "DELETE FROM dpsc_entries", "UPDATE dpsc_ledger SET version = 1",
+        ):  # fmt: skip
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
             connection.rollback()

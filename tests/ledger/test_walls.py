@@ -6,6 +6,7 @@ import itertools
 import os
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -143,6 +144,30 @@ def test_an_edited_row_is_refused_before_anything_is_booked(
     assert book.rows() == before
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_row_rewritten_with_a_hash_of_its_own_is_refused(
+    number: int, ledger: Ledger, tamper: Callable[[str], None]
+) -> None:
+    """Its hash is right then; that the next row, or the head, names another one is all that shows it."""
+    ledger.add_dataset("sales", epsilon=1.0, delta=1e-6)
+    for _ in range(3):
+        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)), who="ann")
+    forged_hash = replace(ledger.rows()[number - 1], who="eve").sealed().hash
+    tamper(f"UPDATE dpsc_entries SET who = 'eve', hash = '{forged_hash}' WHERE number = {number}")
+    with pytest.raises(LedgerError, match="changed from outside"):
+        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
+    assert len(ledger.verify()) == 1
+
+
+def test_a_booking_moved_to_another_data_set_is_refused(ledger: Ledger, tamper: Callable[[str], None]) -> None:
+    for name in ("sales", "costs"):
+        ledger.add_dataset(name, epsilon=1.0, delta=1e-6)
+    ledger.book("sales", **ledger.terms(HALF))
+    tamper("UPDATE dpsc_entries SET dataset = 'costs' WHERE number = 3")
+    with pytest.raises(LedgerError, match="entry 3 was edited"):
+        ledger.book("sales", **ledger.terms(HALF))
+
+
 def test_a_row_put_back_is_booked_on_again(ledger: Ledger, tamper: Callable[[str], None]) -> None:
     ledger.add_dataset("sales", epsilon=1.0, delta=1e-6, who="ann")
     tamper("UPDATE dpsc_entries SET who = 'eve'")
@@ -186,6 +211,13 @@ def test_a_name_that_reads_the_same_is_not_a_second_data_set(name: str, tmp_path
         with pytest.raises(LedgerError, match="use 'sales', which differs from it only"):
             ledger.book(name, **ledger.terms(HALF))
     assert [each.name for each in ledger.datasets()] == ["sales"]
+
+
+def test_letters_that_are_two_in_capitals_are_the_same(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "book.sqlite", create=True)
+    ledger.add_dataset("Hauptstraße", epsilon=1, delta=1e-6)
+    with pytest.raises(LedgerError, match="differs from it only in case"):
+        ledger.add_dataset("HAUPTSTRASSE", epsilon=1, delta=1e-6)
 
 
 def test_unicode_forms_of_a_name_are_one(tmp_path: Path) -> None:

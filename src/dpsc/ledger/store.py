@@ -159,6 +159,7 @@ class Store:
                         if write and self.address.path is None:
                             connection.execute(text("SET LOCAL synchronous_commit = on"))
                             connection.execute(text(f"SET LOCAL lock_timeout = {self._one_wait_ms()}"))
+                            connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))  # no trigger waits for the commit
                         if self.address.path is None:
                             schema.require_one_ledger(connection)
                         return work(connection)
