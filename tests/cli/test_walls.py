@@ -22,7 +22,7 @@ SECRET = "s3cret-word"
 
 @pytest.fixture
 def book(files: Path) -> Path:
-    Ledger(files / "book.sqlite", create=True).add_dataset("patients", epsilon=5, delta=1e-5)
+    Ledger(files / "book.sqlite", create=True).add_dataset("patients", epsilon=5, delta=1e-5, other=(1, 1e-6))
     return files / "book.sqlite"
 
 
@@ -45,7 +45,7 @@ def test_no_password_is_in_a_report_or_on_a_screen(
 ) -> None:
     """`dpsc fit --ledger postgresql+psycopg://u:PASSWORD@...` put the password into report.html."""
     url = server.url(f"report_{way.split()[-1].replace('=', 'is')}").replace("dpsc@", f"dpsc:{SECRET}@")
-    Ledger(url, create=True).add_dataset("patients", epsilon=5, delta=1e-5)
+    Ledger(url, create=True).add_dataset("patients", epsilon=5, delta=1e-5, other=(1, 1e-6))
     options: tuple[object, ...] = ("--ledger", url) if way == "option" else (f"--ledger={url}",)
     if way == "environment":
         monkeypatch.setenv("DPSC_LEDGER", url)

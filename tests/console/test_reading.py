@@ -102,7 +102,7 @@ def test_what_lies_in_the_folder_is_not_imported(series: Path, tmp_path: Path, m
 
 def test_rows_are_counted_here_and_whoever_counts_may_stop_it(reader: Reader, series: Path) -> None:
     rows: list[int] = []
-    asked = (series, Said("year", None, None, True, None), UNSAID, None, None)
+    asked = (series, Said("year", None, None, True, None), UNSAID, None, None, None)
     reader(custodian_examined, *asked, on_rows=rows.append)
     assert sum(rows) > 0
     before = reader(os.getpid)

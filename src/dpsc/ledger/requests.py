@@ -45,7 +45,8 @@ class Refused:
             return "No part of the budget was kept for pure releases, so they are charged as Gaussian noise. "
         if cost.kind == "other" and budget.other[0] == 0:
             return (
-                "Of this release only (epsilon, delta) is known, and no part of the budget was kept for such releases. "
+                "Of this release only (epsilon, delta) is known, and no part of the budget was kept for such releases "
+                "(dpsc ledger init --other); ask for delta = 0, or for another method. "
             )
         if budget.delta == 0 and cost.delta > 0:
             return "The budget has delta = 0, so only pure releases fit. "
