@@ -15,7 +15,7 @@ COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 
 @pytest.fixture
 def book(files: Path) -> list[object]:
-    Ledger(files / "book.sqlite", create=True).add_dataset("patients", epsilon=20, delta=1e-5, other=(10, 1e-6))
+    Ledger(files / "book.sqlite", create=True).add_dataset("patients", epsilon=40, delta=1e-5, other=(10, 1e-6))
     return ["--ledger", files / "book.sqlite", "--dataset", "patients"]
 
 
