@@ -150,13 +150,61 @@ def test_pockets_that_are_fixed_afterwards_hold_what_is_booked_and_allow_no_more
 ) -> None:
     bodies = booked_before(before, epsilon, delta)
     budget = fixed_afterwards(epsilon, delta, [Charge(read_cost(body)) for body in bodies])
-    assert budget.allows(map(read_cost, bodies))
-    assert budget.spent(map(read_cost, bodies)) <= max(epsilon, sum(body["guarantee"]["epsilon"] for body in bodies))
+    assert budget.limits.pure + budget.limits.other_epsilon <= Fraction(str(epsilon))
+    assert budget.spent(map(read_cost, bodies)) <= epsilon
     for make, size, at in further:
         body = make(size, at)
         if budget.allows(map(read_cost, [*bodies, body])):
             assert allowed_by_0_2_0(epsilon, delta * (1 + 1e-9), [*bodies, body])
             bodies.append(body)
+
+
+partitioned = st.lists(
+    st.tuples(
+        st.sampled_from(KINDS), st.floats(0.01, 4), st.sampled_from([1e-9, 1e-7, 1e-6]), st.sampled_from([None, *"ab"])
+    ),
+    max_size=7,
+)
+
+
+@settings(max_examples=quick_or_long(100, 5000), deadline=None)
+@given(partitioned, partitioned, st.floats(0.5, 8), st.sampled_from([1e-9, 1e-6, 1e-4]))
+def test_what_one_partition_has_spent_gives_no_room_to_another(
+    before: list[tuple[Any, float, float, str | None]],
+    further: list[tuple[Any, float, float, str | None]],
+    epsilon: float,
+    delta: float,
+) -> None:
+    booked: list[tuple[dict[str, Any], str | None]] = []
+
+    def concerned(part: str | None, body: dict[str, Any]) -> list[list[dict[str, Any]]]:
+        labels = [part] if part is not None else [None, "a", "b", "new"]
+        return [[b for b, p in booked if p in (None, label)] + [body] for label in labels]
+
+    for make, size, at, part in before:
+        body = make(size, at)
+        if all(allowed_by_0_2_0(epsilon, delta, group) for group in concerned(part, body)):
+            booked.append((body, part))
+    budget = fixed_afterwards(epsilon, delta, [Charge(read_cost(body), part) for body, part in booked])
+    assert budget.limits.pure + budget.limits.other_epsilon <= Fraction(str(epsilon))
+    for make, size, at, part in further:
+        body = make(size, at)
+        if all(budget.allows(map(read_cost, group)) for group in concerned(part, body)):
+            assert all(allowed_by_0_2_0(epsilon, delta * (1 + 1e-9), group) for group in concerned(part, body))
+            booked.append((body, part))
+
+
+def test_partitions_of_different_kinds_do_not_lend_each_other_their_limits() -> None:
+    """Pure 2.8 for one and a Gram release of 3.99 for the other made room for both for each."""
+    charges = [Charge(read_cost(pure(2.8)), "a"), Charge(read_cost(new_gram(3.99)), "b")]
+    budget = fixed_afterwards(4.0, 1e-6, charges)
+    assert not budget.allows([read_cost(pure(2.8)), read_cost(new_gram(3.99))])
+    assert budget.allows([read_cost(pure(2.8)), read_cost(new_gram(1.19))])
+    assert not budget.allows([read_cost(new_gram(3.99)), read_cost(pure(0.01))])  # it is full
+    many = [Charge(read_cost(pure(0.1)), "a")] * 100  # 5.22 by zCDP
+    assert fixed_afterwards(5.5, 1e-6, many).largest([], 0.0) == 5.5
+    zcdp = [Charge(read_cost(output(0.9)), "a")] * 10  # 3.13 by zCDP
+    assert fixed_afterwards(3.2, 1e-6, zcdp).limits.other_epsilon <= Fraction("3.2")
 
 
 @settings(max_examples=quick_or_long(40, 2000), deadline=None)
@@ -191,7 +239,6 @@ def test_a_full_budget_of_0_2_0_stays_full() -> None:
     full = booking(Loss(mu_squared=gaussian_mu(1.0, 1e-6) ** 2, rest_delta=1e-18), 1.0, 1e-6, basis="rounded Gaussian")
     budget = fixed_afterwards(1.0, 1e-6, [Charge(read_cost(full))])
     assert not Budget(1.0, 1e-6).allows([read_cost(full)])
-    assert budget.allows([read_cost(full)])
     assert budget.spent([read_cost(full)]) == 1.0
     assert budget.largest([read_cost(full)], 1e-6) == 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import secrets
 import shutil
 import sqlite3
@@ -13,8 +15,8 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import IntegrityError
 
 from dpsc import BudgetError, DpscWarning, GramRelease, Ledger, LedgerError, OutputPerturbation
-from dpsc.ledger import chain, schema
-from dpsc.privacy.accounting import gaussian_epsilon, zcdp_rho
+from dpsc.ledger import chain, records, schema
+from dpsc.privacy.accounting import Loss, gaussian_epsilon, zcdp_rho
 from tests.ledger.servers import Server
 
 STORED = Path(__file__).parent / "version-1.sqlite"
@@ -47,7 +49,7 @@ def test_an_old_ledger_is_brought_up_to_date_when_it_is_opened(old: Path) -> Non
     assert [entry.state for entry in ledger.entries()] == ["confirmed", "failed", "booked"]
     assert ledger.verify(HEAD) == []  # a head that was noted before the migration is still good
     assert ledger.rows()[-2].hash == HEAD  # then the pockets of the one budget with delta > 0 were fixed
-    assert (ledger.rows()[-1].event, ledger.rows()[-1].dataset) == ("pockets", "cigarettes")
+    assert (ledger.rows()[-1].event, ledger.rows()[-1].dataset) == ("pockets", None)
     assert Ledger(old).head == ledger.head  # once, and not said again
 
 
@@ -88,15 +90,74 @@ def test_pockets_of_an_old_ledger_are_fixed_by_what_was_booked(old: Path) -> Non
 def test_pockets_are_fixed_once(old: Path) -> None:
     """Somebody who may only add rows cannot have them fixed anew after more was booked."""
     ledger = Ledger(old)
-    row = chain.following(ledger.head, "pockets", "cigarettes", "eve", "{}")
-    with sqlite3.connect(old) as connection:
+    add(old, chain.following(ledger.head, "pockets", None, "eve", "{}"))
+    assert any("pockets, which are fixed already" in problem for problem in ledger.verify())
+    with pytest.raises(LedgerError, match="pockets, which are fixed already"):
+        ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
+
+
+def add(place: Path, row: chain.Row) -> None:
+    """Add a row and move the head, as somebody may who has no other rights."""
+    with sqlite3.connect(place) as connection:
         marks = ", ".join("?" * len(vars(row)))
         connection.execute(f"INSERT INTO dpsc_entries VALUES ({marks})", list(vars(row).values()))
         connection.execute("UPDATE dpsc_ledger SET length = ?, hash = ?", (row.number, row.hash))
     connection.close()
-    assert any("which are fixed or need none" in problem for problem in ledger.verify())
-    with pytest.raises(LedgerError, match="which are fixed or need none"):
-        ledger.book("cigarettes", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
+
+
+OLD_DATASET = {"epsilon": 4.0, "delta": 1e-6, "adjacency": "replace one donor", "description": {}}
+
+
+@pytest.mark.parametrize("first", ["pockets", "a data set"])
+def test_a_data_set_without_pockets_cannot_be_entered_beside_those_that_have_them(first: str, tmp_path: Path) -> None:
+    """A program of 0.2.0 that has the ledger open would go on with its own rule."""
+    place = tmp_path / "book.sqlite"
+    ledger = Ledger(place, create=True)
+    if first == "pockets":
+        add(place, chain.following(ledger.head, "pockets", None, "ann", "{}"))
+    else:
+        ledger.add_dataset("costs", epsilon=1, delta=0)
+    body = json.dumps({**OLD_DATASET, "fingerprint": records.fingerprint({})})
+    add(place, chain.following(ledger.head, "dataset", "sales", "eve", body))
+    assert any("enters 'sales' without pockets" in problem for problem in ledger.verify())
+    with pytest.raises(LedgerError, match="enters 'sales' without pockets"):
+        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
+
+
+@opens_an_old_ledger
+def test_a_ledger_without_data_sets_is_marked_too(tmp_path: Path) -> None:
+    """An older program that has it open does not know the mark, and books nothing more."""
+    place = tmp_path / "book.sqlite"
+    Ledger(place, create=True)
+    with sqlite3.connect(place) as connection:
+        connection.execute("UPDATE dpsc_ledger SET version = 3")
+    connection.close()
+    assert [row.event for row in Ledger(place).rows()] == ["pockets"]
+
+
+def test_a_ledger_that_another_version_has_brought_up_to_date_is_not_booked_in(tmp_path: Path) -> None:
+    place = tmp_path / "book.sqlite"
+    ledger = Ledger(place, create=True)
+    ledger.add_dataset("sales", epsilon=1, delta=1e-6)
+    with sqlite3.connect(place) as connection:
+        connection.execute("UPDATE dpsc_ledger SET version = version + 1")
+    connection.close()
+    with pytest.raises(LedgerError, match="of another version than when it was opened"):
+        ledger.book("sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)))
+
+
+@pytest.mark.parametrize("epsilon", [-100.0, 0.0, math.nan, math.inf, "1e5", True])
+def test_a_row_with_a_cost_that_there_is_not_gives_nothing_back(epsilon: object, tmp_path: Path) -> None:
+    place = tmp_path / "book.sqlite"
+    ledger = Ledger(place, create=True)
+    ledger.add_dataset("sales", epsilon=1, delta=0)
+    promise = {"epsilon": epsilon, "delta": 0.0, "adjacency": "replace one donor", "arithmetic": "exact", "basis": "x",
+               "loss": dict.fromkeys(vars(Loss()), 0.0)}  # fmt: skip
+    body = json.dumps({"algorithm": "x", "parameters": {}, "guarantee": promise, "output": None})
+    add(place, chain.following(ledger.head, "booked", "sales", "eve", body))
+    assert any("entry 2 of the ledger cannot be read" in problem for problem in ledger.verify())
+    with pytest.raises(LedgerError, match="entry 2 of the ledger cannot be read"):
+        ledger.book("sales", **ledger.terms(OutputPerturbation(epsilon=90.0)))
 
 
 def test_a_migration_that_fails_leaves_version_1_as_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -339,3 +339,26 @@ def test_the_printed_algorithm_has_an_interval_too() -> None:
         interval = result.interval(0.8)
         covered += int(((interval["lower"] <= truth) & (truth <= interval["upper"])).sum())
     assert covered / (3 * runs) == pytest.approx(0.8, abs=0.03)
+
+
+def test_a_grid_that_is_too_coarse_for_gaussian_noise_is_refused_before_anything_is_drawn() -> None:
+    """With narrow bounds after the intervention it depended on the released weights, which were paid for by then."""
+    bounds = [(0.0, 1.0)] * 6 + [(0.5, 0.5 + 5.5e-6)] * 2
+    donors = np.tile(np.array([low for low, _ in bounds]), (20, 1))
+    panel = Panel.from_arrays(donors, donors[0], treatment_time=6, bounds=bounds)
+    drawn: list[int] = []
+    with pytest.raises(ParameterError, match="too few digits for exact Gaussian noise"):
+        OutputPerturbation(epsilon=1.0, delta=1e-6).fit(panel, on_progress=drawn.append)
+    assert drawn == []
+    assert OutputPerturbation(epsilon=1.0).fit(panel).guarantee is not None
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-13), (4.0, 1e-12), (8.0, 1e-20)])
+def test_a_delta_below_the_slack_of_the_grid_is_paid_for_by_zcdp(epsilon: float, delta: float) -> None:
+    guarantee = OutputPerturbation(epsilon=epsilon, delta=delta).guarantee
+    assert guarantee is not None
+    assert guarantee.loss.rho > 0
+    assert guarantee.loss.mu_squared == 0
+    usual = OutputPerturbation(epsilon=epsilon, delta=1e-6).guarantee
+    assert usual is not None
+    assert 0 < usual.loss.rest_delta < 1e-10

@@ -28,6 +28,7 @@ GRAM_COORDINATES = 2000 * 2001 // 2 + 81  # of a Gram release with as many perio
 GRAM_BITS = 18  # the usual grid of a Gram release
 _DIGITS = 5  # of an answer to "how much is left?", rounded down
 _KEPT = tuple(kept + 0.01 * (1 - kept) for kept in KEPT)  # a little more than a release: a budget pays for one its size
+_ALL_BUT_ROUNDING = 1 - Fraction(1, 2**48)  # of a sum in floats; the written epsilon is rounded up enough
 _NOTHING = 1e-3  # less than this part of the budget counts as nothing left
 
 
@@ -46,16 +47,17 @@ class Cost:
 
     @classmethod
     def of_json(cls, plain: Mapping[str, Any]) -> Cost:
-        """Read the cost of a stored guarantee."""
-        return cls(float(plain["epsilon"]), float(plain["delta"]), Loss(**plain["loss"]))
+        """Read the cost of a stored guarantee; a negative one would give budget back."""
+        epsilon, delta = checks.epsilon("epsilon", plain["epsilon"]), checks.delta("delta", plain["delta"])
+        return cls(float(epsilon), float(delta), Loss(**plain["loss"]))
 
     @property
     def kind(self) -> Kind:
         """Which theorem adds it up: what has more than a slack beside Gaussian noise is known as (epsilon, delta)."""
         loss = self.loss
-        if loss == Loss(pure=loss.pure, pure_as_rho=loss.pure_as_rho):
+        if self.delta == 0 and loss == Loss(pure=loss.pure, pure_as_rho=loss.pure_as_rho):
             return "pure"
-        slack = loss.rest_delta <= 1e-3 * self.delta and loss.rest_epsilon**2 <= 1e-6 * loss.mu_squared
+        slack = loss.rest_epsilon <= (1 - KEPT[0]) * self.epsilon and loss.rest_delta <= (1 - KEPT[1]) * self.delta
         return "Gaussian" if loss.rho == 0 and slack else "other"
 
 
@@ -123,8 +125,8 @@ class Budget:
     def limits(self) -> Pockets:
         """How much each pocket may hold.
 
-        With P for ``pure`` and (E, D) for ``other``, the whole is (epsilon, ``e^E d + D``)-differentially private if
-        the Gaussian pocket, slacks included, keeps (epsilon - P - E, d).
+        With P for ``pure`` and (E, D) for ``other``, the whole is (epsilon, delta)-differentially private if the
+        Gaussian pocket, slacks included, keeps (epsilon - P - E, delta - D).
         """
         if self.fixed is not None:
             return self.fixed
@@ -140,7 +142,7 @@ class Budget:
         """The (epsilon, delta) that the Gaussian pocket keeps, slacks included."""
         epsilon = max(0.0, float(_written(self.epsilon) - _written(self.pure) - _written(self.other[0])))
         delta = max(0.0, float(_written(self.delta) - _written(self.other[1])))
-        return epsilon, delta if self.other[0] == 0 else safely_below(delta * math.exp(-self.other[0]))
+        return epsilon, delta
 
     def allows(self, costs: Iterable[Cost]) -> bool:
         """Return whether releases from the same donors stay within the budget together."""
@@ -159,7 +161,7 @@ class Budget:
         if kind == "other":
             return Pockets(other_epsilon=_written(cost.epsilon), other_delta=_written(cost.delta))
         if kind == "pure" and self._has_pure:
-            return Pockets(pure=_written(cost.epsilon))
+            return Pockets(pure=max(_written(cost.epsilon), Fraction(loss.pure) * _ALL_BUT_ROUNDING))
         noise = Fraction(loss.mu_squared) + PI * Fraction(loss.pure_as_rho)
         return Pockets(noise, Fraction(loss.rest_epsilon), Fraction(loss.rest_delta))
 
@@ -172,7 +174,8 @@ class Budget:
         held = self.held(costs)
         plain, delta = float(held.pure + held.other_epsilon), self._gaussian[1]
         noisy = _epsilon(float(held.mu_squared), delta) if held.mu_squared and delta else 0.0
-        return min(plain + noisy, self.epsilon) if held.within(self.limits) else plain + noisy
+        proved = self.fixed is not None or held.within(self.limits)
+        return min(plain + noisy, self.epsilon) if proved else plain + noisy
 
     def largest(self, costs: Sequence[Cost], delta: float, like: Cost | None = None) -> float:
         """Return the largest epsilon that a further release at ``delta`` may have, 0 if none; it will be accepted.
@@ -221,27 +224,34 @@ def fixed_afterwards(epsilon: float, delta: float, charges: Sequence[Charge]) ->
     """Return the budget of a data set that was entered before there were pockets, from what was booked by then.
 
     Bookings of one kind have the whole budget for their kind; for none it is Gaussian noise. Where kinds are mixed, the
-    pockets of pure and other releases are closed at what they hold, and the rest is for Gaussian noise. No pocket
-    allows what was not allowed before: each follows one of the theorems of then, of which any was enough.
+    pockets of pure and other releases are closed at what the donors who have spent most there have spent, as far as the
+    budget goes, and the rest is for Gaussian noise. Donors who have spent more than these limits, which another theorem
+    allowed, can spend nothing more. Each limit follows one of the theorems of then, of which any was enough.
     """
     if delta == 0:
         return Budget(epsilon, delta)
     together = groups(charges, None)
     held = [Budget(epsilon, delta, pure=epsilon).held(group) for group in together]
-    most = Pockets(*map(max, zip(*map(astuple, held), strict=True)))
     kinds = {cost.kind for group in together for cost in group} or {"Gaussian"}
     if len(kinds) > 1:
-        fair = Budget(epsilon, delta, float(most.pure), (float(most.other_epsilon), float(most.other_delta)))
-    elif kinds == {"pure"}:
-        fair = Budget(epsilon, delta, pure=epsilon)
+        pure = min(max(each.pure for each in held), _written(epsilon))
+        other = min(max(each.other_epsilon for each in held), _written(epsilon) - pure)
+        other_delta = min(max(each.other_delta for each in held), _written(delta))
+        fair = Budget(epsilon, delta, _rounded_up(pure), (_rounded_up(other), _rounded_up(other_delta)))
+        limits = replace(fair.limits, pure=pure, other_epsilon=other, other_delta=other_delta)
     else:
-        fair = Budget(epsilon, delta, other=(epsilon, delta) if kinds == {"other"} else (0.0, 0.0))
+        fair = Budget(
+            epsilon,
+            delta,
+            pure=epsilon if kinds == {"pure"} else 0.0,
+            other=(epsilon, delta) if kinds == {"other"} else (0.0, 0.0),
+        )
+        limits = fair.limits
     rho = max(sum(Fraction(cost.loss.rho) for cost in group) for group in together)
-    noise = fair.limits.mu_squared
     if rho > 0:  # beside zCDP everything was added up as zCDP, which allows less than the Gaussian curve
-        noise = min(noise, 2 * (Fraction(zcdp_rho(epsilon, delta)) - rho))
-    limits = replace(fair.limits, mu_squared=noise)
-    return replace(fair, fixed=Pockets(*map(max, zip(astuple(limits), astuple(most), strict=True))))
+        left = max(Fraction(0), 2 * (Fraction(zcdp_rho(epsilon, delta)) - rho))
+        limits = replace(limits, mu_squared=min(limits.mu_squared, left))
+    return replace(fair, fixed=limits)
 
 
 def groups(charges: Iterable[Charge], partition: str | None) -> list[list[Cost]]:
@@ -286,6 +296,10 @@ def _epsilon(mu_squared: float, delta: float) -> float:
 def _written(value: float) -> Fraction:
     """Return the decimal number that a float was written as: 1/10 for 0.1."""
     return Fraction(str(float(value)))
+
+
+def _rounded_up(value: Fraction) -> float:
+    return float(value) if _written(float(value)) >= value else math.nextafter(float(value), math.inf)
 
 
 def _rounded_down(value: Fraction) -> float:

@@ -24,7 +24,7 @@ class Row:
     Attributes
     ----------
     event : str
-        ``dataset`` (a data set and its budget), ``pockets`` (of a data set entered before 0.3.0, fixed by what was
+        ``dataset`` (a data set and its budget), ``pockets`` (of all data sets entered before 0.3.0, fixed by what was
         booked by then), ``booked``, ``confirmed`` or ``failed``.
     booking : int or None
         For an outcome: the number of the booking that it is about.
@@ -83,7 +83,7 @@ BEGINNING = Head(0, START)
 def following(
     head: Head,
     event: str,
-    dataset: str,
+    dataset: str | None,
     who: str,
     body: str,
     *,

@@ -59,8 +59,6 @@ class History:
     ----------
     problems : list of str
         What makes no sense, beyond the hashes.
-    without_pockets : set of str
-        The data sets of before 0.3.0 whose pockets are not fixed yet.
     unreadable : LedgerError or None
         The first row that could not be read; what is left out because of it might be a cost.
     """
@@ -71,7 +69,8 @@ class History:
         self.outcomes: dict[int, Row] = {}
         self.problems: list[str] = []
         self.unreadable: LedgerError | None = None
-        self.without_pockets: set[str] = set()
+        self._before: dict[str, list[Charge]] = {}  # what was booked before pockets were fixed, of old data sets
+        self._with_pockets = False
         self._charges: dict[str, list[Charge]] = {}
         self._bookings: dict[int, Row] = {}
         self.extend(rows)
@@ -132,8 +131,19 @@ class History:
         return [
             f"more is booked for {name!r} than its budget allows"
             for name, known in self.datasets.items()
-            if not all(known.budget.allows(each) for each in groups(self.charges(name), None))
+            if not all(
+                known.budget.allows(each) or each in groups(self._before.get(name, []), None)
+                for each in groups(self.charges(name), None)
+            )
         ]
+
+    def _fix_pockets(self) -> None:
+        """Fix the pockets of every data set by what is booked so far: from here on all have them."""
+        self._with_pockets = True
+        for name, known in self.datasets.items():
+            fixed = fixed_afterwards(known.epsilon, known.delta, self.charges(name))
+            self.datasets[name] = replace(known, budget=fixed)
+            self._before[name] = list(self.charges(name))
 
     def _read(self, row: Row) -> str | None:
         """Take a row in, and return what is wrong with it."""
@@ -142,16 +152,15 @@ class History:
             if row.event == "dataset":
                 if name in self.datasets:
                     return f"entry {number} enters {name!r} a second time"
-                self.datasets[name] = known = read_dataset(row)
-                if known.delta > 0 and "pure" not in row.content:
-                    self.without_pockets.add(name)
+                self.datasets[name] = read_dataset(row)
+                if "pure" in row.content:
+                    self._with_pockets = True
+                elif self._with_pockets:
+                    return f"entry {number} enters {name!r} without pockets, as only an older version of dpsc does"
             elif row.event == "pockets":
-                if name not in self.without_pockets:
-                    return f"entry {number} fixes the pockets of {name!r}, which are fixed or need none"
-                self.without_pockets.remove(name)
-                known = self.datasets[name]
-                fixed = fixed_afterwards(known.epsilon, known.delta, self.charges(name))
-                self.datasets[name] = replace(known, budget=fixed)
+                if self._with_pockets:
+                    return f"entry {number} fixes pockets, which are fixed already"
+                self._fix_pockets()
             elif row.event == "booked":
                 self._bookings[number] = row
                 self._charges.setdefault(name, []).append(_charge(row))

@@ -142,17 +142,19 @@ def _from_2_to_3(connection: Connection) -> None:
 
 
 def _from_3_to_4(connection: Connection) -> None:
-    """Fix the pockets of every data set by what is booked so far: one row each. Other rows and hashes stay."""
+    """Fix the pockets of every data set by what is booked so far, in one row, also if there is none.
+
+    A program of an older version that has the ledger open does not know this row and books nothing more.
+    """
+    head = _head(connection)  # locked, before rows are read
     history = History(rows(connection))
-    _require_whole(3, chain.problems(history.rows, _head(connection)) + history.problems)
-    for name in sorted(history.without_pockets):
-        row = chain.following(history.head, "pockets", name, user(), "{}")
-        append(connection, row)
-        history.extend([row])
+    _require_whole(3, chain.problems(history.rows, head) + history.problems)
+    append(connection, chain.following(head, "pockets", None, user(), "{}"))
 
 
 def _head(connection: Connection) -> chain.Head:
-    return chain.Head(*connection.execute(select(ledger.c.length, ledger.c.hash).where(ledger.c.id == 1)).one())
+    query = select(ledger.c.length, ledger.c.hash).where(ledger.c.id == 1)
+    return chain.Head(*connection.execute(query.with_for_update()).one())
 
 
 def _require_whole(found: int, wrong: Sequence[str]) -> None:

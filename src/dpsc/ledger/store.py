@@ -97,6 +97,11 @@ class Store:
         Rows that are the same, character by character, as when this object checked them are not checked again.
         """
         head, rows = self.head(connection, lock=True), self.rows(connection)
+        if schema.version(connection) != schema.VERSION:
+            raise LedgerError(
+                f"the ledger at {self.address} is of another version than when it was opened: another dpsc has brought "
+                "it up to date. Nothing is booked. Start again, with that dpsc."
+            )
         known, self._checked = self._checked, History()  # nothing counts as checked if this fails
         if rows[: len(known.rows)] != known.rows:
             known = History()

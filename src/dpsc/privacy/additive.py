@@ -96,7 +96,7 @@ def discrete_scale(sensitivity: tuple[float, float], budget: StepBudget) -> floa
 def require_fine_grid(l2: float, dimension: int, budget: StepBudget) -> None:
     """Refuse, from public numbers, a grid on which discrete Gaussian noise would cost more slack than was charged."""
     if budget.kind == "mu":
-        slack = discrete_gaussian_slack(budget.amount, dimension, l2)
+        slack = discrete_gaussian_slack(budget.amount, dimension, l2) if l2 > 0 else (math.inf, math.inf)
         if slack[0] > budget.slack[0] or slack[1] > budget.slack[1]:
             raise ParameterError(
                 "the bounds leave too few digits for exact Gaussian noise; widen those of the periods after the "

@@ -9,7 +9,7 @@ from dpsc.errors import DpscWarning
 from dpsc.privacy.accounting import zcdp_rho
 from dpsc.privacy.additive import StepBudget
 from dpsc.privacy.guarantee import Arithmetic
-from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack, released_mu
+from dpsc.privacy.rounded_gaussian import KEPT, discrete_gaussian_slack, released_mu
 
 GRID_BITS = 23  # of the sensitivity of one integer; the grids of the algorithms are finer
 
@@ -17,12 +17,20 @@ GRID_BITS = 23  # of the sensitivity of one integer; the grids of the algorithms
 def divide(epsilon: float, delta: float, split: float, arithmetic: Arithmetic) -> tuple[StepBudget, StepBudget]:
     """Return the budgets of two additive steps; ``split`` is the first one's share.
 
-    delta = 0: epsilon is divided. delta > 0: mu^2 is divided, because two Gaussian mechanisms compose to exactly one.
+    delta = 0: epsilon is divided. delta > 0: mu^2 is divided, because two Gaussian mechanisms compose to exactly one;
+    or rho, for exact arithmetic with a delta so small that the slack of discrete noise does not fit beside it.
     """
     if delta == 0:
         return StepBudget("epsilon", split * epsilon), StepBudget("epsilon", (1 - split) * epsilon)
     mu = released_mu(epsilon, delta)
-    return _gaussian(math.sqrt(split) * mu, arithmetic), _gaussian(math.sqrt(1 - split) * mu, arithmetic)
+    if arithmetic == "float":
+        return StepBudget("mu", math.sqrt(split) * mu), StepBudget("mu", math.sqrt(1 - split) * mu)
+    steps = _on_a_fine_grid(math.sqrt(split) * mu), _on_a_fine_grid(math.sqrt(1 - split) * mu)
+    slacks = [sum(each) for each in zip(steps[0].slack, steps[1].slack, strict=True)]
+    if slacks[0] <= (1 - KEPT[0]) * epsilon and slacks[1] <= (1 - KEPT[1]) * delta:
+        return steps
+    rho = zcdp_rho(epsilon, delta)
+    return StepBudget("rho", split * rho), StepBudget("rho", (1 - split) * rho)
 
 
 def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> StepBudget:
@@ -34,13 +42,13 @@ def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> StepBudget:
     return StepBudget("mu", released_mu(epsilon, delta))
 
 
-def _gaussian(mu: float, arithmetic: Arithmetic) -> StepBudget:
-    """Return the budget of a step of Gaussian noise on a fine grid; discrete noise is charged its slack there.
+def _on_a_fine_grid(mu: float) -> StepBudget:
+    """Return the budget of a step of discrete Gaussian noise, which is charged its slack.
 
     If noise is for m integers that move by ``2^GRID_BITS sqrt(m)`` in l2 or more, the slack is at most that of one
     integer that moves by ``2^GRID_BITS``: a is then no larger, and ``r^2 / m`` falls with m.
     """
-    return StepBudget("mu", mu, discrete_gaussian_slack(mu, 1, 2.0**GRID_BITS) if arithmetic == "exact" else (0.0, 0.0))
+    return StepBudget("mu", mu, discrete_gaussian_slack(mu, 1, 2.0**GRID_BITS))
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:

@@ -101,7 +101,7 @@ class ObjectivePerturbation:
         source = randomness.choose(self.seed)
         lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
         (epsilon1, delta1), for_answer = self._budgets
-        check_answer(panel.n, panel.h, for_answer, self.arithmetic)
+        check_answer(data, for_answer, self.arithmetic)
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients

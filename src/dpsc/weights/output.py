@@ -107,7 +107,7 @@ class OutputPerturbation:
         R = math.sqrt(square)
         lambda_ = square if self.lambda_ is None else float(self.lambda_)
         for_weights, for_answer = self._budgets
-        check_answer(panel.n, panel.h, for_answer, self.arithmetic)
+        check_answer(data, for_answer, self.arithmetic)
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients

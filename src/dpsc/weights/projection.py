@@ -12,17 +12,28 @@ import numpy as np
 
 from dpsc.data.panel import ScaledPanel
 from dpsc.privacy import discrete, exact, sensitivity
-from dpsc.privacy.additive import NoiseLaw, StepBudget, discrete_scale, release_floats, release_integers, zero_noise
+from dpsc.privacy.additive import (
+    NoiseLaw,
+    StepBudget,
+    discrete_scale,
+    release_floats,
+    release_integers,
+    require_fine_grid,
+    zero_noise,
+)
 from dpsc.privacy.guarantee import Arithmetic
 from dpsc.privacy.source import Source
 from dpsc.types import Array
 
 
-def check_answer(n: int, h: int, budget: StepBudget, arithmetic: Arithmetic) -> None:
-    """Refuse, before anything is drawn, a budget whose noise on the answer might not fit into 64 bits."""
+def check_answer(data: ScaledPanel, budget: StepBudget, arithmetic: Arithmetic) -> None:
+    """Refuse, before anything is drawn, noise on the answer that might not fit into 64 bits or on too coarse a grid."""
     if arithmetic == "exact":
-        largest = 4.0 ** _bits(n)
+        n, h = data.Z.shape
+        bits = _bits(n)
+        largest = 4.0**bits
         discrete.require_room(discrete_scale((2 * h * largest, 2 * math.sqrt(h) * largest), budget), n * largest)
+        require_fine_grid(sensitivity.answer(2.0 ** (bits - 1), _widths(data, bits))[1], h, budget)
 
 
 def release_answer(
@@ -43,19 +54,23 @@ def release_answer(
     # Both factors become integers, so that the product and its sensitivity are exact.
     n = data.Z.shape[0]
     bits = _bits(n)
-    unit = 2 * exact.power_of_two_below(largest)
+    unit = 2 * exact.power_of_two_below(largest)  # so the largest integer below is 2^(bits - 1) or more
     f = exact.truncate(weights / unit, bits)
     Z = exact.truncate(data.Z, bits)
-    widths = exact.truncate(data.Z_upper, bits) - exact.truncate(data.Z_lower, bits)
     noisy, noise = release_integers(
         Z.T @ f,
-        sensitivity.answer(float(np.abs(f).max()), widths.astype(np.float64)),
+        sensitivity.answer(float(np.abs(f).max()), _widths(data, bits)),
         budget,
         source,
         largest=n * 4.0**bits,
     )
     resolution = math.ldexp(unit, -2 * bits)
     return noisy * resolution, noise.times(resolution)
+
+
+def _widths(data: ScaledPanel, bits: int) -> Array:
+    """Return how far one donor's truncated entries can be apart, period by period."""
+    return (exact.truncate(data.Z_upper, bits) - exact.truncate(data.Z_lower, bits)).astype(np.float64)
 
 
 def _bits(n: int) -> int:
