@@ -10,7 +10,7 @@ import sys
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from dpsc.console import quiet, uploads
+from dpsc.console import quiet, unexpected, uploads
 
 EVERYWHERE = """
 import logging, os, subprocess, sys, threading, traceback, warnings
@@ -79,3 +79,13 @@ def test_what_is_too_large_is_refused_whatever_its_headers_say() -> None:
     assert sent([b"x" * 1001], 1001) == ([413], 0)
     assert sent([b"x" * 600, b"x" * 600], None) == ([], 600)  # in pieces, without a length
     assert sent([b"x" * 600, b"x" * 600], 10) == ([], 600)
+
+
+def test_the_page_names_the_kind_of_an_unexpected_error_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its message may quote a cell: int('SECRET') does."""
+    monkeypatch.delenv("DPSC_TRACEBACK", raising=False)
+    for said in (unexpected.said(lambda: int("SECRET")), unexpected.shown(lambda: str(int("SECRET")))):
+        assert "ValueError" in said
+        assert "SECRET" not in said
+    assert unexpected.said(lambda: int("1")) == ""
+    assert unexpected.shown(lambda: "a part of the page") == "a part of the page"
