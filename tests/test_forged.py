@@ -22,21 +22,9 @@ from dpsc.gram.record import record
 from dpsc.gram.release_file import _checksum, dumps, loads, sha256
 from tests.forging import forged
 from tests.gram.test_of_0_1_0 import FILES
-from tests.soak import quick_or_long
+from tests.soak import SOAK, quick_or_long
 
-LONGEST = 2.0  # seconds of computing
-
-
-def refusal(use: Callable[[], object]) -> str:
-    """Return the sentence that something was refused with, fit for a terminal; nothing if it was done."""
-    said = ""
-    try:
-        use()
-    except DpscError as problem:
-        said = str(problem)
-    assert is_printable(said)
-    assert len(said) < 1000
-    return said
+LONGEST = quick_or_long(20.0, 2.0)  # seconds of computing; the limit is 2, a hang takes minutes
 
 
 def read_in_every_way(path: Path, *, page: bool) -> str:
@@ -100,7 +88,7 @@ def test_a_forged_file_is_refused_in_a_sentence_or_read_rightly_and_soon(tmp_pat
         started = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # of pandas, about business days
-            found[read_in_every_way(path, page=seed % 25 == 0)] += 1
+            found[read_in_every_way(path, page=SOAK or seed % 25 == 0)] += 1
         slowest = max(slowest, time.process_time() - started)
         path.unlink()
     assert found["refused"] > 0 < found["read"]
