@@ -150,7 +150,7 @@ def imported(code: str) -> set[str]:
 def test_only_what_is_installed_with_the_library_is_imported() -> None:
     """What the tests bring along, or another package happens to bring, is not there on a user's machine."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    declared = {re.split(r"[<>=\[]", need)[0].lower() for need in project["dependencies"]} | {"dpsc", "yaml"}
+    declared = {re.split(r"[<>=\[]", need)[0].lower() for need in project["dependencies"]} | {"dpsc"}
     extras: dict[str, str | tuple[str, ...]] = {
         "dask": "gram/",
         "distributed": "gram/",
@@ -177,7 +177,7 @@ def test_the_library_does_not_use_what_is_for_tests() -> None:
 
 def test_importing_the_library_does_not_import_what_it_may_not_need() -> None:
     code = "from dpsc import *"
-    assert not imported(code) & {"matplotlib", "opendp", "dask", "typer", "pydantic"}
+    assert not imported(code) & {"matplotlib", "opendp", "dask", "typer"}
 
 
 def test_only_the_ledger_imports_a_database() -> None:
@@ -194,4 +194,4 @@ def test_every_public_name_is_there() -> None:
 
 def test_help_does_not_import_the_library() -> None:
     code = "import sys; sys.argv = ['dpsc', '--help']\nfrom dpsc.cli import app\ntry: app()\nexcept SystemExit: pass"
-    assert not imported(code) & {"matplotlib", "opendp", "dask", "scipy", "numpy", "sqlalchemy", "pydantic"}
+    assert not imported(code) & {"matplotlib", "opendp", "dask", "scipy", "numpy", "sqlalchemy"}

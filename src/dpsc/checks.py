@@ -168,10 +168,10 @@ def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
     Examples
     --------
-    >>> names_once("the spec says", [("unit", "who"), ("unit", "where")])
+    >>> names_once("the settings say", [("unit", "who"), ("unit", "where")])
     Traceback (most recent call last):
         ...
-    dpsc.errors.ParameterError: the spec says 'unit' twice.
+    dpsc.errors.ParameterError: the settings say 'unit' twice.
     """
     if len(pairs) > MOST_NAMES:
         raise ParameterError(f"{said} more than {MOST_NAMES} names, which is too many.")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from dpsc import Release
+from dpsc import ParameterError, Release
+from dpsc.cli.analysis import Analysis
 from tests.cli.conftest import N, months, quick
 from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
+from tests.making import long
 
 
 @pytest.fixture
@@ -84,17 +86,13 @@ def test_the_donors_way_of_writing_dates_is_not_forced_on_a_series_beside_them(g
     refused(release(german, "--decimal", "comma", "--time-format", "%Q", *like, "--force"), "is not a way of writing")
 
 
-def test_a_spec_keeps_how_the_file_is_written(german: Path) -> None:
-    spec = german / "spec.yaml"
+def test_a_fit_reads_the_file_as_it_is_written(german: Path) -> None:
     when = ("--treated-unit", "clinic", "--treatment-time", months()[14])
     how = ("--sep", ";", "--decimal", ",", "--encoding", "windows-1252")
     fit = ["fit", german / "panel.csv", *COLUMNS_THERE, *when, "--method", "nonprivate", "--lambda", 1]
-    assert quick(*fit, *how, "--write-spec", spec)[0] == 0
-    assert yaml.safe_load(spec.read_text("utf-8"))["decimal"] == ","
-    code, out, err = quick("fit", "--spec", spec, "--json")
+    code, out, err = quick(*fit, *how, "--json")
     assert code == 0, err
-    code, same, _ = quick(*fit, *how, "--json")
-    assert json.loads(out) == json.loads(same)
+    assert json.loads(out)["method"]
     refused([*fit, "--decimal", ",", "--thousands", ","], "are the same mark")
 
 
@@ -104,3 +102,25 @@ def test_a_plan_reads_a_workbook(german: Path) -> None:
     assert code == 0, err
     assert json.loads(out)["unit"] == "Größe"
     assert json.loads(quick(*plan, "--target", german / "target.csv", "--decimal", ",")[1]) == json.loads(out)
+
+
+@pytest.mark.parametrize(("method", "rule"), [("gram", "kernel"), ("nonprivate", "interpolate")])
+def test_with_declared_periods_only_a_gram_release_leaves_cells_missing(tmp_path: Path, method: str, rule: str) -> None:
+    values = np.random.default_rng(0).normal(size=(6, 5))
+    table = long(values, units=list("abcdef"), times=range(1, 6), names=("who", "year", "x")).drop(index=8)
+    table.to_csv(tmp_path / "x.csv", index=False)
+    said = {"data": tmp_path / "x.csv", "unit": "who", "time": "year", "outcome": "x", "treated_unit": "a",
+            "treatment_time": "4", "periods": "1..5", "method": method}  # fmt: skip
+    panel = Analysis.of(said | ({"epsilon": 1.0, "delta": 1e-6} if method == "gram" else {})).panel()
+    assert panel.missing == rule
+    assert np.isnan(panel.donors).sum() == (method == "gram")
+
+
+def test_a_fit_takes_cells_that_several_rows_give_as_it_is_told(tmp_path: Path) -> None:
+    table = long(np.arange(30.0).reshape(6, 5), list("abcdef"), range(1, 6), ("who", "year", "x"))
+    pd.concat([table, table.iloc[[7]]]).to_csv(tmp_path / "x.csv", index=False)
+    said = {"data": tmp_path / "x.csv", "unit": "who", "time": "year", "outcome": "x", "treated_unit": "a",
+            "treatment_time": "4", "periods": "1..5", "method": "nonprivate"}  # fmt: skip
+    assert Analysis.of(said | {"repeated": "sum"}).panel().donors[0].tolist() == [5.0, 6.0, 14.0, 8.0, 9.0]
+    with pytest.raises(ParameterError, match="repeated 'first' is not one of missing, sum, mean, last"):
+        Analysis.of(said | {"repeated": "first"})

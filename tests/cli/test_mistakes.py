@@ -86,7 +86,6 @@ def test_a_file_that_is_not_there_empty_or_not_a_table(files: Path) -> None:
     refused(release(files, source="donors.doc"), "cannot tell what kind of table", ".csv")
     (files / "folder").mkdir()
     refused(release(files, source="folder"), "this is a folder without files")
-    refused(["fit", "--spec", files / "folder"], "cannot be read")
     refused(fit(files, *BUDGET, source="folder"), "this is a folder without files")
 
 
@@ -249,7 +248,7 @@ def test_output_never_replaces_what_is_read(files: Path) -> None:
     before = (files / "donors.csv").read_bytes()
     arguments = ["release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", files / "donors.csv", "--force"]
     refused(arguments, "is read by this command")
-    refused(fit(files, *BUDGET, "--write-spec", files / "panel.csv", "--force"), "is read by this command")
+    refused(fit(files, *BUDGET, "-o", files / "panel.csv", "--force"), "is read by this command")
     assert (files / "donors.csv").read_bytes() == before
 
 
@@ -386,29 +385,6 @@ def test_a_target_that_does_not_fit_the_release(files: Path) -> None:
     refused(
         ["estimate", files / "r.json", files / "panel.csv", "--treatment-time", "2021-03-01"], "3 columns", "--outcome"
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "is not a spec"),
-        ("[1, 2]", "is not a spec"),
-        ("a: [", "not valid YAML near line"),
-        ("data: x.csv", "dpsc-analysis: 1"),
-        ("dpsc-analysis: 2", "version 2"),
-        ("dpsc-analysis: 1\nepsilom: 1", "Did you mean 'epsilon'?"),
-        ("dpsc-analysis: 1\nepsilon: much", "epsilon must be a number"),
-        ("dpsc-analysis: 1\nbounds: 3", "bounds must be two numbers"),
-        ("dpsc-analysis: 1\nwide: 3", "wide must be true or false"),
-        ("dpsc-analysis: 1\nepsilon: 1\nepsilon: 3", "says 'epsilon' twice"),
-        ("dpsc-analysis: 1\nunit: [a]", "unit must be text"),
-        ("dpsc-analysis: 1\nunit: who", "does not say 'data'"),
-        ("dpsc-analysis: 1\ndata: x\nunit: u\ntreated_unit: a\ntreatment_time: 3", "needs --epsilon"),
-    ],
-)
-def test_a_spec_that_says_something_wrong(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "a.yaml").write_text(text)
-    refused(["fit", "--spec", tmp_path / "a.yaml"], "a.yaml", said)
 
 
 @pytest.mark.end_to_end

@@ -136,14 +136,3 @@ def test_mistakes_with_a_scale_or_a_series(few: Path) -> None:
     pd.DataFrame({"month": ["Jan 20", "Feb 20", "Mar 20"], "cost": [1.0, 2.0, 4.0]}).to_csv("m.csv", index=False)
     refused(release("--like", "m.csv"), "m.csv: the period 'Jan 20' does not sort in time order", "--time-format")
     answered(*release("--scale", 3))
-
-
-def test_a_spec_finds_its_series_beside_it(few: Path) -> None:
-    like = ("--like", few / "target.csv", "--like-before", "2021-03-01")
-    answered("fit", few / "panel.csv", *COLUMNS, *FIT, *BUDGET, *like, "--write-spec", "a.yaml")
-    assert "\nlike: target.csv\nlike_before: '2021-03-01'\n" in (few / "a.yaml").read_text("utf-8")
-    moved = few / "moved"
-    moved.mkdir()
-    for name in ("a.yaml", "panel.csv", "target.csv"):
-        (few / name).rename(moved / name)
-    answered("fit", "--spec", moved / "a.yaml", "-o", "answer.csv")

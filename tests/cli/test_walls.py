@@ -87,7 +87,7 @@ URL = f"postgresql+psycopg://ann:{SECRET}@127.0.0.1:1/book"
         ("release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", "--ledger", "book.sqlite", "--dataset", URL),
         ("release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", "--ledger", f"host=h password={SECRET}"),
         ("fit", "panel.csv", *FIT, *BUDGET, "-o", URL, "--no-ledger"),
-        ("fit", "--spec", URL),
+        ("fit", URL, *FIT, *BUDGET),
         ("estimate", URL, "target.csv", "--treatment-time", "2021-03-01"),
         ("inspect", URL),
     ],
@@ -133,7 +133,6 @@ def test_force_does_not_replace_the_ledger(
     for command in (
         ("release", "donors.csv", *COLUMNS, *BUDGET, *options, "-o", out, "--force"),
         ("fit", "panel.csv", *FIT, *BUDGET, *options, "-o", files, "--force"),
-        ("fit", "panel.csv", *FIT, *BUDGET, "--write-spec", out, "--force"),
         ("release", "donors.csv", *COLUMNS, *BUDGET, "--no-ledger", "-o", out, "--force"),
         ("ledger", "export", "--ledger", book, "--format", "csv", "--out", out),
     ):
@@ -168,11 +167,10 @@ def test_force_does_not_replace_a_donor_file_in_a_folder_that_is_read(name: str,
     assert first.read_bytes() == before
 
 
-def test_force_does_not_replace_a_reference_a_target_a_spec_or_a_panel(files: Path) -> None:
-    """Only the data and the spec were compared, and only by name; a folder with them in it was written into."""
-    target, panel, spec, release = (files / name for name in ("target.csv", "panel.csv", "spec.yaml", "r.json"))
+def test_force_does_not_replace_a_reference_a_target_or_a_panel(files: Path) -> None:
+    """Only the data were compared, and only by name; a folder with them in it was written into."""
+    target, panel, release = (files / name for name in ("target.csv", "panel.csv", "r.json"))
     assert quick("release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", release, "--no-ledger")[0] == 0
-    assert quick("fit", panel, *FIT, *BUDGET, "--reference", target, "--write-spec", spec)[0] == 0
     (files / "counterfactual.csv").write_bytes(target.read_bytes())  # a name that a report has, too
     before = {file: file.read_bytes() for file in files.iterdir()}
     link = files / "link"
@@ -182,10 +180,9 @@ def test_force_does_not_replace_a_reference_a_target_a_spec_or_a_panel(files: Pa
     estimated = ("estimate", release, files / "counterfactual.csv", "--treatment-time", "2021-03-01", "--force")
     for command in (
         (*released, "--reference", target, "-o", link / "target.csv"),
-        (*fitted, "--reference", target, "--write-spec", link / "target.csv"),
+        (*fitted, "--reference", target, "-o", link / "target.csv"),
         (*fitted, "-o", files),
-        ("fit", "--spec", spec, "--no-ledger", "--force", "-o", link),
-        ("fit", "--spec", spec, "--write-spec", link / "spec.yaml", "--force"),
+        (*fitted, "-o", link),
         (*estimated, "-o", files),
         (*estimated, "-o", link),
         ("plan", "--n", 100, "--before", 14, "--after", 4, "--target", target, "-o", files, "--force"),

@@ -30,7 +30,7 @@ _ENDINGS: dict[str, Callable[[Files, str], bytes]] = {
     ".svg": lambda made, _: made.picture("svg"),
 }
 _NOT_WRITTEN = {".pdf", ".xls", ".ods", ".doc", ".docx", ".txt", ".md", ".tsv", ".parquet", ".feather", ".jpg",
-                ".jpeg", ".zip", ".yaml", ".yml"}  # fmt: skip
+                ".jpeg", ".zip"}  # fmt: skip
 
 
 def is_file(out: Path) -> bool:

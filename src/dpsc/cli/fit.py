@@ -58,8 +58,6 @@ def fit(
     ] = None,
     units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
     level: Annotated[float | None, typer.Option(help="The level of the intervals; 0.95 by default.")] = None,
-    spec: Annotated[Path | None, typer.Option(help="Read the analysis from a YAML or JSON file.")] = None,
-    write_spec: Annotated[Path | None, typer.Option(help="Write the analysis to a YAML or JSON file and stop.")] = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     partition: PartitionOption = None,
@@ -72,6 +70,7 @@ def fit(
     """Go from a panel to an answer in one step, for someone who holds the donors."""
     with common.errors("fit"):
         from dpsc.cli import fitting
+        from dpsc.cli.analysis import Analysis
 
         given = {
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
@@ -79,15 +78,11 @@ def fit(
             "time_format": time_format, "periods": periods, "bounds": bounds, "missing": missing, "repeated": repeated,
             "smoothness": smoothness, "reference": reference, "scale": scale, "like": like, "like_before": like_before,
             "sep": sep, "decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet,
-            "split": split, "lambda": lambda_, "units": units, "title": title, "level": level,
+            "split": split, "lambda_": lambda_, "measured_in": units, "title": title, "level": level,
         }  # fmt: skip
-        analysis = fitting.analysis_of({name: value for name, value in given.items() if value is not None}, spec)
+        analysis = Analysis.of(given)
         require_reasonable(analysis.epsilon, i_know)
-        read = (analysis.data, analysis.reference, analysis.like, spec)
-        common.keep_apart(write_spec, *read)
-        if write_spec is not None:
-            fitting.write_spec(analysis, write_spec, force)
-            return
+        read = (analysis.data, analysis.reference, analysis.like)
         kept = fitting.kept_beside(analysis, out)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
         for place in (out, kept):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -12,42 +11,16 @@ import typer
 
 from dpsc.answers.result import Result
 from dpsc.cli import common, delivery, screens
-from dpsc.cli import spec as spec_file
 from dpsc.cli.analysis import Algorithm, Analysis
 from dpsc.cli.booking import Account
 from dpsc.custody.limits import require_small_delta
-from dpsc.data import formats
 from dpsc.data.formats import in_file
 from dpsc.data.panel import Panel
-from dpsc.errors import Parameter, ParameterError
 from dpsc.gram.algorithm import CustodianSum, GramRelease
 from dpsc.gram.contents import require_public_labels
 from dpsc.gram.release import Release
 from dpsc.weights.classic import SyntheticControl
 from dpsc.weights.output import OutputPerturbation
-
-
-def analysis_of(given: Mapping[str, object], spec: Path | None) -> Analysis:
-    """Return the analysis that the options describe, or that of a spec file; options override the file."""
-    if spec is None:
-        for name, field in Analysis.model_fields.items():
-            if field.is_required() and name not in given:
-                raise ParameterError("{field} is needed (or a --spec file that has it).", field=Parameter(name))
-        return Analysis.checked(given)
-    reviewed = spec_file.load(spec).model_dump(by_alias=True)
-    for name, value in given.items():
-        if value != reviewed[name]:
-            typer.echo(f"dpsc fit: {common.as_option(Parameter(name))} overrides {spec}.", err=True)
-    return Analysis.checked(reviewed | dict(given))
-
-
-def write_spec(analysis: Analysis, path: Path, force: bool) -> None:
-    """Write the analysis to a file and run nothing."""
-    if not analysis.data.exists():
-        raise formats.refusal(analysis.data, "there is no such file.")
-    with common.output_file(path, force, "--write-spec") as output:
-        spec_file.save(analysis, output.place, relative_to=path)
-    typer.echo(f"Written to {path}; nothing was run. Review it, then: dpsc fit --spec {path} -o DIR")
 
 
 def run(
