@@ -101,5 +101,7 @@ def test_a_panel_rebuilt_with_other_donors_moves_the_answer_no_further(bounds: t
             assert np.abs(answer - other).sum() <= l1 * (1 + 1e-9)
             assert np.linalg.norm(answer - other) <= l2 * (1 + 1e-9)
     assert np.linalg.norm(made[0][0] - made[2][0]) > 0.99 * made[0][2]
+    for donors in rows:  # what the weights are learned from is clipped too
+        assert np.abs(replace(panel, donors=donors).scaled("test").X).max() <= 1
     with pytest.raises(PanelError, match="missing value"):
         replace(panel, donors=np.full_like(panel.donors, np.nan)).scaled("test")
