@@ -85,6 +85,12 @@ def test_many_small_pure_releases_are_cheaper_as_zcdp() -> None:
     assert loss.epsilon(1e-6) < 4
 
 
+def test_every_part_of_a_loss_adds_up() -> None:
+    one, other = Loss(1.0, 0.5, 0.25, 0.125, 2.0, 0.0625), Loss(0.5, 0.125, 0.5, 0.25, 1.0, 0.125)
+    assert one + other == Loss(1.5, 0.625, 0.75, 0.375, 3.0, 0.1875)
+    assert (Loss.from_rho(0.02) + Loss.from_rho(0.03)).epsilon(1e-6) == Loss.from_rho(0.05).epsilon(1e-6)
+
+
 def test_mixed_losses_are_never_cheaper_than_their_parts() -> None:
     parts = [Loss.from_pure(0.5), Loss.from_rho(0.01), Loss.from_mu(0.1), Loss.from_epsilon_delta(0.3, 1e-7)]
     total = sum(parts[1:], parts[0])
