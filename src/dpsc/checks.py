@@ -11,6 +11,7 @@ from typing import Any
 from dpsc.errors import Parameter, ParameterError
 
 SMALLEST_EPSILON = 1e-10
+LARGEST_EPSILON = 1e9
 SMALLEST_DELTA = 1e-100
 SMALLEST_FLOAT_DELTA = 1e-12
 MOST_NAMES = 100
@@ -44,8 +45,10 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
 
 
 def epsilon(name: str, value: Any) -> float:
-    """Return a privacy budget: finite and above zero."""
+    """Return a privacy budget: above zero, and not so large that its square overflows."""
     number = finite_number(name, value, above=0)
+    if number > LARGEST_EPSILON:
+        raise _refused(name, f"must be at most {LARGEST_EPSILON:g}, not {shown(value)}; it would protect nobody.")
     if number < SMALLEST_EPSILON:
         raise _refused(name, f"must be at least {SMALLEST_EPSILON:g}, not {shown(value)}.")
     return number

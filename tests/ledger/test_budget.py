@@ -165,7 +165,7 @@ def test_what_is_said_to_be_left_is_accepted_and_a_little_more_is_not(
         for coordinates, bits in ((MOST, GRAM_BITS), (465, GRAM_BITS), (3, 26)):  # any on this grid or a finer one
             assert budget.allows([*costs, gram(left, at, coordinates, bits)])
     if left < epsilon * (1 - 1e-3):
-        assert not budget.allows([*costs, gram(left * 1.001 + 1e-4, at)])
+        assert not budget.allows([*costs, gram(left * 1.001 + 2e-3 * epsilon, at)])
     assert budget.spent(costs) <= epsilon
     left = budget.largest(costs, 0.0)
     assert left <= epsilon

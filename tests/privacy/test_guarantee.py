@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from dpsc import Guarantee, ParameterError
+from dpsc import GramRelease, Guarantee, ParameterError
 
 
 def test_composition_adds_both_parameters_and_keeps_the_bases() -> None:
@@ -50,3 +50,11 @@ def test_senseless_guarantees_are_refused_by_name(arguments: dict[str, object], 
 def test_guarantees_for_different_neighbours_do_not_compose() -> None:
     with pytest.raises(ParameterError, match="neighbours"):
         Guarantee(1) + Guarantee(1, adjacency="add or remove one donor")
+
+
+@pytest.mark.parametrize("epsilon", [1e10, 1e200, 1e308])
+def test_a_budget_whose_square_overflows_is_refused_in_words(epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="must be at most 1e"):
+        Guarantee(epsilon)
+    with pytest.raises(ParameterError, match="must be at most 1e"):
+        GramRelease(epsilon=epsilon, delta=1e-6)
