@@ -165,7 +165,7 @@ def did_you_mean(name: str, known: Iterable[Any]) -> str:
 
 
 def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return what an object of a JSON or YAML file holds, if it has few names, and no name twice.
+    """Return what an object of a JSON file holds, if it has few names, and no name twice.
 
     A reviewer may have seen only one of two values. ``said`` begins the sentence of a refusal.
 

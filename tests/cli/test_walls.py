@@ -12,7 +12,7 @@ import pytest
 
 from dpsc import GramRelease, Ledger, Release
 from tests.cli.conftest import dpsc, quick
-from tests.ledger.servers import HOW_TO_INSTALL, Server, binaries
+from tests.ledger.servers import Server, a_server
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
@@ -28,12 +28,7 @@ def book(files: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    programs = binaries()
-    if programs is None:
-        pytest.skip(HOW_TO_INSTALL)
-    running = Server(programs)
-    yield running
-    running.stop()
+    yield from a_server()
 
 
 # Passwords

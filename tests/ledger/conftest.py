@@ -7,19 +7,14 @@ from pathlib import Path
 import pytest
 
 from dpsc import Ledger
-from tests.ledger.servers import HOW_TO_INSTALL, Server, binaries
+from tests.ledger.servers import Server, a_server
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    programs = binaries()
-    if programs is None:
-        pytest.skip(HOW_TO_INSTALL)
-    running = Server(programs)
-    yield running
-    running.stop()
+    yield from a_server()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

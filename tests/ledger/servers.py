@@ -11,11 +11,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import pytest
 
 if TYPE_CHECKING:
     import psycopg
@@ -116,3 +118,13 @@ class Server:
             except psycopg.OperationalError:
                 time.sleep(0.1)
         raise AssertionError(Path(self.log.name).read_text())
+
+
+def a_server() -> Iterator[Server]:
+    """Yield a server that runs, and stop it at the end; for fixtures."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip(HOW_TO_INSTALL)
+    running = Server(programs)
+    yield running
+    running.stop()

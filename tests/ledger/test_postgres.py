@@ -19,7 +19,7 @@ import pytest
 from dpsc import GramRelease, Ledger, LedgerError
 from dpsc.ledger import schema
 from dpsc.ledger.chain import Row
-from tests.ledger.servers import HOW_TO_INSTALL, Server, binaries
+from tests.ledger.servers import Server, a_server
 from tests.soak import quick_or_long
 
 SMALL = GramRelease(epsilon=0.01, delta=1e-6, scale=1.0)
@@ -29,12 +29,7 @@ HALF = GramRelease(epsilon=0.5, delta=1e-6, scale=1.0)
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[Server]:
     """A server that no other test uses, because it is killed."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(HOW_TO_INSTALL)
-    running = Server(programs)
-    yield running
-    running.stop()
+    yield from a_server()
 
 
 def opened(url: str) -> Ledger:
