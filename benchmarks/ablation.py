@@ -27,8 +27,9 @@ import panels
 import problems
 
 from dpsc import GramRelease
-from dpsc.gram import mapping, models, population, scale
-from dpsc.gram.attenuation import Attenuation
+from dpsc.analyst import models, population
+from dpsc.release import rowmap, scale
+from dpsc.release.population import Attenuation
 
 OUT = Path(__file__).parent / "results"
 
@@ -59,11 +60,11 @@ def without_lost_directions(matrix: Any, *arguments: Any) -> Any:
 ORIGINAL: Callable[..., Any] = population.Population.of
 CHANGES: dict[str, list[tuple[Any, str, Any]]] = {
     "as it is": [],
-    "constant 0.5 of the scale": [(mapping, "_CONSTANT", 0.5)],
-    "constant 1.0 of the scale": [(mapping, "_CONSTANT", 1.0)],
-    "half as many directions": [(mapping, "_DIRECTIONS_PER_DONOR", 0.4)],
-    "twice as many directions": [(mapping, "_DIRECTIONS_PER_DONOR", 1.6)],
-    "all directions": [(mapping, "_DIRECTIONS_PER_DONOR", 1e9)],
+    "constant 0.5 of the scale": [(rowmap, "_CONSTANT", 0.5)],
+    "constant 1.0 of the scale": [(rowmap, "_CONSTANT", 1.0)],
+    "half as many directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 0.4)],
+    "twice as many directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 1.6)],
+    "all directions": [(rowmap, "_DIRECTIONS_PER_DONOR", 1e9)],
     "scale from the target alone, nothing counted": [(scale, "_MISFIT", 1e9)],
     "moments left as weakened": [(Attenuation, "of", staticmethod(not_weakened))],
     "lost directions not given back": [(population.Population, "of", staticmethod(without_lost_directions))],

@@ -10,11 +10,10 @@ from __future__ import annotations
 import argparse
 
 import ablation
+import gram
 import missing
 import smoothness
 import two_step
-
-import gram
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

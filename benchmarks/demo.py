@@ -32,7 +32,7 @@ import problems
 
 from dpsc import Donors, GramRelease, datasets
 from dpsc.answers.result import UnprovenResult
-from dpsc.gram.kernel import Smoothness
+from dpsc.release.kernel import Smoothness
 
 OUT = Path(__file__).parent / "results"
 DRAWS = 5
@@ -143,7 +143,7 @@ def figure(found: pd.DataFrame) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    from dpsc.answers.palette import BLACK, BLUE, GREY, VERMILION
+    from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, VERMILION
 
     sheet = Figure(figsize=(7.2, 4), layout="constrained")
     axes = sheet.subplots()

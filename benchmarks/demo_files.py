@@ -3,7 +3,7 @@
     python benchmarks/demo_files.py
 
 One release with fresh noise, as ``dpsc demo`` makes it; the first one is kept, whatever it shows. Writes docs/demo.png,
-and src/dpsc/console/demo/ (the release, and the target).
+and src/dpsc/web/demo/ (the release, and the target).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from dpsc import Donors, GramRelease, datasets
 from dpsc.answers import plot
-from dpsc.answers.palette import BLACK
+from dpsc.answers.figures.sheet import BLACK
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSOLE = ROOT / "src" / "dpsc" / "console" / "demo"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.palette import BLACK, BLUE, GREY, ORANGE
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, ORANGE
 
 OUT = Path(__file__).parent / "results"
 RIVALS = {

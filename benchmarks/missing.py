@@ -26,9 +26,9 @@ import problems
 from panels import Array, Problem
 
 from dpsc import GramRelease
-from dpsc.data.missing import Completion
-from dpsc.gram.kernel import Kernel
-from dpsc.gram.unseen import complete_in_place
+from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.gram.integer_rows import complete_in_place
+from dpsc.release.kernel import Kernel
 
 OUT = Path(__file__).parent / "results"
 PANELS = ("wages of young men", "income in counties", "murders in counties")

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpsc.paper.generated import printed
+from dpsc.evidence.paper.points import printed
 
 Array = NDArray[np.floating[Any]]
 
@@ -213,7 +213,7 @@ def rmse(forecast: Any, truth: Array) -> float:
 
 def best_ridge(problem: Problem) -> float:
     """Return the error of non-private ridge at its best lambda, which is not known in advance: hard to beat."""
-    from dpsc.weights.classic import ridge_weights
+    from dpsc.custodian.weights.classic import ridge_weights
 
     T0 = problem.T0
     scale = float(np.mean(problem.donors[:, :T0] ** 2)) * T0

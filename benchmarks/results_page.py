@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpsc.answers.palette import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
 
 HERE = Path(__file__).parent
 OUT = HERE / "results"

@@ -116,24 +116,24 @@ def parquet(n: int) -> Path:
 
 
 def files(n: int) -> object:
-    from dpsc.data.arrow import Files
-    from dpsc.data.columns import Layout
+    from dpsc.custodian.donors.donor_files import Files
+    from dpsc.tables.spec import Layout
 
     return Files(parquet(n), Layout("who", wide=True))
 
 
 def products(T: int) -> Any:
     """Return what a release adds up over T periods, in all directions."""
-    from dpsc.gram.kernel import Kernel
-    from dpsc.gram.mapping import RowMap
-    from dpsc.gram.summing import Products
+    from dpsc.custodian.gram.exact_sum import Products
+    from dpsc.release.kernel import Kernel
+    from dpsc.release.rowmap import RowMap
 
     return Products(RowMap(T, Kernel.named("high"), None, T - 1, 5.0, 18))
 
 
 def in_memory(name: str, n: int, T: int) -> Callable[[], object]:
     """Return one of GRAMS on n × T normal numbers."""
-    from dpsc.gram.sources import sum_of_rows
+    from dpsc.custodian.gram.sources import sum_of_rows
 
     donors = np.random.default_rng(0).normal(size=(n, T))
     if name == "bare X'X":
@@ -154,7 +154,7 @@ def evict(path: Path) -> None:
 
 
 def gram_task(name: str, n: int) -> Callable[[], object]:
-    from dpsc.gram.sources import FileDonors
+    from dpsc.custodian.gram.sources import FileDonors
 
     if name in GRAMS:
         return in_memory(name, n, COLUMNS)
@@ -177,8 +177,8 @@ def gram_task(name: str, n: int) -> Callable[[], object]:
 def dask_task(name: str, n: int) -> Callable[[], object]:
     from distributed import Client, LocalCluster
 
-    from dpsc.gram.dask import DaskDonors, Job, piece_sum, together
-    from dpsc.gram.sources import FileDonors
+    from dpsc.custodian.gram.dask import DaskDonors, Job, piece_sum, together
+    from dpsc.custodian.gram.sources import FileDonors
 
     source, summand = files(n), products(COLUMNS)
     if name.endswith("without Dask"):

@@ -21,7 +21,7 @@ import panels
 import problems
 
 from dpsc import GramRelease
-from dpsc.gram.kernel import Smoothness
+from dpsc.release.kernel import Smoothness
 
 OUT = Path(__file__).parent / "results"
 MADE = ("walk", "ar", "white", "seasonal")

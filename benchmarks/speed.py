@@ -22,11 +22,11 @@ import before
 import numpy as np
 
 from dpsc import GramRelease, SyntheticControl
-from dpsc.data.panel import Panel
-from dpsc.gram.kernel import Kernel
-from dpsc.gram.mapping import RowMap
-from dpsc.gram.sources import sum_of_rows
-from dpsc.gram.summing import Products
+from dpsc.custodian.donors.panel import Panel
+from dpsc.custodian.gram.exact_sum import Products
+from dpsc.custodian.gram.sources import sum_of_rows
+from dpsc.release.kernel import Kernel
+from dpsc.release.rowmap import RowMap
 
 OUT = Path(__file__).parent / "results"
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsc.blas import one_thread
-from dpsc.paper import recipes
-from dpsc.paper.points import LAMBDAS, Point, Recipe, generator_for
-from dpsc.paper.sweep import dataset
+from dpsc.custodian.weights.printed import default_c, divide_budget, perturbed_minimiser, printed_beta
+from dpsc.evidence.paper import recipes
+from dpsc.evidence.paper.points import LAMBDAS, Point, Recipe, generator_for
+from dpsc.evidence.paper.sweep import dataset
 from dpsc.privacy import laplace, sensitivity, source
-from dpsc.weights.printed import default_c, divide_budget, perturbed_minimiser, printed_beta
+from dpsc.types import one_thread
 
 RUNS = 500
 ROUNDS = 7

@@ -17,7 +17,7 @@ import pandas as pd
 import panels
 
 from dpsc import ObjectivePerturbation, OutputPerturbation, Panel
-from dpsc.answers.palette import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 10.0, 100.0)
 DELTA = 1e-6

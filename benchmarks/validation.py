@@ -19,12 +19,12 @@ import pandas as pd
 from studies import Study, california, studies, texas_guns, texas_prisons
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, SyntheticControl
+from dpsc.custodian.weights.classic import ridge_weights, simplex_weights
 from dpsc.privacy import accounting, discrete
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.additive import StepBudget, discrete_scale
 from dpsc.privacy.division import single
 from dpsc.privacy.rounded_gaussian import KEPT
-from dpsc.weights.classic import ridge_weights, simplex_weights
 
 FILE = Path(__file__).parent / "results" / "validation.csv"
 RANK = 3  # of robust synthetic control
@@ -303,10 +303,10 @@ def paper_rows() -> Iterator[Comparison]:
 @cache
 def findings() -> pd.DataFrame:
     """Return what the paper says it found, and whether the noise of the authors' code gives it: 500 runs, seed 0."""
-    from dpsc.paper import sweep
-    from dpsc.paper.claims import judge
-    from dpsc.paper.reproduce import points_of
-    from dpsc.paper.tidy import SPECS
+    from dpsc.evidence.paper import sweep
+    from dpsc.evidence.paper.claims import judge
+    from dpsc.evidence.paper.reproduce import points_of
+    from dpsc.evidence.paper.tidy import SPECS
 
     outcomes = {}
     for batch in sweep.batches(points_of(list(SPECS), ["published"])):

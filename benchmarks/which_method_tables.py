@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.palette import BLUE, ORANGE, SKY
+from dpsc.answers.figures.sheet import BLUE, ORANGE, SKY
 
 RESULTS = Path(__file__).parent / "results"
 FIGURE = Path(__file__).parent.parent / "docs" / "which-method.png"

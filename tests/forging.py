@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import GramRelease
-from dpsc.gram.release_file import _checksum, dumps
+from dpsc.release.file_format import _checksum, dumps
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc import Panel
-from dpsc.gram.kernel import Kernel, Smoothness
-from dpsc.gram.mapping import RowMap
+from dpsc.release.kernel import Kernel, Smoothness
+from dpsc.release.rowmap import RowMap
 from dpsc.types import Array
 
 SECRET = 987654.321  # a donor's value: whatever goes wrong, nothing that is printed, raised or saved shows it
@@ -99,7 +99,7 @@ def local_cluster(workers: int = 2, *, spawned: bool = False) -> Iterator[Any]:
 
     with dask.config.set({"distributed.worker.multiprocessing-method": "spawn" if spawned else "forkserver"}):
         if not spawned:
-            get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "dpsc.gram.dask"])
+            get_mp_context().set_forkserver_preload(["distributed", "dask.dataframe", "dpsc.custodian.gram.dask"])
         with LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster:

@@ -23,19 +23,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST_TESTS = (  # those that touch what is mutated, the slow ones last
-    "tests/privacy", "tests/gram/test_rows.py", "tests/gram/test_kernel.py", "tests/gram/test_mapping.py",
-    "tests/gram/test_sensitivity.py", "tests/gram/test_unseen.py", "tests/gram/test_scale.py",
-    "tests/gram/test_one_donor.py",
-    "tests/gram/test_stream.py", "tests/gram/test_agreement.py", "tests/gram/test_algorithm.py",
-    "tests/gram/test_release.py",
-    "tests/data/test_bounds.py", "tests/data/test_panel.py", "tests/weights",
-)  # fmt: skip
+    "tests/privacy",
+    "tests/release/test_kernel.py",
+    "tests/release/test_mapping.py",
+    *(f"tests/custodian/gram/test_{name}.py" for name in ("rows", "sensitivity", "unseen", "scale", "one_donor")),
+    *(f"tests/custodian/gram/test_{name}.py" for name in ("stream", "agreement", "algorithm")),
+    "tests/release/test_release.py",
+    "tests/custodian/donors/test_bounds.py",
+    "tests/custodian/donors/test_panel.py",
+    "tests/custodian/weights",
+)
 
 AUDIT = """
 import sys
-from dpsc.audit.case import Effort, judge
-from dpsc.audit.run import FALSE_ALARM, count
-from dpsc.audit.shipped import cases
+from dpsc.evidence.audit.case import Effort, judge
+from dpsc.evidence.audit.run import FALSE_ALARM, count
+from dpsc.evidence.audit.shipped import cases
 all_cases = cases()
 effort, error = Effort(40_000, 2_000), FALSE_ALARM / count(all_cases)
 attacks = [(case, a) for case in all_cases for a in case.attacks if a.statistical == (sys.argv[1] == "sampled")]

@@ -54,7 +54,7 @@ def test_the_demo_shows_the_median_group_of_those_that_were_measured() -> None:
 
 
 def test_the_console_opens_the_target_of_the_demo() -> None:
-    kept = pd.read_csv(Path(datasets.__file__).parent / "console" / "demo" / "delays-of-thirty-planes.csv")
+    kept = pd.read_csv(Path(datasets.__file__).parent / "web" / "demo" / "delays-of-thirty-planes.csv")
     pd.testing.assert_frame_equal(kept, datasets.flights().target)
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from dpsc.errors import DpscError
-from dpsc.folders import beside, private_folder
+from dpsc.files import beside, private_folder
 
 ABANDONED = ".r.json.0123456789ab.part"
 WRITER = """
 import sys, time
 from pathlib import Path
-from dpsc.folders import beside
+from dpsc.files import beside
 with beside(Path(sys.argv[1])) as folder:
     (folder / "r.json").write_text("half")
     print(folder.parent, flush=True)

@@ -16,12 +16,12 @@ import pytest
 
 from dpsc import DpscError, Release
 from dpsc.checks import is_printable
-from dpsc.cli import file_checking, screens
-from dpsc.gram import file_check
-from dpsc.gram.record import record
-from dpsc.gram.release_file import _checksum, dumps, loads, sha256
+from dpsc.cli import file_checking, render
+from dpsc.release import verify
+from dpsc.release.describe import record
+from dpsc.release.file_format import _checksum, dumps, loads, sha256
 from tests.forging import forged
-from tests.gram.test_of_0_1_0 import FILES
+from tests.release.test_of_0_1_0 import FILES
 from tests.soak import SOAK, quick_or_long
 
 LONGEST = quick_or_long(20.0, 2.0)  # seconds of computing; the limit is 2, a hang takes minutes
@@ -39,13 +39,13 @@ def read_in_every_way(path: Path, *, page: bool) -> str:
     again = loads(dumps(release), Release)
     assert np.array_equal(again.matrix, release.matrix)
     assert again.times.equals(release.times)
-    json.dumps(screens.release_json(release, path), allow_nan=False)
+    json.dumps(render.release_json(release, path), allow_nan=False)
     if release.guarantee is not None:
         json.dumps(record(release, sha256(path)), allow_nan=False)
-    assert all(is_printable(check.why) for check in file_check.checks(release))
+    assert all(is_printable(check.why) for check in verify.checks(release))
     uses: list[Callable[[], Any]] = [
         lambda: file_checking.run(path, None, as_json=True),
-        lambda: screens.show_release(release, path),
+        lambda: render.show_release(release, path),
         lambda: Release.merge([release, other(release)], disjoint=True),
         lambda: Release.page_of(path) if page else None,
         lambda: asked(release) if release.T >= 3 else None,
@@ -97,7 +97,7 @@ def test_a_forged_file_is_refused_in_a_sentence_or_read_rightly_and_soon(tmp_pat
 
 
 def edited(**changes: Any) -> str:
-    body = json.loads((Path(__file__).parent / "gram" / FILES[0]).read_text("utf-8")) | changes
+    body = json.loads((Path(__file__).parent / "release" / FILES[0]).read_text("utf-8")) | changes
     del body["checksum"]
     return json.dumps(body | {"checksum": _checksum(body)})
 

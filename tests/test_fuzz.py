@@ -26,11 +26,11 @@ from hypothesis import strategies as st
 
 from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.checks import is_printable
-from dpsc.gram.release_file import _checksum, dumps
-from dpsc.paper.points import Outcome, Point
-from dpsc.paper.sweep import KeptOutcomes
+from dpsc.evidence.paper.points import Outcome, Point
+from dpsc.evidence.paper.sweep import KeptOutcomes
+from dpsc.release.file_format import _checksum, dumps
 from tests.cli.conftest import invoked
-from tests.data.test_panel import anything
+from tests.custodian.donors.test_panel import anything
 from tests.soak import quick_or_long
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0, scale=1.0)
@@ -44,7 +44,7 @@ FORGED = [
     a_release(),
     a_release(GramRelease(epsilon=1.0, delta=1e-6, reference=np.ones(5), scale=1.0, directions=2)),
     a_release(GramRelease(epsilon=1.0, delta=1e-6), n=400),
-    (Path(__file__).parent / "gram" / "version-0.1.0.dpsc.json").read_text("utf-8"),
+    (Path(__file__).parent / "release" / "version-0.1.0.dpsc.json").read_text("utf-8"),
 ]
 
 

@@ -17,7 +17,7 @@ import nbformat
 import pytest
 
 from dpsc import Release
-from dpsc.data.examination import custodian_examine
+from dpsc.custodian.check.examine import custodian_examine
 from tests.cli.conftest import quick
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"

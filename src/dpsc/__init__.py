@@ -8,93 +8,59 @@ does not wait for numerical libraries.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dpsc.version import __version__
+from dpsc.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from dpsc import datasets
-    from dpsc.answers.report import report
-    from dpsc.answers.result import NonPrivateResult, PrivateResult, UnprovenResult
-    from dpsc.answers.study import Study
-    from dpsc.data.donors import Donors
-    from dpsc.data.panel import Panel
-    from dpsc.errors import (
-        BudgetError,
-        DpscError,
-        DpscWarning,
-        LedgerError,
-        PanelError,
-        ParameterError,
-        ReleaseError,
-        UnprovenError,
-    )
-    from dpsc.gram.algorithm import GramRelease
-    from dpsc.gram.planning import Plan, plan
-    from dpsc.gram.release import Release
-    from dpsc.gram.sources import scan
-    from dpsc.ledger import Ledger
-    from dpsc.privacy.guarantee import Guarantee
-    from dpsc.weights.classic import SyntheticControl
-    from dpsc.weights.objective import ObjectivePerturbation
-    from dpsc.weights.output import OutputPerturbation
-
-__all__ = [
-    "BudgetError",
-    "Donors",
-    "DpscError",
-    "DpscWarning",
-    "GramRelease",
-    "Guarantee",
-    "Ledger",
-    "LedgerError",
-    "NonPrivateResult",
-    "ObjectivePerturbation",
-    "OutputPerturbation",
-    "Panel",
-    "PanelError",
-    "ParameterError",
-    "Plan",
-    "PrivateResult",
-    "Release",
-    "ReleaseError",
-    "Study",
-    "SyntheticControl",
-    "UnprovenError",
-    "UnprovenResult",
-    "__version__",
-    "datasets",
-    "plan",
-    "report",
-    "scan",
-]
+if TYPE_CHECKING:  # for type checkers; "as" makes a name public
+    from dpsc import datasets as datasets
+    from dpsc.analyst.plan import Plan as Plan
+    from dpsc.analyst.plan import plan as plan
+    from dpsc.analyst.release import Release as Release
+    from dpsc.answers.report import report as report
+    from dpsc.answers.result import NonPrivateResult as NonPrivateResult
+    from dpsc.answers.result import PrivateResult as PrivateResult
+    from dpsc.answers.result import UnprovenResult as UnprovenResult
+    from dpsc.answers.study import Study as Study
+    from dpsc.custodian.donors.donors import Donors as Donors
+    from dpsc.custodian.donors.panel import Panel as Panel
+    from dpsc.custodian.gram.algorithm import GramRelease as GramRelease
+    from dpsc.custodian.gram.sources import scan as scan
+    from dpsc.custodian.weights.classic import SyntheticControl as SyntheticControl
+    from dpsc.custodian.weights.objective import ObjectivePerturbation as ObjectivePerturbation
+    from dpsc.custodian.weights.output import OutputPerturbation as OutputPerturbation
+    from dpsc.errors import BudgetError as BudgetError
+    from dpsc.errors import DpscError as DpscError
+    from dpsc.errors import DpscWarning as DpscWarning
+    from dpsc.errors import LedgerError as LedgerError
+    from dpsc.errors import PanelError as PanelError
+    from dpsc.errors import ParameterError as ParameterError
+    from dpsc.errors import ReleaseError as ReleaseError
+    from dpsc.errors import UnprovenError as UnprovenError
+    from dpsc.ledger import Ledger as Ledger
+    from dpsc.privacy.guarantee import Guarantee as Guarantee
 
 _HOME = {
-    "BudgetError": "errors",
-    "DpscError": "errors",
-    "DpscWarning": "errors",
-    "GramRelease": "gram.algorithm",
-    "Guarantee": "privacy.guarantee",
-    "Ledger": "ledger",
-    "LedgerError": "errors",
-    "NonPrivateResult": "answers.result",
-    "ObjectivePerturbation": "weights.objective",
-    "OutputPerturbation": "weights.output",
-    "Donors": "data.donors",
-    "Panel": "data.panel",
-    "PanelError": "errors",
-    "ParameterError": "errors",
-    "Plan": "gram.planning",
-    "PrivateResult": "answers.result",
-    "Release": "gram.release",
-    "ReleaseError": "errors",
-    "Study": "answers.study",
-    "SyntheticControl": "weights.classic",
-    "UnprovenError": "errors",
-    "UnprovenResult": "answers.result",
-    "datasets": "datasets",
-    "plan": "gram.planning",
-    "report": "answers.report",
-    "scan": "gram.sources",
+    name: module
+    for module, names in {
+        "analyst.plan": "Plan plan",
+        "analyst.release": "Release",
+        "answers.report": "report",
+        "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
+        "answers.study": "Study",
+        "custodian.donors.donors": "Donors",
+        "custodian.donors.panel": "Panel",
+        "custodian.gram.algorithm": "GramRelease",
+        "custodian.gram.sources": "scan",
+        "custodian.weights.classic": "SyntheticControl",
+        "custodian.weights.objective": "ObjectivePerturbation",
+        "custodian.weights.output": "OutputPerturbation",
+        "datasets": "datasets",
+        "errors": "BudgetError DpscError DpscWarning LedgerError PanelError ParameterError ReleaseError UnprovenError",
+        "ledger": "Ledger",
+        "privacy.guarantee": "Guarantee",
+    }.items()
+    for name in names.split()
 }
+__all__ = sorted(["__version__", *_HOME])
 
 
 def __getattr__(name: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -198,3 +199,17 @@ def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) ->
             f"delta = {failure:g} is too small for arithmetic='float', whose noise has bounded tails; use "
             f"arithmetic='exact' or a delta of at least {SMALLEST_FLOAT_DELTA:g}."
         )
+
+
+def is_number(name: str) -> bool:
+    """Tell whether the name of a column, or a label, is a number."""
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_decimal(name: str) -> bool:
+    """Tell whether it is a number with decimals."""
+    return is_number(name) and bool(re.search(r"[.eE]", name))

@@ -1,14 +1,77 @@
-"""The types of arrays that all modules share."""
+"""Arrays that all modules share: their types, numbers from whatever a caller has, and BLAS with one thread.
+
+A multi-threaded BLAS waits by spinning, which on a busy machine makes a T × T eigenproblem ten times slower.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from dpsc.errors import PanelError
 
 Array = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
 Write = Callable[[Array], Array]
 """Writes a block of donors into T × size memory, one column each, and returns the filled part; may be called again."""
+
+
+def to_floats(values: Any, what: str) -> Array:
+    """Return a new float64 array; refuse anything but real numbers and booleans, without showing it."""
+    try:
+        numbers = _real_numbers(values)
+    except (TypeError, ValueError, ArithmeticError):
+        numbers = None
+    if numbers is None:  # raised here, so that the exception above, which may quote a cell, is not chained
+        raise PanelError(
+            f"{what} is not numeric; convert it first, for example with pd.to_numeric. "
+            "(Common causes: thousands separators, units, an unusual spelling of 'NA'.)"
+        )
+    return numbers
+
+
+def _real_numbers(values: Any) -> Array | None:
+    """Return a float64 array, or None for text, dates, complex numbers and other objects."""
+    if isinstance(values, pd.DataFrame):
+        columns = [to_floats(column, f"column {name!r}") for name, column in values.items()]
+        return np.column_stack(columns) if columns else np.empty((len(values), 0))
+    if isinstance(values, pd.Series):
+        if pd.api.types.is_numeric_dtype(values.dtype) and values.dtype.kind != "c":
+            with np.errstate(over="ignore"):
+                return np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        values = values.to_numpy(dtype=object)
+    if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(object))
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = np.where(pd.isna(array), np.nan, array)
+        if not all(issubclass(kind, Real | Decimal | np.bool_) for kind in set(map(type, array.flat))):
+            return None
+    elif array.dtype.kind not in "biuf":
+        return None
+    with np.errstate(over="ignore"):
+        return np.array(array, dtype=np.float64)
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread inside a ``with`` block."""
+    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  # so that its BLAS is loaded when the controller looks for libraries
+
+    return ThreadpoolController()

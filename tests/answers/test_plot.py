@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import dpsc
 from dpsc import GramRelease, Panel, ParameterError, Release, SyntheticControl
 from dpsc.answers import plot
-from dpsc.answers.figures import text
-from dpsc.answers.figures.periods import PeriodAxis
+from dpsc.answers.figures import sheet
+from dpsc.answers.figures.sheet import PeriodAxis
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from tests.making import make_panel
@@ -336,9 +336,9 @@ def test_periods_are_written_at_the_beginning_of_years_or_at_round_numbers(
 
 
 def test_long_words_are_broken_and_dollars_are_no_formulas() -> None:
-    broken = text.wrapped("cost_$_$ " + 60 * "x", 2.0, 10)
+    broken = sheet.wrapped("cost_$_$ " + 60 * "x", 2.0, 10)
     assert broken.replace("\n", "").replace(" ", "") == "cost_$_$" + 60 * "x"
-    assert max(text.width(line, 10) for line in broken.splitlines()) <= 2.0
+    assert max(sheet.width(line, 10) for line in broken.splitlines()) <= 2.0
     assert len(broken.splitlines()) >= 3
 
 
@@ -354,9 +354,9 @@ def test_breaking_a_text_takes_a_time_that_grows_with_its_length(
         asked += len(written)
         return 0.1 * len(written)
 
-    monkeypatch.setattr(text, "width", width)
+    monkeypatch.setattr(sheet, "width", width)
     given = " ".join(words)
-    broken = text.wrapped(given, 5.0 / text._SAFETY + 1e-9, 10)
+    broken = sheet.wrapped(given, 5.0 / sheet._SAFETY + 1e-9, 10)
     assert broken.replace("\n", "").replace(" ", "") == given.replace(" ", "")
     assert max(map(len, broken.split("\n"))) == 50
     assert asked < 60 * len(given)

@@ -17,12 +17,12 @@ import pytest
 
 import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
+from dpsc.analyst.estimate import Forecast
 from dpsc.answers import report, words
 from dpsc.answers import result as results
 from dpsc.answers.base import Verdict
-from dpsc.answers.trials import Trials
-from dpsc.answers.uncertainty import IntervalKind, IntervalPart
-from dpsc.gram.estimate import Forecast
+from dpsc.answers.effects import IntervalKind, IntervalPart
+from dpsc.answers.placebos import Trials
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array

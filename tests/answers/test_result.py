@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
+from dpsc.answers.effects import IntervalKind
 from dpsc.answers.plot import figure_of
 from dpsc.answers.result import Result
-from dpsc.answers.uncertainty import IntervalKind
 from dpsc.answers.words import number
 from tests.making import make_panel
 
@@ -91,7 +91,7 @@ def test_nobody_asks_a_result_for_its_class() -> None:
 def test_colours_are_named_once() -> None:
     sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     with_colours = {source.name for source in sources if re.search(r"#[0-9a-fA-F]{6}\b", source.read_text("utf-8"))}
-    assert with_colours == {"palette.py"}
+    assert with_colours == {"sheet.py"}
 
 
 def test_results_are_frozen(panel: Panel) -> None:

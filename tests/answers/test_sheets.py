@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, ParameterError, Release, SyntheticControl
+from dpsc.answers import excel
 from dpsc.answers import result as results
-from dpsc.answers import sheets
 from tests.making import make_panel
 
 LABELS = ["w1", "w2", "w3", "w4", "w5", "w6", "=1+1", "+cmd|' /C calc'!A0", "@w9"]
@@ -66,7 +66,7 @@ def test_no_text_becomes_a_formula(result: Any, tmp_path: Path) -> None:
 
 
 def test_a_control_character_does_not_stop_the_workbook() -> None:
-    made = sheets.book({"one": [{"unit": "no\x07rth\x00", "effect": 1.5}, {"unit": "south", "effect": None}]})
+    made = excel.book({"one": [{"unit": "no\x07rth\x00", "effect": 1.5}, {"unit": "south", "effect": None}]})
     assert made.startswith(b"PK")
 
 
@@ -98,7 +98,7 @@ def test_without_openpyxl_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tm
     def missing(name: str) -> ModuleSpec | None:
         return None
 
-    monkeypatch.setattr(sheets, "find_spec", missing)
+    monkeypatch.setattr(excel, "find_spec", missing)
     with pytest.raises(ParameterError, match=r"pip install 'dpsc\[xlsx\]'"):
         SyntheticControl().fit(make_panel()).to_excel(tmp_path / "out.xlsx")
     assert list(tmp_path.iterdir()) == []

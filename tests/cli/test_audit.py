@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsc.audit.broken_mlsynth import EXHIBITS
-from dpsc.audit.run import audit
-from dpsc.audit.shipped import cases
 from dpsc.cli import auditing
+from dpsc.evidence.audit.broken_elsewhere import EXHIBITS
+from dpsc.evidence.audit.run import audit
+from dpsc.evidence.audit.shipped import cases
 from dpsc.privacy import additive
 from tests.cli.conftest import dpsc, quick
 

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Panel, Release, SyntheticControl
-from dpsc.gram.algorithm import CustodianSum
-from dpsc.gram.sources import FileDonors
+from dpsc.custodian.gram.algorithm import CustodianSum
+from dpsc.custodian.gram.sources import FileDonors
 from tests.cli.conftest import EFFECT, FOUND, T0, H, N, dpsc, months, quick, shown
 from tests.making import save
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from dpsc import GramRelease, Release
-from dpsc.gram import release_file, release_words
-from dpsc.gram.release_file import sha256
 from dpsc.ledger import Ledger
+from dpsc.release import describe, file_format
+from dpsc.release.file_format import sha256
 from tests.cli.conftest import quick
-from tests.gram.test_file_check import donors, with_noise
+from tests.release.test_file_check import donors, with_noise
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
@@ -126,7 +126,7 @@ def test_if_the_page_fails_the_release_that_was_paid_for_is_there(files: Path, m
 def test_inspect_says_the_noise_in_words_and_the_hash(made: Path) -> None:
     _, out, _ = quick("inspect", made)
     text = " ".join(out.replace("│", " ").split())
-    assert release_words.noise(Release.load(made)) in text
+    assert describe.noise(Release.load(made)) in text
     assert f"SHA-256: {sha256(made)}" in text
     answer = json.loads(quick("inspect", made, "--json")[1])
     assert answer["sha256"] == sha256(made)
@@ -220,7 +220,7 @@ def tampered(path: Path, to: Path, **changes: Any) -> Path:
     for name, value in changes.items():
         part, key = (body, name) if "__" not in name else (body[name.split("__")[0]], name.split("__")[1])
         part[key] = value
-    body["checksum"] = release_file._checksum(body)
+    body["checksum"] = file_format._checksum(body)
     to.write_text(json.dumps(body), encoding="utf-8")
     return to
 
@@ -266,6 +266,6 @@ def test_a_file_that_is_not_there_and_options_of_the_attack_are_mistakes(made: P
 
 
 def test_older_files_have_a_page_and_a_check(tmp_path: Path) -> None:
-    for old in (Path(__file__).parent.parent / "gram").glob("*.dpsc.json"):
+    for old in (Path(__file__).parent.parent / "release").glob("*.dpsc.json"):
         assert "0.1.0" in Release.page_of(old)
         assert quick("audit", old)[0] == 0, old

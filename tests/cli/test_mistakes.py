@@ -98,7 +98,7 @@ def test_a_reference_that_lacks_a_period(files: Path) -> None:
 
 
 def test_an_engine_that_is_not_installed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsc.gram.sources.find_spec", lambda name: None)
+    monkeypatch.setattr("dpsc.custodian.gram.sources.find_spec", lambda name: None)
     refused(release(files, "--engine", "dask"), "needs Dask: pip install 'dpsc[dask]'")
 
 
@@ -117,7 +117,7 @@ def test_what_nobody_foresaw_is_not_quoted(files: Path, monkeypatch: pytest.Monk
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError(f"cell {SECRET}")
 
-    monkeypatch.setattr("dpsc.data.arrow.Files.blocks", broken)
+    monkeypatch.setattr("dpsc.custodian.donors.donor_files.Files.blocks", broken)
     code, out, err = quick(*release(files))
     assert code == 1
     assert "ZeroDivisionError" in err

@@ -11,8 +11,8 @@ import pytest
 
 from dpsc import GramRelease, Release
 from dpsc.answers.words import number
-from dpsc.gram import settings
 from dpsc.ledger.budget import Budget, Cost
+from dpsc.release import settings
 from tests.cli.conftest import T0, H, quick
 
 PLAN = ("plan", "--before", T0, "--after", H, "--runs", 1)

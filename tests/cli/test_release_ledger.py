@@ -83,7 +83,7 @@ def test_what_is_wrong_with_the_ledger_is_said_before_the_donors_are_read(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("the donors were read")
 
-    monkeypatch.setattr("dpsc.data.arrow.tables.open_table", read)
+    monkeypatch.setattr("dpsc.custodian.donors.donor_files.reader.open_table", read)
     Ledger(ledger).add_dataset("visitors", epsilon=1, delta=1e-6)
     for arguments in (
         release(files, ledger, 1, "r.json", "--dataset", "others"),

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Ledger, Release
-from dpsc.gram.algorithm import CustodianSum
-from dpsc.gram.scale import MOST_COUNTS
+from dpsc.custodian.gram.algorithm import CustodianSum
 from dpsc.privacy import discrete
+from dpsc.release.scale import MOST_COUNTS
 from tests.cli.conftest import months, quick, shown
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")

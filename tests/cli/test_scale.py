@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Ledger, Release
-from dpsc.gram.algorithm import CustodianSum
+from dpsc.custodian.gram.algorithm import CustodianSum
 from tests.cli.conftest import T0, quick
 from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
 
-OLD = Path(__file__).parents[1] / "gram" / "version-0.1.0.dpsc.json"
+OLD = Path(__file__).parents[1] / "release" / "version-0.1.0.dpsc.json"
 FIT = ("--treated-unit", "clinic", "--treatment-time", "2021-03-01")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsc import GramRelease, SyntheticControl
 from dpsc.answers.base import Verdict
-from dpsc.cli import screens
+from dpsc.cli import render
 from tests.making import make_panel
 
 
@@ -22,7 +22,7 @@ def test_whether_the_donors_help_is_seen_with_and_without_colour(
     monkeypatch.setenv("FORCE_COLOR" if coloured else "NO_COLOR", "1")
     panel = make_panel()
     result = GramRelease(epsilon=1.0, delta=1e-6).release(panel).estimate(panel.target, panel.treatment_time)
-    screens.show_result(replace(result, verdict=Verdict(grade, "in few words", "for a reason")))
+    render.show_result(replace(result, verdict=Verdict(grade, "in few words", "for a reason")))
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert ("\x1b[1;3" in lines[-2]) is coloured
     if not coloured:
@@ -30,7 +30,7 @@ def test_whether_the_donors_help_is_seen_with_and_without_colour(
 
 
 def test_without_a_verdict_the_answer_ends_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    screens.show_result(SyntheticControl().fit(make_panel()))
+    render.show_result(SyntheticControl().fit(make_panel()))
     shown = capsys.readouterr().out
     assert "Do the donors help?" not in shown
     assert "NOT PRIVATE" in shown.splitlines()[-1]

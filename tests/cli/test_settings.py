@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpsc import Release
-from dpsc.gram.settings import Settings
+from dpsc.release.settings import Settings
 from tests.cli.conftest import T0, H, months, quick
 from tests.cli.test_mistakes import COLUMNS, refused
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from dpsc import Ledger, Release
-from dpsc.answers import sheets
+from dpsc.answers import excel
 from tests.cli.conftest import EFFECT, T0, H, months, quick
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
@@ -181,7 +181,7 @@ def test_the_ending_says_what_is_written(files: Path, ending: str) -> None:
 def test_an_ending_that_is_not_written_is_refused(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = ("estimate", files / "r.json", files / "target.csv", "--treatment-time", "2021-03", "-o")
     refused(*run, files / "answer.pdf", said=("a .pdf file is not written", "prints to PDF"))
-    monkeypatch.setattr(sheets, "find_spec", lambda name: None)
+    monkeypatch.setattr(excel, "find_spec", lambda name: None)
     refused(*run, files / "answer.xlsx", said=("pip install 'dpsc[xlsx]'",))
     assert not list(files.glob("answer*"))
 
@@ -217,7 +217,7 @@ def test_a_fit_is_refused_before_it_pays(files: Path, monkeypatch: pytest.Monkey
     shutil.copy(files / "panel.csv", files / "data.dpsc.json")
     refused(*run, files / "data.html", "--force", "--like", files / "data.dpsc.json", said=("read by this command",))
     with monkeypatch.context() as patched:
-        patched.setattr(sheets, "find_spec", lambda name: None)
+        patched.setattr(excel, "find_spec", lambda name: None)
         refused(*run, files / "answer.xlsx", said=("dpsc[xlsx]",))
     assert Ledger(book).entries() == []
 

@@ -239,7 +239,7 @@ def test_a_fit_without_a_folder_is_saved_before_it_is_shown(
         raise RuntimeError("a screen that fails")
 
     if how == "the screen fails":
-        monkeypatch.setattr("dpsc.cli.screens.show_result", fail)
+        monkeypatch.setattr("dpsc.cli.render.show_result", fail)
     options = ("--method", method, *BUDGET, "--bounds", -10, 60, "--ledger", book)
     code, _, err = quick("fit", files / "panel.csv", *FIT, *options, *(["--json"] if how == "as json" else []))
     assert code == (1 if how == "the screen fails" else 0), err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsc import Ledger, Release
-from dpsc.data.examination import MARK
+from dpsc.custodian.check.examine import MARK
 from tests import pages
 from tests.cli.conftest import quick
 from tests.pages import ROOT

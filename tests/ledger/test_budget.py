@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsc import GramRelease, Guarantee, ObjectivePerturbation, OutputPerturbation, ParameterError
-from dpsc.gram.contents import GRID_BITS, MOST_COORDINATES
 from dpsc.ledger.budget import GRAM_BITS, GRAM_COORDINATES, Budget, Charge, Cost, groups
 from dpsc.privacy.accounting import Loss, gaussian_delta, gaussian_mu, zcdp_rho
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, released_mu
+from dpsc.release.matrix import GRID_BITS, MOST_COORDINATES
 
 MOST = GRAM_COORDINATES
 

@@ -1,20 +1,28 @@
-"""The fields that every answer has, so that words and figures need not know its class. Knows no mechanism."""
+"""The fields that every answer has, alone or in a study, so that words and figures need not know its class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.effects import NO_PERCENT, Effect, detectable_effect, effects_of
-from dpsc.answers.uncertainty import IntervalKind, IntervalPart, Uncertainty, Unknown
-from dpsc.data.dates import period_name
+from dpsc.answers.effects import (
+    NO_PERCENT,
+    Effect,
+    IntervalKind,
+    IntervalPart,
+    Uncertainty,
+    Unknown,
+    detectable_effect,
+    effects_of,
+)
 from dpsc.errors import ParameterError
+from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
@@ -261,3 +269,77 @@ def _part(part: IntervalPart) -> IntervalPart:
     if part not in ("both", "privacy", "model"):
         raise ParameterError(f"part must be 'both', 'privacy' or 'model', not {part!r}.")
     return part
+
+
+class Several(Protocol):
+    """Several treated units; :class:`dpsc.answers.study.Study` says what the parts mean."""
+
+    @property
+    def results(self) -> Mapping[Any, Answer]:
+        """The answer of each treated unit."""
+        ...
+
+    @property
+    def never_treated(self) -> Mapping[Any, pd.Series[float]]:
+        """Units that are there for the reader only."""
+        ...
+
+    @property
+    def weights(self) -> pd.Series[float]:
+        """The weight of each treated unit."""
+        ...
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The question; empty for the usual one."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """The release's guarantee."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why there is no guarantee."""
+        ...
+
+    @property
+    def private(self) -> bool:
+        """Whether it carries a guarantee."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings to the reader."""
+        ...
+
+    @property
+    def average(self) -> Effect:
+        """The average effect over treated units and periods."""
+        ...
+
+    def effects(self, level: float | None = None) -> pd.DataFrame:
+        """Return pooled effects."""
+        ...
+
+    def by_unit(self, level: float | None = None) -> pd.DataFrame:
+        """Return the effect on each unit."""
+        ...
+
+    def by_event_time(self, level: float | None = None) -> pd.DataFrame:
+        """Return the effect k periods after adoption."""
+        ...
+
+    def by_calendar_time(self, level: float | None = None) -> pd.DataFrame:
+        """Return the effect in each period."""
+        ...
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return every unit's table, one below the other."""
+        ...

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import pages, plot, sheets, web, words
+from dpsc.answers import excel, pages, plot, words
+from dpsc.answers import pages as web
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
@@ -100,7 +101,7 @@ class Comparison:
 
     def xlsx(self) -> bytes:
         """Return the table as a workbook."""
-        return sheets.book({"comparison": self._flat()})
+        return excel.book({"comparison": self._flat()})
 
     def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the figure."""

@@ -10,11 +10,10 @@ from typing import Any
 import pandas as pd
 
 from dpsc.answers import words
-from dpsc.answers.base import Answer
+from dpsc.answers.base import Answer, Several
 from dpsc.answers.effects import NO_PERCENT, Effect
-from dpsc.answers.several import Several
-from dpsc.answers.trials import ALSO_ASKED, Placebos, Trials
-from dpsc.data.dates import period_name
+from dpsc.answers.placebos import ALSO_ASKED, Placebos, Trials
+from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
 

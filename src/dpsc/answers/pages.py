@@ -1,19 +1,57 @@
-"""An answer as one page for people: question, answer, figure, effects, trust, protection, and how to repeat it."""
+"""Self-contained HTML pages from templates: nothing is fetched, everything is escaped. The page of one answer."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpsc.answers import parameters, plot, web, words
-from dpsc.answers.base import Answer
+from dpsc.answers import plot, words
+from dpsc.answers import words as parameters
+from dpsc.answers.base import Answer, Several
 from dpsc.answers.document import Document
-from dpsc.answers.several import Several
-from dpsc.answers.trials import Trials
+from dpsc.answers.placebos import Trials
 from dpsc.answers.words import column, p_text
 from dpsc.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of ``dpsc/answers/templates``."""
+    return _environment().get_template(template).render(**values)
+
+
+def inline_svg(svg: bytes) -> str:
+    """Return an SVG file as the address of an image that is part of the page."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+
+
+def inline_png(png: bytes) -> str:
+    """Return a PNG file as the address of an image that is part of the page."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def card(heading: str, lines: Sequence[str], figure: Figure, private: bool, reason: str) -> str:
+    """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
+    image = inline_png(plot.as_bytes(figure, "png", dpi=144))
+    return render("card.html", heading=heading, lines=lines, image=image, warning="" if private else reason)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("dpsc.answers"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
 
 RESULT_FIGURES = {"path": "path", "gaps": "gaps"}
 STUDY_FIGURES = {"event": "event", "units": "units"}
@@ -41,7 +79,7 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
             images[name] = image(partial(plot.placebos, result, placebos, units=units))
     if trials.sensitivity is not None and seen:
         images["sensitivity"] = image(partial(plot.sensitivity, result, trials.sensitivity, units=units))
-    return web.render(
+    return render(
         "result.html",
         result=result,
         seen=seen,
@@ -60,7 +98,7 @@ def of_study(study: Several, document: Document, command: str) -> str:
     """Return the page of a study."""
     grades = [row["donors_help"] for row in document["by_unit"]]
     names = [row["of"] for row in document["effects"]]
-    return web.render(
+    return render(
         "study.html",
         study=study,
         average=study.average,
@@ -105,7 +143,7 @@ def _drawing(answer: Any, kind: str, units: str | None, title: str) -> Callable[
 
 def image(draw: Callable[..., Any], width: float = ON_A_PAGE) -> str:
     """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
-    return web.inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
+    return inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
 
 
 Rows = Sequence[Mapping[str, Any]]

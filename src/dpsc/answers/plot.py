@@ -11,10 +11,10 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers.base import Answer
-from dpsc.answers.figures import before, ranges
-from dpsc.answers.figures.placebos import in_space, in_time
+from dpsc.answers.figures import choices, plan
+from dpsc.answers.figures.choices import in_space, in_time
 from dpsc.answers.figures.sheet import Sheet
-from dpsc.answers.trials import Placebos, Sensitivity
+from dpsc.answers.placebos import Placebos, Sensitivity
 from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def compare(
     figsize: tuple[float, float | None] | None = None,
 ) -> Axes:
     """Draw the average effects of several answers side by side: pairs of a name and the content of ``result.json``."""
-    return ranges.compared(documents, Sheet(ax, title, figsize))
+    return choices.compared(documents, Sheet(ax, title, figsize))
 
 
 def placebos(result: Answer, found: Placebos, *, units: str | None = None, **sheet: Any) -> Axes:
@@ -87,12 +87,12 @@ def placebos(result: Answer, found: Placebos, *, units: str | None = None, **she
 
 def sensitivity(result: Answer, found: Sensitivity, *, units: str | None = None, **sheet: Any) -> Axes:
     """Draw other choices that are there already; other arguments as in :func:`compare`."""
-    return ranges.sensitivity(result, found, Sheet(**sheet), units)
+    return choices.sensitivity(result, found, Sheet(**sheet), units)
 
 
 def plan_curves(table: pd.DataFrame, unit: str) -> Figure:
     """Draw the expected error over epsilon, one curve per number of donors, and the error without privacy."""
-    return figure_of(before.plan_curves(table, unit, Sheet()))
+    return figure_of(plan.plan_curves(table, unit, Sheet()))
 
 
 def figure_of(axes: Axes) -> Figure:

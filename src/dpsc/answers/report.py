@@ -13,12 +13,11 @@ from typing import Any, Literal, Protocol
 import pandas as pd
 
 from dpsc import files
-from dpsc.answers import document, pages, plot, sheets
-from dpsc.answers.base import Answer
+from dpsc.answers import document, excel, pages, plot
+from dpsc.answers.base import Answer, Several
 from dpsc.answers.document import Document
-from dpsc.answers.several import Several
-from dpsc.answers.trials import Trials
-from dpsc.data.dates import period_name
+from dpsc.answers.placebos import Trials
+from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
 PAGE = "report.html"
@@ -120,7 +119,7 @@ class Files:
     def xlsx(self) -> bytes:
         """Return the workbook."""
         guarantee: Guarantee | None = self.answer.guarantee
-        return sheets.workbook(self.content, guarantee)
+        return excel.workbook(self.content, guarantee)
 
     def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the main figure, as "png" or "svg"."""

@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import plot, web, words
+from dpsc.answers import pages, plot, words
 from dpsc.answers.base import Answer, Verdict
-from dpsc.answers.figures import one, placebos, ranges
-from dpsc.answers.report import Files, Written, of_result
-from dpsc.answers.trials import (
+from dpsc.answers.effects import Uncertainty
+from dpsc.answers.figures import choices
+from dpsc.answers.figures import choices as placebos
+from dpsc.answers.figures import result as one
+from dpsc.answers.placebos import (
     NoRepeats,
     Placebos,
     Repeats,
@@ -29,9 +31,9 @@ from dpsc.answers.trials import (
     placebos_in_space,
     placebos_in_time,
 )
-from dpsc.answers.uncertainty import Uncertainty
+from dpsc.answers.report import Files, Written, of_result
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
-from dpsc.data.dates import period_name
+from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ class Result(Answer, Written):
         """Return what a notebook shows: the question, the answer in words, and the figure."""
         lines = [*words.answer(self), *([] if self.verdict is None else [words.donors_help(self.verdict)])]
         figure = plot.draw(self, "overview")
-        return web.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
+        return pages.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
@@ -207,7 +209,7 @@ _FIGURES: Mapping[str, plot.Drawing] = {
     "placebos in space": lambda result, sheet, units: placebos.in_space(
         result, result.placebos_in_space(), sheet, units
     ),
-    "sensitivity": lambda result, sheet, units: ranges.sensitivity(result, result.sensitivity(), sheet, units),
+    "sensitivity": lambda result, sheet, units: choices.sensitivity(result, result.sensitivity(), sheet, units),
 }
 
 

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import plot, web
-from dpsc.answers.effects import Effect, effects_of
-from dpsc.answers.figures import many
+from dpsc.answers import pages, plot
+from dpsc.answers.effects import Effect, Uncertainty, effects_of
+from dpsc.answers.figures import study
 from dpsc.answers.report import Files, Written, of_study
 from dpsc.answers.result import PrivateResult, UnprovenResult
-from dpsc.answers.uncertainty import Uncertainty
 from dpsc.answers.words import number, percent, signed
-from dpsc.data.dates import period_name
+from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FIGURES: Mapping[str, plot.Drawing] = {
-    "event": many.event,
-    "calendar": many.calendar,
-    "units": many.small_multiples,
+    "event": study.event,
+    "calendar": study.calendar,
+    "units": study.small_multiples,
 }
 
 
@@ -89,7 +88,7 @@ class Study(Written):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""
         figure = plot.figure_of(plot.draw(self, "event"))
-        return web.card(self.title or f"Study of {len(self.results)} treated units", self._words(), figure,
+        return pages.card(self.title or f"Study of {len(self.results)} treated units", self._words(), figure,
                         self.private, self.reason)  # fmt: skip
 
     @property

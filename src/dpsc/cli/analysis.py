@@ -9,21 +9,20 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from dpsc.custody import public_series
-from dpsc.data import intervention, tables
-from dpsc.data.arrow import Files
-from dpsc.data.columns import Layout
-from dpsc.data.dialects import Dialect
-from dpsc.data.formats import in_file
-from dpsc.data.frames import label_of
-from dpsc.data.panel import Panel
-from dpsc.data.rules import KERNEL, Missing, Repeated
+from dpsc.custodian.donors.donor_files import Files
+from dpsc.custodian.donors.frames import label_of
+from dpsc.custodian.donors.panel import Panel
+from dpsc.custodian.gram.algorithm import GramRelease
+from dpsc.custodian.weights.classic import SyntheticControl
+from dpsc.custodian.weights.objective import ObjectivePerturbation
+from dpsc.custodian.weights.output import OutputPerturbation
 from dpsc.errors import Parameter, ParameterError
-from dpsc.gram.algorithm import GramRelease
-from dpsc.gram.kernel import Smoothness
-from dpsc.weights.classic import SyntheticControl
-from dpsc.weights.objective import ObjectivePerturbation
-from dpsc.weights.output import OutputPerturbation
+from dpsc.periods import match
+from dpsc.release.kernel import Smoothness
+from dpsc.tables import reader, series
+from dpsc.tables.dialect import Dialect
+from dpsc.tables.formats import in_file
+from dpsc.tables.spec import KERNEL, Layout, Missing, Repeated
 
 Algorithm = SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease
 
@@ -123,7 +122,7 @@ class Analysis:
         """Read the data."""
         index = None
         if self.periods is not None:
-            index = tables.typed_periods(self.periods, self.reference_path(), self.time_format)
+            index = reader.typed_periods(self.periods, self.reference_path(), self.time_format)
         files = Files(self.data, self.layout, periods=index, held=True, dialect=self.dialect)
         fallback: Missing | None = None if index is None or self.method == "gram" else "interpolate"
         with in_file(self.data):
@@ -131,7 +130,7 @@ class Analysis:
             return Panel.of(
                 matrix,
                 treated_unit=label_of(matrix.units, self.treated_unit, Parameter("treated_unit", "")),
-                treatment_time=intervention.typed_period(self.treatment_time, files.times, self.time_format),
+                treatment_time=match.typed_period(self.treatment_time, files.times, self.time_format),
                 bounds=self.bounds,
                 missing=self.missing or fallback,
                 outcome=files.outcome,
@@ -153,9 +152,9 @@ class Analysis:
             smoothness=self.smoothness or "high",
             reference=self.reference_path(),
             scale=self.scale,
-            like=public_series.like(self.like, self.like_before, self.time_format, self.dialect),
+            like=series.like(self.like, self.like_before, self.time_format, self.dialect),
         )
 
     def reference_path(self) -> pd.Series[float] | None:
         """Read the public path to subtract, if there is one."""
-        return public_series.reference(self.reference, self.time_format, self.dialect)
+        return series.reference(self.reference, self.time_format, self.dialect)

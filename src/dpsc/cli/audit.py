@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 from dpsc.errors import ParameterError
 
 
@@ -37,10 +37,10 @@ def audit(
     show_broken: Annotated[
         bool, typer.Option("--show-broken", help="Also attack mechanisms known to be broken, which must be caught.")
     ] = False,
-    json: common.Json = False,
+    json: terminal.Json = False,
 ) -> None:
     """Attack every mechanism and print what was demonstrated; or, given a release, check this file."""
-    with common.errors("audit"):
+    with terminal.errors("audit"):
         if release is not None:
             from dpsc.cli import file_checking
 

@@ -14,13 +14,12 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.answers.plot import as_bytes
-from dpsc.audit.broken import BROKEN
-from dpsc.audit.case import Finding
-from dpsc.audit.picture import draw
-from dpsc.audit.run import Audit, audit
-from dpsc.audit.shipped import NAMES, cases
-from dpsc.cli import screens
-from dpsc.cli.common import choose, console
+from dpsc.cli import render
+from dpsc.cli.terminal import choose, console
+from dpsc.evidence.audit.broken import BROKEN
+from dpsc.evidence.audit.case import Finding
+from dpsc.evidence.audit.run import Audit, audit, draw
+from dpsc.evidence.audit.shipped import NAMES, cases
 
 QUICK, THOROUGH = 40_000, 1_000_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -43,7 +42,7 @@ def run(
     started = time.monotonic()
     attacked = cases(chosen, EPSILONS if thorough else (1.0,))
     known = [make() for make in BROKEN.values()] if show_broken else []
-    with screens.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
+    with render.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
         result = audit(attacked, runs=runs, seed=seed, on_attack=lambda name: advance())
         caught = audit(known, runs=runs, seed=seed, on_attack=lambda name: advance())
     content = result.to_json(caught if show_broken else None)

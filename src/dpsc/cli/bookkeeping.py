@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dpsc import files
-from dpsc.cli import common
-from dpsc.custody.account import explained
-from dpsc.custody.limits import require_reasonable, require_small_delta
+from dpsc.cli import terminal
+from dpsc.custodian.custody.options import require_reasonable, require_small_delta
+from dpsc.custodian.custody.payer import explained
 from dpsc.errors import ParameterError
 from dpsc.ledger import Entry, Ledger
 from dpsc.ledger.budget import Budget
@@ -85,7 +85,7 @@ def show(place: str, name: str | None, delta: float | None, to_json: bool) -> No
         shown = [balance_to_json(b) | _at(delta, left.get(b.dataset.name)) for b in balances]
         _print_json({"ledger": book.place, "head": {"length": head.length, "hash": head.hash}, "datasets": shown})
         return
-    console = common.console()
+    console = terminal.console()
     for balance in balances:
         _show_balance(console, balance, delta, left.get(balance.dataset.name))
     if not balances:
@@ -101,7 +101,7 @@ def entries(place: str, name: str | None, to_json: bool) -> None:
         _print_json([entry_to_json(entry) for entry in found])
     elif found:
         for entry in found:
-            _show_entry(common.console(), entry)
+            _show_entry(terminal.console(), entry)
     else:
         typer.echo("Nothing is booked.")
 
@@ -136,7 +136,7 @@ def export(place: str, name: str | None, out: Path | None, format_: str | None) 
     if out is None:
         typer.echo(content, nl=False)
     else:
-        common.keep_apart(out, *book.files)
+        terminal.keep_apart(out, *book.files)
         files.write(out, content, mode=0o600)
         typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
-from dpsc.custody.limits import require_reasonable
+from dpsc.cli import terminal
 
 
 def check(
@@ -16,19 +15,19 @@ def check(
     unit: Annotated[
         str | None, typer.Option(help="The column that names the units.", rich_help_panel="Columns")
     ] = None,
-    time: common.Time = None,
-    outcome: common.Outcome = None,
-    wide: common.Wide = False,
-    time_format: common.TimeFormat = None,
-    periods: common.Periods = None,
-    sep: common.Sep = None,
-    decimal: common.Decimal = None,
-    thousands: common.Thousands = None,
-    encoding: common.Encoding = None,
-    sheet: common.Sheet = None,
-    missing: common.Missing = None,
-    repeated: common.Repeated = None,
-    bounds: common.Bounds = None,
+    time: terminal.Time = None,
+    outcome: terminal.Outcome = None,
+    wide: terminal.Wide = False,
+    time_format: terminal.TimeFormat = None,
+    periods: terminal.Periods = None,
+    sep: terminal.Sep = None,
+    decimal: terminal.Decimal = None,
+    thousands: terminal.Thousands = None,
+    encoding: terminal.Encoding = None,
+    sheet: terminal.Sheet = None,
+    missing: terminal.Missing = None,
+    repeated: terminal.Repeated = None,
+    bounds: terminal.Bounds = None,
     epsilon: Annotated[float, typer.Option(help="The privacy budget that the release would have.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Well below one over the number of donors.")] = 1e-6,
     target: Annotated[
@@ -38,26 +37,27 @@ def check(
         int | None, typer.Option(min=2, help="Periods before the intervention; three quarters of all by default.")
     ] = None,
     averages: Annotated[int, typer.Option(min=1, help="How many units the target is the average of.")] = 1,
-    i_know: common.IKnow = False,
+    i_know: terminal.IKnow = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write this private page (.html) or its numbers (.json).")
     ] = None,
-    force: common.Force = False,
-    json: common.Json = False,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:
     """Look at donors before a release: all problems at once, and the command to run. PRIVATE: custodian only.
 
     Columns that are not named are guessed. Nothing is spent, and nothing is written unless -o says so. Ends with 0 if
     the donors are ready, with 1 if something must be corrected first.
     """
-    with common.errors("check"):
+    with terminal.errors("check"):
         from dpsc.cli import checking
-        from dpsc.custody.rehearsal import Wishes
-        from dpsc.data.dialects import Dialect
-        from dpsc.data.guessing import Said
+        from dpsc.custodian.check.guess import Said
+        from dpsc.custodian.check.run import Wishes
+        from dpsc.custodian.custody.options import require_reasonable
+        from dpsc.tables.dialect import Dialect
 
         require_reasonable(epsilon, i_know)
-        common.keep_apart(out, donors, target)
+        terminal.keep_apart(out, donors, target)
         ready = checking.run(
             donors, Said(unit, time, outcome, wide, time_format), Dialect(sep, decimal, thousands, encoding, sheet),
             Wishes(periods, missing, bounds, epsilon, delta, target, before, averages, repeated),  # type: ignore[arg-type]

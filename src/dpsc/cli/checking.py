@@ -19,17 +19,17 @@ from rich.table import Table
 from rich.text import Text
 
 from dpsc import files
-from dpsc.answers import web
+from dpsc.answers import pages
 from dpsc.checks import written_out
-from dpsc.cli import common
-from dpsc.custody import rehearsing
-from dpsc.custody.account import datasets_here
-from dpsc.custody.rehearsal import Rehearsal, Wishes, rehearse
-from dpsc.custody.rehearsing import Section
-from dpsc.data.dialects import Dialect
-from dpsc.data.examination import MARK
-from dpsc.data.guessing import Said
+from dpsc.cli import terminal
+from dpsc.custodian.check import check_report
+from dpsc.custodian.check.check_report import Section
+from dpsc.custodian.check.examine import MARK
+from dpsc.custodian.check.guess import Said
+from dpsc.custodian.check.run import Rehearsal, Wishes, rehearse
+from dpsc.custodian.custody.payer import datasets_here
 from dpsc.errors import ParameterError
+from dpsc.tables.dialect import Dialect
 
 
 def run(
@@ -39,12 +39,12 @@ def run(
     if out is not None:
         if out.suffix not in (".html", ".json"):
             raise ParameterError(f"-o {out}: write a page (.html) or its numbers (.json).")
-        common.require_free(out, force)
-    with common.working("looking at the donors"):
+        terminal.require_free(out, force)
+    with terminal.working("looking at the donors"):
         datasets = tuple(datasets_here() or ())  # first, so that a broken ledger is told at once
         made = rehearse(donors, said, dialect, wishes, datasets)
     if out is not None:
-        with common.output_file(out, force) as output:
+        with terminal.output_file(out, force) as output:
             files.write(output.place, page(made) if out.suffix == ".html" else as_text(made), mode=0o600)
     if as_json:
         typer.echo(as_text(made))
@@ -67,20 +67,25 @@ def as_text(made: Rehearsal) -> str:
 
 def page(made: Rehearsal) -> str:
     """Return everything as a page."""
-    return web.render(
-        "check.html", mark=MARK, verdict=rehearsing.verdict(made.findings), ready=made.ready, ended=rehearsing.ended,
-        file=made.seen.path.name, sections=made.sections,
-    )  # fmt: skip
+    return pages.render(
+        "check.html",
+        mark=MARK,
+        verdict=check_report.verdict(made.findings),
+        ready=made.ready,
+        ended=check_report.ended,
+        file=made.seen.path.name,
+        sections=made.sections,
+    )
 
 
 def show(made: Rehearsal) -> None:
     """Print everything on stdout."""
-    screen = common.console()
+    screen = terminal.console()
     screen.print(Text(f" {MARK} ", "bold white on red"))
     screen.print()
     verdict = Text.assemble(
         (written_out(f"{made.seen.path}  "), "bold"),
-        (rehearsing.verdict(made.findings), "bold green" if made.ready else "bold red"),
+        (check_report.verdict(made.findings), "bold green" if made.ready else "bold red"),
     )
     screen.print(verdict)
     for section in made.sections:
@@ -150,7 +155,7 @@ def _findings(section: Section) -> Table | None:
     grid = Table.grid(padding=(0, 1))
     for finding in section.findings:
         sign, style = ("✕", "bold red") if finding.grade == "correct" else ("•", "yellow")
-        grid.add_row(Text(sign, style), _text(rehearsing.ended(finding.words)))
+        grid.add_row(Text(sign, style), _text(check_report.ended(finding.words)))
         for example in finding.examples:
             grid.add_row("", _text(f"  {example}", "dim"))
         more = finding.count - len(finding.examples)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 
 
 def compare(
@@ -23,12 +23,12 @@ def compare(
             "numbers (.json), or a folder with page, figure and table.",
         ),
     ] = None,
-    title: common.Title = None,
-    force: common.Force = False,
-    json: common.Json = False,
+    title: terminal.Title = None,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:  # fmt: skip
     """Show answers side by side: two releases, two budgets, two targets, two dates; one table, one figure."""
-    with common.errors("compare"):
+    with terminal.errors("compare"):
         from dpsc.cli import comparing
 
-        comparing.run(answers, out, command=common.typed(ctx), title=title or "", force=force, as_json=json)
+        comparing.run(answers, out, command=terminal.typed(ctx), title=title or "", force=force, as_json=json)

@@ -9,7 +9,7 @@ from pathlib import Path
 from dpsc import files
 from dpsc.answers import compare
 from dpsc.answers.compare import Comparison
-from dpsc.cli import common, screens
+from dpsc.cli import render, terminal
 from dpsc.cli.delivery import is_file
 from dpsc.errors import ParameterError, ReleaseError
 
@@ -19,21 +19,21 @@ LARGEST = 50 * 2**20  # bytes of an answer
 def run(answers: list[Path], out: Path | None, *, command: str, title: str, force: bool, as_json: bool) -> None:
     """Compare answers; write before showing."""
     paths = [path / "result.json" if path.is_dir() else path for path in answers]
-    common.keep_apart(out, *paths)
+    terminal.keep_apart(out, *paths)
     if len(paths) < 2:
         raise ParameterError("name at least two answers to compare: result.json files, or folders with one.")
     names = _names(answers)
     compared = compare.of([(name, _read(path)) for name, path in zip(names, paths, strict=True)], title)
     if out is not None:
-        place = common.output_file if is_file(out) else common.output_folder
-        with place(out, force) as output, common.working("drawing"):
+        place = terminal.output_file if is_file(out) else terminal.output_folder
+        with place(out, force) as output, terminal.working("drawing"):
             _write(compared, output.place, command)
     if as_json:
-        common.print_json(compared.content())
+        terminal.print_json(compared.content())
         return
-    screens.show_comparison(compared)
+    render.show_comparison(compared)
     if out is not None:
-        common.console().print(f"\nOpen {out if is_file(out) else out / 'comparison.html'}", soft_wrap=True)
+        terminal.console().print(f"\nOpen {out if is_file(out) else out / 'comparison.html'}", soft_wrap=True)
 
 
 def _names(answers: list[Path]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
-from dpsc.cli.booking import LedgerOption
+from dpsc.cli import terminal
+from dpsc.cli.payer import LedgerOption
 from dpsc.errors import DpscError, ParameterError
 
 app = typer.Typer(
@@ -26,16 +26,17 @@ Host = Annotated[str | None, typer.Option(hidden=True)]
 @app.command()
 def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
     """Open releases, ask them about targets, and export the answers; costs no budget."""
-    with common.errors("console analyst"):
+    with terminal.errors("console analyst"):
         if host is not None:
             raise ParameterError(
                 "--host is refused: the page answers on this machine alone, because it is not encrypted. To use it "
                 "from another machine, forward its port: ssh -L PORT:127.0.0.1:PORT this-machine."
             )
         _require_shiny()
-        from dpsc.console import analyst, serving
+        from dpsc.web import server
+        from dpsc.web.analyst import app as analyst
 
-        serving.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
+        server.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
 
 
 @app.command()
@@ -47,7 +48,7 @@ def custodian(
     folder: Annotated[Path, typer.Option(help="Where releases are written; this folder by default.")] = Path(),
 ) -> None:
     """Check donors, choose the budget, and make releases that are booked. PRIVATE: custodian only."""
-    with common.errors("console custodian"):
+    with terminal.errors("console custodian"):
         if host is not None:
             raise ParameterError(
                 "--host is refused: the custodian's page never answers from elsewhere, because how long it takes to "
@@ -56,10 +57,11 @@ def custodian(
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             raise ParameterError(f"--folder {folder} is not a folder that can be written to.")
         _require_shiny()
-        from dpsc.console import custodian, serving
+        from dpsc.web import server
+        from dpsc.web.custodian import app as custodian
 
         program = custodian.Program(folder.absolute(), ledger)
-        serving.serve(program, port=port, browser=not no_browser, say=typer.echo, at_end=program.end)
+        server.serve(program, port=port, browser=not no_browser, say=typer.echo, at_end=program.end)
 
 
 def _require_shiny() -> None:

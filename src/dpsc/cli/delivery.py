@@ -10,13 +10,13 @@ from pathlib import Path
 import typer
 
 from dpsc import files
-from dpsc.answers import sheets
+from dpsc.analyst.release import Release
+from dpsc.answers import excel
 from dpsc.answers.report import PAGE, Files
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.cli import common, screens
+from dpsc.cli import render, terminal
 from dpsc.errors import ParameterError
-from dpsc.gram.release import Release
 
 Finding = Result | Study
 
@@ -43,26 +43,26 @@ def is_file(out: Path) -> bool:
             + more
         )
     if ending == ".xlsx":
-        sheets.require_openpyxl()
+        excel.require_openpyxl()
     return ending in _ENDINGS
 
 
-def place(out: Path, force: bool) -> AbstractContextManager[common.Output]:
+def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
     """Give the temporary place of a file or a folder; whether it can be written is checked first."""
-    return common.output_file(out, force) if is_file(out) else common.output_folder(out, force)
+    return terminal.output_file(out, force) if is_file(out) else terminal.output_folder(out, force)
 
 
 def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder, the numbers first; a release answers further questions for free."""
     made = found.files(units)
     if is_file(where):
-        with common.working("drawing"):
+        with terminal.working("drawing"):
             files.write(where, _ENDINGS[where.suffix.lower()](made, command))
         return
     files.write(where / "result.json", made.json())
     if release is not None:
         release.save(where / "release.dpsc.json")
-    with common.working("drawing"):
+    with terminal.working("drawing"):
         for name, content in made.folder(command).items():
             files.write(where / name, content)
 
@@ -81,11 +81,11 @@ def show(found: Finding, out: Path | None, *, units: str | None, as_json: bool) 
         typer.echo(json.dumps(found.files(units).content, ensure_ascii=False, allow_nan=False))
         return
     if isinstance(found, Study):
-        screens.show_study(found, units)
+        render.show_study(found, units)
     else:
-        screens.show_result(found, units)
+        render.show_result(found, units)
     if out is not None:
-        common.console().print(f"\nOpen {out if is_file(out) else out / PAGE}", soft_wrap=True)
+        terminal.console().print(f"\nOpen {out if is_file(out) else out / PAGE}", soft_wrap=True)
 
 
 def hand_over(found: Finding, out: Path | None, *, command: str, units: str | None, force: bool, as_json: bool) -> None:

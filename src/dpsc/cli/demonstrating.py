@@ -19,11 +19,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dpsc import datasets
+from dpsc.analyst.release import Release
 from dpsc.answers import words
 from dpsc.answers.result import PrivateResult, UnprovenResult
-from dpsc.cli import common
+from dpsc.cli import terminal
 from dpsc.errors import DpscError
-from dpsc.gram.release import Release
 from dpsc.privacy.guarantee import best_guess
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -36,7 +36,7 @@ class Story:
 
     def __init__(self, ctx: typer.Context, folder: Path, out: Path) -> None:
         self._main, self._folder, self._out = ctx.find_root().command.main, folder, out
-        self._screen = common.console()
+        self._screen = terminal.console()
 
     def tell(self) -> None:
         """Tell it."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 
 SEVERAL = "Several treated units"
 
@@ -25,8 +25,8 @@ def estimate(
     treatment_time: Annotated[
         str | None, typer.Option(help="The first treated period, of the target or of all units.")
     ] = None,
-    out: common.AnswerOut = None,
-    title: common.Title = None,
+    out: terminal.AnswerOut = None,
+    title: terminal.Title = None,
     unit: Annotated[
         str | None, typer.Option(help="The column that names the units.", rich_help_panel=SEVERAL)
     ] = None,
@@ -43,42 +43,42 @@ def estimate(
         typer.Option(help="The column with each unit's weight in pooled effects; equal without.",
                      rich_help_panel=SEVERAL),
     ] = None,
-    time: common.Time = None,
-    outcome: common.Outcome = None,
-    time_format: common.TimeFormat = None,
-    sep: common.Sep = None,
-    decimal: common.Decimal = None,
-    thousands: common.Thousands = None,
-    encoding: common.Encoding = None,
-    sheet: common.Sheet = None,
+    time: terminal.Time = None,
+    outcome: terminal.Outcome = None,
+    time_format: terminal.TimeFormat = None,
+    sep: terminal.Sep = None,
+    decimal: terminal.Decimal = None,
+    thousands: terminal.Thousands = None,
+    encoding: terminal.Encoding = None,
+    sheet: terminal.Sheet = None,
     units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
-    level: common.Level = 0.95,
-    force: common.Force = False,
-    json: common.Json = False,
+    level: terminal.Level = 0.95,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:  # fmt: skip
     """Answer what targets would have been without the intervention; costs no budget."""
-    with common.errors("estimate"):
+    with terminal.errors("estimate"):
+        from dpsc.analyst import ask
+        from dpsc.analyst.release import Release
         from dpsc.cli import delivery, estimating
-        from dpsc.data.dialects import Dialect
-        from dpsc.gram import asking
-        from dpsc.gram.release import Release
+        from dpsc.tables.dialect import Dialect
 
         estimating.require_one_question(treatment_time, treatment_time_column, unit, weight_column)
-        common.keep_apart(out, release, target)
+        terminal.keep_apart(out, release, target)
         if out is not None:
             delivery.is_file(out)
         estimating.require_order(release, target)
         loaded = Release.load(release)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
         if unit is not None:
-            found: delivery.Finding = asking.several(
+            found: delivery.Finding = ask.several(
                 loaded, target, unit=unit, start=treatment_time_column, treatment_time=treatment_time,
                 weight=weight_column, time=time, outcome=outcome, time_format=time_format,
                 dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
         else:
-            found = asking.one(
+            found = ask.one(
                 loaded, target, str(treatment_time), time=time, outcome=outcome, time_format=time_format,
                 dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
-        delivery.hand_over(found, out, command=common.typed(ctx), units=units, force=force, as_json=json)
+        delivery.hand_over(found, out, command=terminal.typed(ctx), units=units, force=force, as_json=json)

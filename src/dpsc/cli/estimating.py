@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpsc.errors import ParameterError
-from dpsc.gram.release_file import FORMAT
+from dpsc.release.file_format import FORMAT
 
 
 def require_one_question(

@@ -8,34 +8,34 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from dpsc.cli import common
+from dpsc.analyst.release import Release
+from dpsc.cli import terminal
 from dpsc.errors import ReleaseError
-from dpsc.gram import file_check, release_file
-from dpsc.gram.file_check import Check
-from dpsc.gram.release import Release
+from dpsc.release import file_format, verify
+from dpsc.release.verify import Check
 
 _STYLES = {"holds": "green", "FAILS": "bold red", "not shown": "yellow"}
 
 
 def run(path: Path, expected: str | None, *, as_json: bool) -> bool:
     """Check a file, print what was found, and return whether nothing failed."""
-    text = release_file.read(path)
-    found = release_file.sha256(path)
+    text = file_format.read(path)
+    found = file_format.sha256(path)
     checks = [_hash(found, expected)]
     try:
-        release = release_file.loads(text, Release)
+        release = file_format.loads(text, Release)
     except ReleaseError as problem:
         checks.append(Check("file", "FAILS", str(problem)))
     else:
         made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
         checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
         checks.append(Check("identity", "holds", ", ".join(release.identities)))
-        checks += file_check.checks(release)
+        checks += verify.checks(release)
     fine = all(check.verdict != "FAILS" for check in checks)
     if as_json:
-        common.print_json({
+        terminal.print_json({
             "file": str(path), "sha256": found, "holds": fine, "checks": [asdict(check) for check in checks],
-            "not_shown": list(file_check.NOT_SHOWN),
+            "not_shown": list(verify.NOT_SHOWN),
         })  # fmt: skip
     else:
         _show(path, found, checks)
@@ -53,10 +53,10 @@ def _show(path: Path, sha256: str, checks: list[Check]) -> None:
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
     for check in checks:
         table.add_row(Text(check.what, "dim"), Text(check.verdict, _STYLES[check.verdict]), Text(check.why))
-    screen = common.console()
+    screen = terminal.console()
     screen.print(table)
     screen.print(f" SHA-256: {sha256}", soft_wrap=True)
     screen.print("\nWhat a file cannot show:")
-    for line in file_check.NOT_SHOWN:
+    for line in verify.NOT_SHOWN:
         screen.print(Text(f"  - {line}"))
     screen.print("\nThis checked a file. Plain dpsc audit attacks the software that makes such files.")

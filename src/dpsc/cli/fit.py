@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
-from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
-from dpsc.custody.limits import require_reasonable
+from dpsc.cli import terminal
+from dpsc.cli.payer import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
 
 
 def fit(
@@ -20,36 +19,36 @@ def fit(
     method: Annotated[str | None, typer.Option(help="gram (default), output, objective or nonprivate.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual.")] = None,
     delta: Annotated[float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6.")] = None,
-    out: common.AnswerOut = None,
-    title: common.Title = None,
+    out: terminal.AnswerOut = None,
+    title: terminal.Title = None,
     unit: Annotated[
         str | None, typer.Option(help="The column that names the units.", rich_help_panel="Columns")
     ] = None,
-    time: common.Time = None,
-    outcome: common.Outcome = None,
-    wide: common.Wide = False,
-    time_format: common.TimeFormat = None,
-    periods: common.Periods = None,
-    sep: common.Sep = None,
-    decimal: common.Decimal = None,
-    thousands: common.Thousands = None,
-    encoding: common.Encoding = None,
-    sheet: common.Sheet = None,
-    bounds: common.Bounds = None,
-    missing: common.Missing = None,
-    repeated: common.Repeated = None,
-    smoothness: common.Smoothness = None,
-    reference: common.Reference = None,
-    scale: common.Scale = None,
+    time: terminal.Time = None,
+    outcome: terminal.Outcome = None,
+    wide: terminal.Wide = False,
+    time_format: terminal.TimeFormat = None,
+    periods: terminal.Periods = None,
+    sep: terminal.Sep = None,
+    decimal: terminal.Decimal = None,
+    thousands: terminal.Thousands = None,
+    encoding: terminal.Encoding = None,
+    sheet: terminal.Sheet = None,
+    bounds: terminal.Bounds = None,
+    missing: terminal.Missing = None,
+    repeated: terminal.Repeated = None,
+    smoothness: terminal.Smoothness = None,
+    reference: terminal.Reference = None,
+    scale: terminal.Scale = None,
     like: Annotated[
         Path | None,
         typer.Option(
             help="Instead of --scale, and of the treated unit before the intervention: a table with a public series "
             "that moves about like a donor.",
-            rich_help_panel=common.MOVES,
+            rich_help_panel=terminal.MOVES,
         ),
     ] = None,
-    like_before: common.LikeBefore = None,
+    like_before: terminal.LikeBefore = None,
     split: Annotated[
         float | None, typer.Option(help="The share of the budget for the weights (output, objective).")
     ] = None,
@@ -63,14 +62,15 @@ def fit(
     partition: PartitionOption = None,
     purpose: PurposeOption = None,
     no_ledger: NoLedgerOption = False,
-    i_know: common.IKnow = False,
-    force: common.Force = False,
-    json: common.Json = False,
+    i_know: terminal.IKnow = False,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:
     """Go from a panel to an answer in one step, for someone who holds the donors."""
-    with common.errors("fit"):
+    with terminal.errors("fit"):
         from dpsc.cli import fitting
         from dpsc.cli.analysis import Analysis
+        from dpsc.custodian.custody.options import require_reasonable
 
         given = {
             "data": panel, "treated_unit": treated_unit, "treatment_time": treatment_time, "method": method,
@@ -86,7 +86,7 @@ def fit(
         kept = fitting.kept_beside(analysis, out)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
         for place in (out, kept):
-            common.keep_apart(place, *read, *account.files)
+            terminal.keep_apart(place, *read, *account.files)
         fitting.run(
-            analysis, account, out, kept, command=common.typed(ctx), i_know=i_know, force=force, as_json=json
+            analysis, account, out, kept, command=terminal.typed(ctx), i_know=i_know, force=force, as_json=json
         )  # fmt: skip

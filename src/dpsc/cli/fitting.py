@@ -9,18 +9,18 @@ from pathlib import Path
 
 import typer
 
+from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
-from dpsc.cli import common, delivery, screens
+from dpsc.cli import delivery, render, terminal
 from dpsc.cli.analysis import Algorithm, Analysis
-from dpsc.cli.booking import Account
-from dpsc.custody.limits import require_small_delta
-from dpsc.data.formats import in_file
-from dpsc.data.panel import Panel
-from dpsc.gram.algorithm import CustodianSum, GramRelease
-from dpsc.gram.contents import require_public_labels
-from dpsc.gram.release import Release
-from dpsc.weights.classic import SyntheticControl
-from dpsc.weights.output import OutputPerturbation
+from dpsc.cli.payer import Account
+from dpsc.custodian.custody.options import require_small_delta
+from dpsc.custodian.donors.panel import Panel
+from dpsc.custodian.gram.algorithm import CustodianSum, GramRelease
+from dpsc.custodian.weights.classic import SyntheticControl
+from dpsc.custodian.weights.output import OutputPerturbation
+from dpsc.release.matrix import require_public_labels
+from dpsc.tables.formats import in_file
 
 
 def run(
@@ -38,7 +38,7 @@ def run(
     algorithm, units = analysis.algorithm(), analysis.measured_in
     private = not isinstance(algorithm, SyntheticControl)
     with ExitStack() as places:
-        beside = None if kept is None else places.enter_context(common.output_file(kept, force and out is not None))
+        beside = None if kept is None else places.enter_context(terminal.output_file(kept, force and out is not None))
         output = None if out is None else places.enter_context(delivery.place(out, force))
         panel = _read(analysis, algorithm, i_know)
         summed = algorithm.custodian_sum(panel) if isinstance(algorithm, GramRelease) else None  # private, still
@@ -77,7 +77,7 @@ def kept_beside(analysis: Analysis, out: Path | None) -> Path | None:
 def _write(
     result: Result,
     release: Release | None,
-    output: common.Output,
+    output: terminal.Output,
     out: Path,
     kept: Path | None,
     *,
@@ -96,7 +96,7 @@ def _write(
 
 
 def _read(analysis: Analysis, algorithm: Algorithm, i_know: bool) -> Panel:
-    with common.working(f"reading {analysis.data}"):
+    with terminal.working(f"reading {analysis.data}"):
         panel = analysis.panel()
     if isinstance(algorithm, GramRelease):  # checked here, before anything is booked
         with in_file(analysis.reference or analysis.data):
@@ -112,12 +112,12 @@ def _fit(
     """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
     level, title = analysis.level, analysis.title or ""
     if isinstance(algorithm, SyntheticControl):
-        with common.working("fitting"):
+        with terminal.working("fitting"):
             return replace(algorithm.fit(panel), title=title), None
     if isinstance(algorithm, GramRelease):
-        with common.working("releasing"):
+        with terminal.working("releasing"):
             release = algorithm.release(summed, dataset=payer)
             return release.estimate(panel.target, panel.treatment_time, level=level, title=title), release
     draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
-    with screens.progress("drawing noise", draws) as advance:
+    with render.progress("drawing noise", draws) as advance:
         return replace(algorithm.fit(panel, on_progress=advance), level=level, title=title), None

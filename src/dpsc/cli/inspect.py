@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 
 
 def inspect(
@@ -20,34 +20,34 @@ def inspect(
     ] = False,
     custodian: Annotated[str | None, typer.Option(help="For --record: who publishes the release.")] = None,
     intended_use: Annotated[str | None, typer.Option(help="For --record: what it is to be used for.")] = None,
-    force: common.Force = False,
-    json: common.Json = False,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:
     """Show what a release holds and guarantees."""
-    with common.errors("inspect"):
+    with terminal.errors("inspect"):
         from dpsc import files
+        from dpsc.analyst.release import Release
         from dpsc.checks import printable
-        from dpsc.cli import screens
+        from dpsc.cli import render
         from dpsc.errors import ParameterError
-        from dpsc.gram.record import record as registered
-        from dpsc.gram.release import Release
-        from dpsc.gram.release_file import sha256
+        from dpsc.release.describe import record as registered
+        from dpsc.release.file_format import sha256
 
         if not record and (custodian is not None or intended_use is not None):
             raise ParameterError("--custodian and --intended-use are for --record.")
         for option, text in (("custodian", custodian), ("intended_use", intended_use)):
             printable(option, text or "")
-        common.keep_apart(page, release)
+        terminal.keep_apart(page, release)
         loaded = Release.load(release)
         if page is not None:
-            with common.output_file(page, force, "--page") as output:
+            with terminal.output_file(page, force, "--page") as output:
                 files.write(output.place, Release.page_of(release))
         if record:
             content = registered(loaded, sha256(release), custodian=custodian, intended_use=intended_use)
-            common.print_json(content, indent=1)
+            terminal.print_json(content, indent=1)
         elif json:
-            common.print_json(screens.release_json(loaded, release))
+            terminal.print_json(render.release_json(loaded, release))
         else:
-            screens.show_release(loaded, release)
+            render.show_release(loaded, release)
             if page is not None:
-                common.console().print(f"\nOpen {page}", soft_wrap=True)
+                terminal.console().print(f"\nOpen {page}", soft_wrap=True)

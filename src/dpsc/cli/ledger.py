@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
-from dpsc.custody.account import DEFAULT
+from dpsc.cli import terminal
+from dpsc.custodian.custody.payer import DEFAULT
 
 app = typer.Typer(
     name="ledger",
@@ -51,11 +51,11 @@ def init(
         typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
     ] = None,
     who: Annotated[str | None, typer.Option(help="Your name; the system's user by default.")] = None,
-    i_know: common.IKnow = False,
+    i_know: terminal.IKnow = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Enter a data set with its budget; makes the ledger if there is none."""
-    with common.errors("ledger init"):
+    with terminal.errors("ledger init"):
         from dpsc.cli import bookkeeping
         from dpsc.ledger.budget import Budget
 
@@ -69,20 +69,20 @@ def show(
     delta: Annotated[
         float | None, typer.Option(help="Say what is left at this delta; the budget's own by default.")
     ] = None,
-    as_json: common.Json = False,
+    as_json: terminal.Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Show what each data set has spent and what it has left."""
-    with common.errors("ledger show"):
+    with terminal.errors("ledger show"):
         from dpsc.cli import bookkeeping
 
         bookkeeping.show(ledger, name, delta, as_json)
 
 
 @app.command()
-def entries(name: Name = None, as_json: common.Json = False, ledger: Place = DEFAULT) -> None:
+def entries(name: Name = None, as_json: terminal.Json = False, ledger: Place = DEFAULT) -> None:
     """List the bookings; every one counts as spent, whatever its state."""
-    with common.errors("ledger entries"):
+    with terminal.errors("ledger entries"):
         from dpsc.cli import bookkeeping
 
         bookkeeping.entries(ledger, name, as_json)
@@ -91,11 +91,11 @@ def entries(name: Name = None, as_json: common.Json = False, ledger: Place = DEF
 @app.command()
 def verify(
     head: Annotated[str | None, typer.Option(help="A head that was noted earlier: it must still be there.")] = None,
-    as_json: common.Json = False,
+    as_json: terminal.Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Check the chain of hashes: exit code 1 if an entry was edited or is missing."""
-    with common.errors("ledger verify"):
+    with terminal.errors("ledger verify"):
         from dpsc.cli import bookkeeping
 
         if not bookkeeping.verify(ledger, head, as_json):
@@ -112,7 +112,7 @@ def export(
     ledger: Place = DEFAULT,
 ) -> None:
     """Write the ledger as CSV (bookings) or JSON (everything, with the chain)."""
-    with common.errors("ledger export"):
+    with terminal.errors("ledger export"):
         from dpsc.cli import bookkeeping
 
         bookkeeping.export(ledger, name, out, format_)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 
 
 def plan(
@@ -25,14 +25,14 @@ def plan(
         typer.Option("--target", "--like", help="The target before the intervention; errors are then in its units."),
     ] = None,
     averages: Annotated[int, typer.Option(min=1, help="How many units the target is the average of.")] = 1,
-    time: common.Time = None,
-    outcome: common.Outcome = None,
-    time_format: common.TimeFormat = None,
-    sep: common.Sep = None,
-    decimal: common.Decimal = None,
-    thousands: common.Thousands = None,
-    encoding: common.Encoding = None,
-    sheet: common.Sheet = None,
+    time: terminal.Time = None,
+    outcome: terminal.Outcome = None,
+    time_format: terminal.TimeFormat = None,
+    sep: terminal.Sep = None,
+    decimal: terminal.Decimal = None,
+    thousands: terminal.Thousands = None,
+    encoding: terminal.Encoding = None,
+    sheet: terminal.Sheet = None,
     error: Annotated[float | None, typer.Option(help="The error that may be made: say what it takes.")] = None,
     detect: Annotated[
         str | None,
@@ -45,7 +45,7 @@ def plan(
         int | None,
         typer.Option(min=2, max=1000, help="How many releases share each budget, for example one a quarter."),
     ] = None,
-    smoothness: common.Smoothness = None,
+    smoothness: terminal.Smoothness = None,
     rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
     signal_to_noise: Annotated[
         float | None,
@@ -68,27 +68,26 @@ def plan(
             help="For --settings: how much a donor's series moves, as a standard deviation; or give --target."
         ),
     ] = None,
-    periods: common.Periods = None,
-    reference: common.Reference = None,
+    periods: terminal.Periods = None,
+    reference: terminal.Reference = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
-    force: common.Force = False,
-    json: common.Json = False,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:
     """Say what a release would show, from public numbers alone: the effect, the error, and what it takes."""
-    with common.errors("plan"):
+    with terminal.errors("plan"):
         from dpsc import files
+        from dpsc.analyst.plan import default_runs, what_it_takes
+        from dpsc.analyst.plan import plan as expected
         from dpsc.answers import plot, words
-        from dpsc.cli import planning, screens
-        from dpsc.data import tables
-        from dpsc.data.dialects import Dialect
-        from dpsc.gram.planning import default_runs
-        from dpsc.gram.planning import plan as expected
-        from dpsc.gram.taking import what_it_takes
+        from dpsc.cli import planning, render
+        from dpsc.tables import reader
+        from dpsc.tables.dialect import Dialect
 
         for path in (out, settings):
-            common.keep_apart(path, target, reference)
+            terminal.keep_apart(path, target, reference)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-        series = None if target is None else tables.series(target, time, outcome, time_format, dialect)
+        series = None if target is None else reader.series(target, time, outcome, time_format, dialect)
         history = None if series is None else series.iloc[:before]
         budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
         wished = None
@@ -99,9 +98,9 @@ def plan(
             "averages": averages, "sites": sites, "smoothness": kind, "rank": rank, "signal_to_noise": signal_to_noise,
             "target": history, "runs": runs,
         }  # fmt: skip
-        writing = nullcontext() if settings is None else common.output_file(settings, force, "--settings")
+        writing = nullcontext() if settings is None else terminal.output_file(settings, force, "--settings")
         each = runs or default_runs(before + after)
-        with writing as file, screens.progress("simulating panels", each) as advance:
+        with writing as file, render.progress("simulating panels", each) as advance:
             if file is not None:
                 planning.settings_of(
                     n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]
@@ -125,7 +124,7 @@ def plan(
                 result = expected(n, before, after, budgets, delta, on_progress=advance, **options)
         unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
         if out is not None:
-            with common.output_folder(out, force) as output, common.working("drawing"):
+            with terminal.output_folder(out, force) as output, terminal.working("drawing"):
                 figure = plot.plan_curves(result.table, unit)
                 table = files.csv_text(result.table.columns, result.table.itertuples(index=False, name=None))
                 files.write(output.place / "plan.csv", table)
@@ -140,12 +139,12 @@ def plan(
         if taking is not None:
             what = f"An error of {words.number(error)}" if error is not None else planning.wish(detect, wished)
             planning.show_ways(taking, what)
-            common.console().print()
+            terminal.console().print()
         if rows is None:
             planning.show(result.table, unit)
         else:
             planning.show_releases(rows, (budgets[0], delta), unit)
         if settings is not None:
-            common.console().print(f"\nSettings for all sites are in {settings}", soft_wrap=True)
+            terminal.console().print(f"\nSettings for all sites are in {settings}", soft_wrap=True)
         if out is not None:
-            common.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
+            terminal.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)

@@ -11,20 +11,18 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+from dpsc.analyst.plan import EPSILONS, Plan, Taking, Way
 from dpsc.answers import words
-from dpsc.cli import common
-from dpsc.custody import public_series
-from dpsc.data import tables
-from dpsc.data.dialects import UNSAID, Dialect
-from dpsc.data.formats import in_file
+from dpsc.cli import terminal
+from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.errors import DpscError, Parameter, ParameterError
-from dpsc.gram import settings
-from dpsc.gram.algorithm import GramRelease
-from dpsc.gram.kernel import Smoothness
-from dpsc.gram.planning import Plan
-from dpsc.gram.taking import EPSILONS, Taking, Way
 from dpsc.ledger.budget import Budget
 from dpsc.privacy.guarantee import best_guess
+from dpsc.release import settings
+from dpsc.release.kernel import Smoothness
+from dpsc.tables import reader, series
+from dpsc.tables.dialect import UNSAID, Dialect
+from dpsc.tables.formats import in_file
 
 
 def settings_of(
@@ -46,8 +44,8 @@ def settings_of(
     """Return what the sites agree on, from the options of one plan."""
     if len(n) != 1 or len(epsilon) != 1:
         raise DpscError("--settings are for one --n, the donors of all sites, and one --epsilon; give one of each.")
-    path = public_series.reference(reference, time_format, dialect)
-    index = None if periods is None else tables.typed_periods(periods, path, time_format)
+    path = series.reference(reference, time_format, dialect)
+    index = None if periods is None else reader.typed_periods(periods, path, time_format)
     values = None
     if index is not None and len(index) != T:
         raise ParameterError(f"{{it}} are {len(index)}, and --before and --after make {T}.", it=Parameter("periods"))
@@ -64,7 +62,7 @@ def settings_of(
 
 def show(table: pd.DataFrame, unit: str) -> None:
     """Print one row per number of donors and budget, in plain words."""
-    screen = common.console()
+    screen = terminal.console()
     shown = Table(title=f"What to expect ({unit})", title_justify="left", show_edge=False)
     for name in (
         "donors", "ε", "attacker\nguesses right", "smallest effect\nseen", "error", "error\nin a shock",
@@ -100,7 +98,7 @@ _LEGEND = (
 
 def show_ways(taking: Taking, wished: str) -> None:
     """Say what it takes to reach what is wished, or what to change."""
-    screen = common.console()
+    screen = terminal.console()
     n = int(taking.expected.table["n"].iloc[0])
     if not taking.ways:
         screen.print(
@@ -124,7 +122,7 @@ def _way(way: Way, n: int) -> str:
 
 def show_releases(rows: list[dict[str, float]], budget: tuple[float, float], unit: str) -> None:
     """Print what each of several releases may cost, and what fewer would bring."""
-    screen = common.console()
+    screen = terminal.console()
     title = f"Sharing ε = {budget[0]:g}, δ = {budget[1]:g} among releases from the same donors ({unit})"
     shown = Table(title=title, title_justify="left", show_edge=False)
     for name in ("releases", "ε of each", "smallest effect\nseen", "error", "error\nin a shock"):

@@ -8,34 +8,33 @@ from typing import Annotated
 import typer
 
 from dpsc.checks import printable
-from dpsc.cli import common
-from dpsc.cli.booking import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
-from dpsc.custody.limits import require_reasonable
+from dpsc.cli import terminal
+from dpsc.cli.payer import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
 
 
 def release(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
-    unit: common.Unit,
+    unit: terminal.Unit,
     epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual. Needed.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6. Needed.")
     ] = None,
-    time: common.Time = None,
-    outcome: common.Outcome = None,
-    wide: common.Wide = False,
-    time_format: common.TimeFormat = None,
-    periods: common.Periods = None,
-    sep: common.Sep = None,
-    decimal: common.Decimal = None,
-    thousands: common.Thousands = None,
-    encoding: common.Encoding = None,
-    sheet: common.Sheet = None,
-    smoothness: common.Smoothness = None,
-    reference: common.Reference = None,
-    scale: common.Scale = None,
-    like: common.Like = None,
-    like_before: common.LikeBefore = None,
+    time: terminal.Time = None,
+    outcome: terminal.Outcome = None,
+    wide: terminal.Wide = False,
+    time_format: terminal.TimeFormat = None,
+    periods: terminal.Periods = None,
+    sep: terminal.Sep = None,
+    decimal: terminal.Decimal = None,
+    thousands: terminal.Thousands = None,
+    encoding: terminal.Encoding = None,
+    sheet: terminal.Sheet = None,
+    smoothness: terminal.Smoothness = None,
+    reference: terminal.Reference = None,
+    scale: terminal.Scale = None,
+    like: terminal.Like = None,
+    like_before: terminal.LikeBefore = None,
     settings: Annotated[
         Path | None,
         typer.Option(
@@ -43,9 +42,9 @@ def release(
             "It may also suggest --epsilon, --delta and --missing.",
         ),
     ] = None,
-    bounds: common.Bounds = None,
-    missing: common.Missing = None,
-    repeated: common.Repeated = None,
+    bounds: terminal.Bounds = None,
+    missing: terminal.Missing = None,
+    repeated: terminal.Repeated = None,
     exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
     provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
     engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
@@ -70,25 +69,26 @@ def release(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do everything but draw noise, book and write; say what would happen.")
     ] = False,
-    i_know: common.IKnow = False,
-    force: common.Force = False,
-    json: common.Json = False,
+    i_know: terminal.IKnow = False,
+    force: terminal.Force = False,
+    json: terminal.Json = False,
 ) -> None:
     """Turn private donors into one small private release."""
-    with common.errors("release"):
+    with terminal.errors("release"):
         from dpsc.cli import releasing
-        from dpsc.custody import choices
-        from dpsc.data.dialects import Dialect
-        from dpsc.gram.sources import scan
+        from dpsc.custodian.custody import options
+        from dpsc.custodian.custody.options import require_reasonable
+        from dpsc.custodian.gram.sources import scan
+        from dpsc.tables.dialect import Dialect
 
         require_reasonable(epsilon, i_know)
         printable("provenance", provenance)
-        common.require_no_password("--provenance", provenance)
+        terminal.require_no_password("--provenance", provenance)
         account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        page = None if no_page else common.page_beside(out)
+        page = None if no_page else terminal.page_beside(out)
         for place in (out, page):
-            common.keep_apart(place, donors, reference, like, settings, *account.files)
-        chosen = choices.of_options(
+            terminal.keep_apart(place, donors, reference, like, settings, *account.files)
+        chosen = options.of_options(
             settings=settings, epsilon=epsilon, delta=delta, smoothness=smoothness, reference=reference, scale=scale,  # type: ignore[arg-type]
             like=like, like_before=like_before, periods=periods, time_format=time_format, grid_bits=grid_bits,
             missing=missing, dialect=Dialect(sep, decimal, thousands, encoding, sheet),  # type: ignore[arg-type]

@@ -8,16 +8,15 @@ from pathlib import Path
 import typer
 
 from dpsc import files
-from dpsc.cli import common, screens
-from dpsc.cli.booking import Account
-from dpsc.custody import releasing as steps
-from dpsc.custody.choices import Choices
-from dpsc.custody.limits import require_small_delta, require_worth_having
-from dpsc.data.dates import period_name
-from dpsc.gram.dask import DaskDonors
-from dpsc.gram.release import Release
-from dpsc.gram.release_words import noise_of
-from dpsc.gram.sources import FileDonors
+from dpsc.analyst.release import Release
+from dpsc.cli import render, terminal
+from dpsc.cli.payer import Account
+from dpsc.custodian.custody import run as steps
+from dpsc.custodian.custody.options import Choices, require_small_delta, require_worth_having
+from dpsc.custodian.gram.dask import DaskDonors
+from dpsc.custodian.gram.sources import FileDonors
+from dpsc.periods.dates import period_name
+from dpsc.release.describe import noise_of
 
 
 def run(
@@ -37,11 +36,11 @@ def run(
 ) -> None:
     """Make a release, write it and the page that goes out with it, and show it."""
     if page is not None:
-        common.require_free(page, force)
-    with common.output_file(out, force) as output:
-        with common.working("opening the donors"):
+        terminal.require_free(page, force)
+    with terminal.output_file(out, force) as output:
+        with terminal.working("opening the donors"):
             expected = steps.opened(donors, chosen, reference)
-        with screens.progress("donors", expected) as advance:
+        with render.progress("donors", expected) as advance:
             summed = steps.added_up(donors, chosen, advance, i_know=i_know)
         made = steps.booked(
             summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
@@ -85,11 +84,11 @@ def rehearse(
     algorithm = chosen.algorithm
     for place in (out, page):
         if place is not None:
-            common.require_free(place, force)
-    with common.working("opening the donors"):
+            terminal.require_free(place, force)
+    with terminal.working("opening the donors"):
         algorithm.reference_for(donors.times)
         expected = donors.rows_expected()
-    with screens.progress("donors", expected) as advance:
+    with render.progress("donors", expected) as advance:
         summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_rows=advance)
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)
@@ -98,13 +97,13 @@ def rehearse(
     noise = algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times))
     promise, booking = str(algorithm.guarantee), account.would_cost(algorithm)
     if as_json:
-        common.print_json({
+        terminal.print_json({
             "dry_run": True, "donors": n, "periods": T, "first_period": first, "last_period": last,
             "guarantee": promise, "noise_share": noise, "booking": booking, "file": str(out),
             "page": None if page is None else str(page),
         })  # fmt: skip
         return
-    screen = common.console()
+    screen = terminal.console()
     screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
     screen.print(f"  {n:,} donors, {T} periods from {first} to {last}", soft_wrap=True)
     if donors.files.as_understood is not None:
@@ -118,11 +117,13 @@ def rehearse(
 
 def _show(made: Release, out: Path, page: Path | None, as_json: bool) -> None:
     if as_json:
-        common.print_json(screens.release_json(made, out) | {"page": None if page is None else str(page)})
+        terminal.print_json(render.release_json(made, out) | {"page": None if page is None else str(page)})
         return
-    screens.show_release(made, out)
+    render.show_release(made, out)
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    common.console().print(f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True)
+    terminal.console().print(
+        f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True
+    )
 
 
 def _tell_the_custodian(units_alike: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli import common
+from dpsc.cli import terminal
 
 
 def reproduce(
@@ -21,7 +21,7 @@ def reproduce(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
 ) -> None:
     """Run the paper's experiments again, under three recipes for the noise."""
-    with common.errors("reproduce"):
+    with terminal.errors("reproduce"):
         from dpsc.cli import reproducing
 
         reproducing.run(figure or [], recipe or [], runs, seed, out, resume)

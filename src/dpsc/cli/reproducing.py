@@ -10,13 +10,13 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from dpsc.cli import screens
-from dpsc.cli.common import choose, console
+from dpsc.cli import render
+from dpsc.cli.terminal import choose, console
 from dpsc.errors import DpscError
-from dpsc.paper.claims import Judgement
-from dpsc.paper.points import RECIPES, Recipe
-from dpsc.paper.reproduce import points_of, reproduce
-from dpsc.paper.tidy import SPECS
+from dpsc.evidence.paper.claims import Judgement
+from dpsc.evidence.paper.points import RECIPES, Recipe
+from dpsc.evidence.paper.reproduce import points_of, reproduce
+from dpsc.evidence.paper.tidy import SPECS
 
 
 def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, out: Path, resume: bool) -> None:
@@ -26,7 +26,7 @@ def run(figures: Sequence[str], recipes: Sequence[str], runs: int, seed: int, ou
     started = time.monotonic()
     points = len(points_of(chosen_figures, chosen_recipes))
     try:
-        with screens.progress(f"{runs} runs per point", points) as advance:
+        with render.progress(f"{runs} runs per point", points) as advance:
             findings = reproduce(
                 out, chosen_figures, chosen_recipes, runs=runs, seed=seed, resume=resume, on_progress=advance
             )

@@ -1,0 +1,84 @@
+"""Questions to a release about targets in files: one target, or several in a long table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpsc.analyst.release import Release
+from dpsc.answers.result import Result
+from dpsc.answers.study import Study
+from dpsc.errors import TableError
+from dpsc.periods import match
+from dpsc.tables import reader
+from dpsc.tables import target_table as several_targets
+from dpsc.tables.dialect import UNSAID, Dialect
+from dpsc.tables.formats import in_file
+from dpsc.tables.target_table import Targets
+
+
+def one(
+    release: Release,
+    target: Path,
+    treatment_time: str,
+    *,
+    time: str | None = None,
+    outcome: str | None = None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    level: float = 0.95,
+    title: str = "",
+) -> Result:
+    """Return the answer for one target."""
+    several = " If it is a table of several units, say which column names them: {unit}."
+    series = reader.series(target, time, outcome, time_format, dialect, advice=several)
+    with in_file(target):
+        first = match.typed_period(treatment_time, release.times, time_format)
+        return release.estimate(series, first, level=level, title=title)
+
+
+def several(
+    release: Release,
+    targets: Path,
+    *,
+    unit: str,
+    start: str | None = None,
+    treatment_time: str | None = None,
+    weight: str | None = None,
+    time: str | None = None,
+    outcome: str | None = None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    """Return the answers for the units of a long table, and their pooled effects.
+
+    Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
+    """
+    found = several_targets.read(
+        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
+        dialect=dialect, start_of_all=treatment_time,
+    )  # fmt: skip
+    with in_file(targets):
+        if start is None:
+            first = match.typed_period(str(treatment_time), release.times, time_format)
+            return release.study(found.series, first, weights=found.weights, level=level, title=title)
+        return of_targets(release, found, time_format, level=level, title=title)
+
+
+def of_targets(
+    release: Release, found: Targets, time_format: str | None, *, level: float = 0.95, title: str = ""
+) -> Study:
+    """Return the answers for targets that were read, each with its own first treated period."""
+    starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
+    return release.study(found.series, starts, weights=found.weights, level=level, title=title)
+
+
+def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return match.typed_period(text, release.times, time_format, "treatment_time_column")
+    except TableError as problem:
+        raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None

@@ -1,0 +1,256 @@
+"""Do the donors help? The target's own past, with the donors and without them.
+
+The analyst's side: a release and a public target become a counterfactual. Pure post-processing, at no cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.analyst import targets
+from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
+from dpsc.analyst.models import Candidate, donor_free_evidence, plain_model, target_models
+from dpsc.answers.base import Verdict
+from dpsc.answers.result import PrivateResult, UnprovenResult, released
+from dpsc.errors import ParameterError
+from dpsc.periods.dates import period_name
+from dpsc.periods.match import first_treated
+from dpsc.release import population as moments
+from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import Array, Integers, one_thread
+
+CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
+
+
+def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
+    """Say whether the donors explain the target's past better than its own past does; a doubt comes first."""
+    if doubt:
+        return Verdict("unclear", "check the units before you read on", doubt, check_first=True)
+    factor = math.exp(min(abs(log_bayes_factor), 16.0))
+    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
+    if log_bayes_factor > CLEAR:
+        return Verdict(
+            "yes",
+            "the donors track this target",
+            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
+        )
+    if log_bayes_factor < -CLEAR:
+        return Verdict(
+            "no",
+            "the donors do not track this target",
+            f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
+            "something new hit everybody after it, the donors may still be the better guide.",
+        )
+    return Verdict(
+        "unclear",
+        "the time before the intervention cannot tell",
+        "the target's path before the intervention is about as likely with the donors as without them.",
+    )
+
+
+WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
+
+
+def estimate(
+    release: ReleasedMatrix,
+    target: Any,
+    treatment_time: Any,
+    *,
+    level: float = 0.95,
+    title: str = "",
+    lambda_: float | None = None,
+    rank: int | None = None,
+    threshold: float | None = None,
+) -> PrivateResult | UnprovenResult:
+    """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
+
+    ``lambda_`` is on the scale of the release, where every donor's vector has length one.
+    """
+    if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
+        raise ParameterError("give at most one of lambda_, rank and threshold.")
+    targets.require_order(target, treatment_time)
+    series, T0, notes = targets.matched(release, target, treatment_time)
+    moments, method = _plain_moments(release, lambda_, rank, threshold)
+    notes = notes if moments is None else (*notes, WITHOUT_NOISE)
+    return Forecast(release, series, T0, moments, method, checks.share("level", level), title, notes).result()
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """A forecast of the periods from T0 on, from the periods before; it can be repeated with other choices.
+
+    Parameters
+    ----------
+    release : ReleasedMatrix
+    series : Series
+        The target; it may end before the release does.
+    T0 : int
+    moments : T × T array, optional
+        Second moments to use instead of the population model.
+    method : str
+        How they were estimated, in words.
+    level : float
+    title : str
+        The question, for figures and reports.
+    notes : tuple of str
+        Warnings to the reader.
+    first, left_out : int
+        Use only the periods from ``first`` on, without the last ``left_out`` before the intervention.
+    """
+
+    release: ReleasedMatrix
+    series: pd.Series[float]
+    T0: int
+    moments: Array | None
+    method: str
+    level: float
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    first: int = 0
+    left_out: int = 0
+
+    @cached_property
+    def kept(self) -> Integers:
+        """The positions of the periods in use."""
+        return np.asarray(np.r_[self.first : self.T0 - self.left_out, self.T0 : len(self.series)])
+
+    def result(self) -> PrivateResult | UnprovenResult:
+        """Return the forecast and its uncertainty."""
+        release, series = self.release, self.series.iloc[self.kept]
+        T0, T = self.T0 - self.left_out - self.first, len(series)
+        reference = np.zeros(T) if release.reference is None else release.reference[self.kept]
+        y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
+        with one_thread(), np.errstate(all="ignore"):
+            candidates, light, found = self._population_model(y) if self.moments is None else self._plain(y)
+            uncertainty = MixtureUncertainty(candidates)
+            forecast, fit = uncertainty.forecast, uncertainty.fit
+            weights = sum(c.weight * c.observed.weights for c in candidates)
+        post = series.index[T0:]
+        return released(
+            release.guarantee,
+            release.no_guarantee,
+            target=series,
+            T0=T0,
+            counterfactual=pd.Series(forecast + reference[T0:], index=post, name="counterfactual"),
+            fitted=pd.Series(fit + reference[:T0], index=series.index[:T0], name="fitted"),
+            weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
+            algorithm=f"Gram release, {self.method}",
+            parameters={
+                "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
+                "phi": release.kernel.phi, "nu": release.kernel.nu, **found,
+                "release": " + ".join(identity[:8] for identity in release.identities),
+            },
+            uncertainty=uncertainty,
+            level=self.level,
+            title=self.title,
+            baselines=_baselines(series, T0),
+            verdict=light,
+            notes=self.notes,
+            repeats=self,
+        )  # fmt: skip
+
+    def _population_model(self, y: Array) -> tuple[list[Candidate], Verdict, dict[str, float]]:
+        """Return the models of a target that is one of the donors' population, and whether donors help."""
+        population = self.release.population.over(self.kept)
+        candidates, evidence = target_models(population, y)
+        bayes_factor = evidence - donor_free_evidence(y, population.size())
+        found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
+        return candidates, verdict(bayes_factor, targets.other_units(self.notes)), found
+
+    def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
+        """Return one model with given second moments, on the target's own scale."""
+        assert self.moments is not None
+        free_level = self.release.row_map.directions is not None
+        return [plain_model(self.moments[np.ix_(self.kept, self.kept)], y, free_level)], None, {}
+
+    @property
+    def available(self) -> bool:
+        """Whether there are enough periods for a placebo: 2 before its date and 1 after."""
+        return self.T0 - self.first >= 3
+
+    @property
+    def placebo_dates(self) -> list[Any]:
+        """Every earlier period with at least 2 before it."""
+        return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
+
+    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> PrivateResult | UnprovenResult:
+        """Pretend that the intervention came earlier, and forecast the untreated periods after, at most ``longest``."""
+        untreated, T0 = self.series.iloc[: self.T0 - self.left_out], self.T0 - self.left_out
+        if treatment_time is None:
+            earlier = max(2, T0 - max(1, min(len(self.series) - self.T0, T0 // 3)))
+        else:
+            earlier = first_treated(untreated.index, treatment_time)
+        if not self.first + 2 <= earlier < T0:
+            raise ParameterError(
+                "a placebo needs at least 2 periods before its date and 1 between it and the intervention."
+            )
+        method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
+        end = T0 if longest is None else min(T0, earlier + longest)
+        return replace(
+            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title=""
+        ).result()
+
+    def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> PrivateResult | UnprovenResult:
+        """Repeat it with the intervention dated earlier, the last periods before it left out, or from a later start."""
+        T0 = self.T0 - earlier
+        if T0 - left_out - first < 2:
+            raise ParameterError("at least 2 periods before the intervention must be left.")
+        return replace(self, T0=T0, left_out=left_out, first=first).result()
+
+    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
+        """Draw units like the target, one a column, from what the release says about donors; touches no donor."""
+        rng = np.random.default_rng(seed)
+        result = self.result()
+        assert isinstance(result.uncertainty, MixtureUncertainty)
+        candidates = result.uncertainty.candidates
+        drawn = rng.choice(len(candidates), size=count, p=[c.weight for c in candidates])
+        T = len(self.series)
+        reference = np.zeros(T) if self.release.reference is None else self.release.reference[:T]
+        paths = np.empty((count, T))
+        for k in np.unique(drawn):
+            path, level = candidates[k].observed.path, candidates[k].observed.level
+            covariance = INFLATION * (path.covariance + (NOISE_COUNTS - 1) * candidates[k].noise)
+            root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(T))
+            normals = rng.normal(size=(int((drawn == k).sum()), T))
+            paths[drawn == k] = path.mean + level + reference + normals @ root.T
+        return pd.DataFrame(paths.T, index=self.series.index)
+
+    def of(self, unit: pd.Series[float]) -> PrivateResult | UnprovenResult:
+        """Ask the same about another unit over the same periods."""
+        return replace(self, series=unit).result()
+
+
+def _plain_moments(
+    release: ReleasedMatrix, lambda_: float | None, rank: int | None, threshold: float | None
+) -> tuple[Array | None, str]:
+    arguments = (release.noisy_moments, release.noise_scale, release.row_map)
+    if lambda_ is not None:
+        ridge = checks.finite_number("lambda_", lambda_, above=0) / 2
+        smallest = 1e-9 * release.n
+        if ridge < smallest:
+            raise ParameterError(f"lambda_ must be at least {2 * smallest:g} for a release of {release.n} donors.")
+        return moments.plain(release.noisy_moments, release.row_map, ridge=ridge), f"ridge, lambda_ = {lambda_:g}"
+    if rank is not None:
+        return moments.truncated(*arguments, rank=checks.whole_number("rank", rank, at_least=1)), f"robust, rank {rank}"
+    if threshold is not None:
+        checks.finite_number("threshold", threshold, at_least=0)
+        return moments.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
+    return None, "population model"
+
+
+def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:
+    """Return forecasts that need no donors: the last value, and a straight line through the pre-period."""
+    positions = np.arange(len(series))
+    y = series.to_numpy(dtype=np.float64)[:T0]
+    slope, level = np.polyfit(positions[:T0], y, 1)
+    return pd.DataFrame(
+        {"last value": np.full(len(series) - T0, y[-1]), "line": level + slope * positions[T0:]},
+        index=series.index[T0:],
+    )

@@ -1,0 +1,367 @@
+"""Before any budget is spent: the error to expect from public numbers alone, and what it takes to see an effect.
+
+Donors are simulated, released and read as real ones are; no real donor is touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.analyst.intervals import MixtureUncertainty
+from dpsc.analyst.mock_release import Rehearsal
+from dpsc.analyst.simulate import PENALTIES, Units, likely, simulated
+from dpsc.answers import pages, plot
+from dpsc.answers.effects import detectable_effect
+from dpsc.answers.figures.plan import plan_curves
+from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.words import number
+from dpsc.errors import Parameter, ParameterError
+from dpsc.privacy.guarantee import best_guess
+from dpsc.release.kernel import Kernel, Smoothness
+from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T
+from dpsc.types import Array, one_thread, to_floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_ERRORS = ("error", "without_privacy", "last_value")
+_IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
+_NO_LIMIT = 1e5  # a budget with hardly any noise
+_TINY = 1e-300  # no error is smaller, so that it has a logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Expected errors of a Gram release over budgets and numbers of donors.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per n and epsilon. ``error``: typical root mean squared error of the counterfactual (geometric mean
+        over simulated panels), in the target's units if it was given, else as a share of its standard deviation before
+        the intervention. ``without_privacy``: the same without noise, by the better of this estimator and ridge on the
+        raw donors at its best lambda, its weights drawn towards equal ones. ``last_value``: the same for the target's
+        last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
+        the same if something new hits target and donors after the intervention, by about three times what the target
+        usually changes from one period to the next. ``detectable``: the smallest average effect that would be seen,
+        with a p-value below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other
+        donors would guess right which of two equally likely records a donor has.
+    unit : str
+        The unit of errors, in words.
+    """
+
+    table: pd.DataFrame
+    unit: str = ""
+
+    def epsilon_for(self, error: float | None = None, n: int | None = None, *, detect: float | None = None) -> float:
+        """Return the epsilon at which the expected error falls to ``error``, or an effect of ``detect`` is seen.
+
+        Infinity if no planned one is enough. Between planned budgets, logarithms are interpolated.
+        """
+        if (error is None) == (detect is None):
+            raise ParameterError("say either error or detect.")
+        column, wished = ("error", error) if detect is None else ("detectable", detect)
+        checks.finite_number(column if detect is None else "detect", wished, above=0)
+        assert wished is not None
+        sizes = self.table["n"].unique()
+        if n is None and len(sizes) > 1:
+            raise ParameterError(f"the plan is for several n ({', '.join(map(str, sizes))}); say which.")
+        rows = self.table[self.table["n"] == (sizes[0] if n is None else n)].sort_values("epsilon")
+        if rows.empty:
+            raise ParameterError(f"the plan has no n = {n}.")
+        reached, epsilons = rows[column].to_numpy(), rows["epsilon"].to_numpy()
+        if wished < reached[-1]:
+            return math.inf
+        enough = int(np.argmax(reached <= wished))
+        if enough == 0:
+            return float(epsilons[0])
+        near = slice(enough - 1, enough + 1)
+        return float(np.exp(np.interp(-math.log(wished), -np.log(reached[near]), np.log(epsilons[near]))))
+
+    def plot(
+        self, ax: Axes | None = None, title: str | None = None, figsize: tuple[float, float] | None = None
+    ) -> Axes:
+        """Draw the error over epsilon, one curve per number of donors, and return the Axes; a notebook shows it."""
+        return plan_curves(self.table, self.unit, Sheet(ax, title, figsize, shown=True))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what to expect, in words, and the curves."""
+        figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
+        return pages.card("The error to expect from a release", self._words(), figure, True, "")
+
+    def _words(self) -> list[str]:
+        """Say what to expect with the smallest and the largest budget, for each number of donors."""
+        lines = []
+        for n, rows in self.table.sort_values("epsilon").groupby("n"):
+            least, most = rows.iloc[0], rows.iloc[-1]
+            span = f" and of {number(most['error'])} with ε = {most['epsilon']:g}" if len(rows) > 1 else ""
+            lines.append(
+                f"{n:,} donors: an error of {number(least['error'])} with ε = {least['epsilon']:g}{span}; "
+                f"{number(most['without_privacy'])} without privacy."
+            )
+        unit = f" Errors are in: {self.unit}." if self.unit else ""
+        return [*lines, f"The target's last value alone: {number(float(self.table['last_value'].median()))}.{unit}"]
+
+    def __repr__(self) -> str:
+        return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
+
+
+def plan(
+    n: int | Sequence[int],
+    T0: int,
+    h: int,
+    epsilon: float | Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    delta: float = 1e-6,
+    *,
+    averages: int = 1,
+    sites: int = 1,
+    smoothness: Smoothness = "high",
+    rank: int = 3,
+    signal_to_noise: float | None = None,
+    target: Any | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    on_progress: Callable[[], None] | None = None,
+) -> Plan:
+    """Return the errors to expect from ``GramRelease(epsilon, delta, smoothness, like=target)``.
+
+    Parameters
+    ----------
+    n, epsilon : number or several
+    T0, h : int
+        The number of periods before the intervention, and from it on.
+    averages : int
+        How many units the target is the average of.
+    sites : int
+        How many sites the n donors are at; each makes a release of its own, from common settings, and these are merged.
+    rank, signal_to_noise
+        Assumptions about the donors: the number of common factors, and their size relative to each donor's own
+        variation (standard deviations). By default the latter is drawn from what is likely after the target's history,
+        or in general if there is none. Real errors were then within a factor of two of the plan for nine of ten
+        targets of real panels, more often above than below it (docs/choosing-epsilon.md).
+    target : Series or array, optional
+        The target before the intervention, public. Simulated targets change from one period to the next as much as
+        this one, and share with donors what its history makes likely.
+    runs, seed : int
+        Of the simulation; by default :func:`default_runs`, which takes some seconds.
+    on_progress : callable, optional
+        Called after each simulated panel.
+
+    Notes
+    -----
+    The same panels, shocks and noise serve all n and all epsilons: fewer donors are some of the more. An error that
+    still rises with n or epsilon is chance; neighbours are then drawn together (:func:`never_rising`). No privacy
+    counts as the largest budget, so no error is planned below the one without privacy.
+
+    Examples
+    --------
+    >>> expected = plan(n=[300, 3000], T0=20, h=5, epsilon=1.0, runs=5)
+    >>> expected.table["n"].tolist()
+    [300, 3000]
+    """
+    sizes = sorted({checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()})
+    epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
+    if checks.delta("delta", delta) == 0:
+        raise ParameterError("delta must be above 0 for a Gram release.")
+    checks.whole_number("T0", T0, at_least=2)
+    checks.whole_number("h", h, at_least=1)
+    runs = default_runs(T0 + h) if runs is None else runs
+    if T0 + h > LARGEST_T:
+        raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
+    most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
+    for name, (value, limit) in most.items():
+        if checks.whole_number(name, value, at_least=1) > limit:
+            raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
+    ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
+    if not 1e-6 <= ratio <= 1e6:
+        raise ParameterError("{it} must not be beyond a million.", it=Parameter("signal_to_noise"))
+    checks.whole_number("seed", seed, at_least=0)
+    Kernel.named(smoothness)
+    history = None if target is None else _history(target)
+    size = None if history is None else _usual_change(history)
+    assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
+    releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
+    releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
+
+    in_calm, in_shock, effects = [], [], []
+    with one_thread(), np.errstate(all="ignore"):
+        for run, likeness in enumerate(assumed):
+            calm = simulated(sizes[-1], T0, h, averages, rank, likeness, [seed, run])
+            unit = float(np.std(calm.target[:T0])) if size is None else 1 / size
+            found = _forecasts(calm, sizes, releases, [seed, run, 2])
+            in_calm.append(_errors(calm, sizes, found) / unit)
+            effects.append([[detectable_effect(one, np.full(h, 1 / h)) / unit for one in each[:-1]] for each in found])
+            shock = calm.in_shock()
+            in_shock.append(_errors(shock, sizes, _forecasts(shock, sizes, releases, [seed, run, 2])) / unit)
+            if on_progress is not None:
+                on_progress()
+    calm_errors, shock_errors, seen = _expected(in_calm), _expected(in_shock), never_rising(_typical(effects))
+    rows = [
+        (size, e, *calm_errors[i, [j, -2, -1]], *shock_errors[i, [j, -2, -1]], seen[i, j], best_guess(e, delta))
+        for i, size in enumerate(sizes)
+        for j, e in enumerate(epsilons)
+    ]
+    columns = ["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"]
+    return Plan(pd.DataFrame(rows, columns=columns), _unit(target))
+
+
+def never_rising(errors: Array) -> Array:
+    """Return positive errors that never rise from row to row or from column to column, close to those given.
+
+    More donors and larger budgets do not harm, so an error that rises is chance. Geometric mean of the largest such
+    errors that are nowhere above the given ones and the smallest that are nowhere below them.
+    """
+    below = np.minimum.accumulate(np.minimum.accumulate(errors, axis=0), axis=1)
+    above = np.maximum.accumulate(np.maximum.accumulate(errors[::-1, ::-1], axis=0), axis=1)[::-1, ::-1]
+    return np.asarray(np.sqrt(below) * np.sqrt(above))
+
+
+def _forecasts(
+    units: Units, sizes: list[int], releases: list[Rehearsal], seed: list[int]
+) -> list[list[MixtureUncertainty]]:
+    """Return for each n what each release forecasts."""
+    y = units.target[: units.T0]
+    return [[r.estimate(units.first(n).donors, n, y, np.random.default_rng(seed)) for r in releases] for n in sizes]
+
+
+def _errors(units: Units, sizes: list[int], found: list[list[MixtureUncertainty]]) -> Array:
+    """Return one row per n: the error of each release, of ridge at each penalty, and of the last value."""
+    free = units.error(units.target[units.T0 - 1])
+    return np.array([
+        [*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free]
+        for n, each in zip(sizes, found, strict=True)
+    ])  # fmt: skip
+
+
+def _typical(each: list[Any]) -> Array:
+    """Return geometric means over runs."""
+    return np.asarray(np.exp(np.mean(np.log(np.maximum(each, _TINY)), axis=0)))
+
+
+def _expected(each: list[Array]) -> Array:
+    """Return one row per n: the error of each release, without privacy, and of the last value.
+
+    Without privacy is the largest budget of all: the better of a release without limit and of ridge, with one penalty
+    for all runs.
+    """
+    typical = _typical(each)
+    budgets = typical.shape[1] - len(PENALTIES) - 2
+    without_privacy = typical[:, budgets:-1].min(axis=1)
+    return np.column_stack([never_rising(np.column_stack([typical[:, :budgets], without_privacy])), typical[:, -1]])
+
+
+def _unit(target: Any) -> str:
+    """Name the unit of errors: the target's own, or a share of how much it moves."""
+    if target is None:
+        return "share of the target's deviation from its mean before"
+    name = target.name if isinstance(target, pd.Series) else None
+    return "units of the target" if name is None else str(name)
+
+
+def default_runs(T: int) -> int:
+    """Return how many panels to simulate by default: fewer if they are long."""
+    return max(5, min(24, 1600 // T))
+
+
+def _history(target: Any) -> Array:
+    """Return the known values of a target that changes."""
+    values = to_floats(target, "target")
+    values = values[np.isfinite(values)]
+    if values.ndim != 1 or len(values) < 3:
+        raise ParameterError("target needs at least 3 finite values.")
+    if np.abs(values).max() > LARGEST_NUMBER:
+        raise ParameterError(f"target has a number beyond {LARGEST_NUMBER:g}.")
+    if np.ptp(values) == 0:
+        raise ParameterError("target does not change before the intervention, so it says nothing about errors.")
+    return values
+
+
+def _usual_change(history: Array) -> float:
+    """Return the root mean square of changes from one period to the next."""
+    changes = np.abs(np.diff(history))
+    return float(changes.max() * math.sqrt(float(np.mean((changes / changes.max()) ** 2))))
+
+
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_MORE_DONORS = (1, 2, 5, 10)
+_LONGER = 2
+_USUAL = 4.0  # a larger budget is said to be large
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to reach it.
+
+    Attributes
+    ----------
+    change : {"budget", "donors", "periods"}
+        What is different from what was planned.
+    epsilon : float
+    n, T0, averages : int
+    """
+
+    change: str
+    epsilon: float
+    n: int
+    T0: int
+    averages: int
+
+
+@dataclass(frozen=True)
+class Taking:
+    """The plan for the donors that are there, and the ways to reach what is wished; no way, if none was found."""
+
+    expected: Plan
+    ways: list[Way]
+
+
+def what_it_takes(
+    n: int,
+    T0: int,
+    h: int,
+    *,
+    error: float | None = None,
+    detect: float | None = None,
+    averages: int = 1,
+    runs: int | None = None,
+    on_progress: Callable[[], None] | None = None,
+    **options: Any,
+) -> Taking:
+    """Return the smallest budget that reaches an error, or shows an effect; and if none does, what to change.
+
+    Parameters
+    ----------
+    n, T0, h, averages
+        As in :func:`dpsc.plan`.
+    error, detect : float
+        One of them: the typical error wished, or the average effect that must be seen (p below 0.05 in 80% of cases).
+    options
+        Of :func:`dpsc.plan`.
+    """
+
+    def planned(sizes: list[int], T0: int, averages: int) -> Plan:
+        return plan(sizes, T0, h, EPSILONS, averages=averages, runs=runs, on_progress=on_progress, **options)
+
+    def smallest(of: Plan, size: int) -> float:
+        return of.epsilon_for(error, size, detect=detect)
+
+    expected = planned([k * n for k in _MORE_DONORS], T0, averages)
+    here = smallest(expected, n)
+    ways = [Way("budget", here, n, T0, averages)] if here <= EPSILONS[-1] else []
+    if here > _USUAL:
+        more = next((k * n for k in _MORE_DONORS[1:] if smallest(expected, k * n) <= _USUAL), None)
+        if more is not None:
+            ways.append(Way("donors", smallest(expected, more), more, T0, averages))
+        longer = smallest(planned([n], _LONGER * T0, averages), n)
+        if longer <= min(_USUAL, here):
+            ways.append(Way("periods", longer, n, _LONGER * T0, averages))
+    only = expected.table[expected.table["n"] == n].reset_index(drop=True)
+    return Taking(Plan(only, expected.unit), ways)

@@ -1,0 +1,276 @@
+"""What leaves the custodian, and everything that an analyst can do with it. Knows no raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.analyst import estimate, study
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
+from dpsc.errors import Parameter, ReleaseError
+from dpsc.periods.match import same
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.exact import require_no_overflow
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.release import describe, file_format
+from dpsc.release.matrix import ReleasedMatrix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(ReleasedMatrix):
+    """A private release of donors, made by :class:`dpsc.GramRelease`.
+
+    Attributes
+    ----------
+    matrix : integers
+        The noisy sum of q q', q the donors' integer vectors: symmetric, not necessarily positive definite.
+    n : int
+        The number of donors, public.
+    times : Index
+        The periods.
+    row_map : RowMap
+        How a row became a vector: kernel, reference, directions, constant, grid_bits. Public.
+    scale : Scale
+        How much a typical donor moves, where this is from, and what it cost.
+    diagonal_scale, off_diagonal_scale : float
+        The scales of the noise, in the matrix's units.
+    guarantee : Guarantee or None
+        None if the noise came from a seed; ``no_guarantee`` then says so.
+    sites : int
+        How many releases of disjoint donors were merged.
+    periods_from : str
+        Where the periods are from: "declared" beforehand, the "header" of a wide table or the shape of an array, or the
+        "rows" of the donors, each of whom had all of them; empty if it is not known.
+    identities : tuple of str
+        Random numbers that name this release, or all those that were merged: none counts twice.
+    datasets : tuple of str
+        The data sets of a ledger that paid for them, if they were booked.
+    made_by, made_on : str
+        The version of dpsc, and the day (UTC); for merged releases those of the merging. No day in older files.
+    """
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, completely or not at all."""
+        file_format.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a JSON file and check it."""
+        return file_format.load(Path(path), cls)
+
+    @staticmethod
+    def page_of(path: str | Path, name: str | None = None) -> str:
+        """Return the page for whoever receives a release file, as HTML; it depends on the file alone.
+
+        ``name`` is what the page calls it; by default its own name.
+        """
+        path = Path(path)
+        return describe.page(Release.load(path), path.name if name is None else name, file_format.sha256(path))
+
+    @classmethod
+    def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
+        """Add up releases of custodians whose donors are disjoint (membership public).
+
+        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
+        weakest of them. The variances of the noise add up.
+
+        Parameters
+        ----------
+        releases : iterable of Release
+            Made in the same way over the same periods. The same release, or two of the same data set, are refused
+            wherever they are, inside merged ones too.
+        disjoint : bool
+            Your word that no donor is in two of them; nothing in the files can show it. A donor in two would be
+            promised less than it loses.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.random.default_rng(0).normal(size=(200, 6))
+        >>> make = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, directions=5)
+        >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])], disjoint=True).n
+        200
+        """
+        releases = list(releases) if isinstance(releases, Iterable) else [releases]
+        if not releases or not all(isinstance(release, Release) for release in releases):
+            raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
+        identities, datasets = _all_different(releases)
+        if disjoint is not True:
+            raise ReleaseError(
+                "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
+                it=Parameter("disjoint", "True", typed=""),
+            )
+        first = releases[0]
+        for other in releases[1:]:
+            for name, of in _SETTINGS.items():
+                if of(first) != of(other):
+                    raise ReleaseError(
+                        f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
+                        f"made in the same way{_WHY.get(name, '')}. Before they release, sites agree on settings: dpsc "
+                        "plan --sites 2 --settings FILE, then dpsc release --settings FILE (docs/gram-release.md)."
+                    )
+            if not same(first.times, other.times):
+                raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
+            if not first.row_map.same_as(other.row_map):
+                raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
+        largest = sum(float(np.abs(r.matrix).max()) for r in releases)
+        require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
+        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+        return cls(
+            matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
+            n=sum(r.n for r in releases),
+            times=first.times,
+            outcome=first.outcome,
+            row_map=first.row_map,
+            scale=min((r.scale for r in releases), key=lambda scale: scale.share),  # what all have paid at least
+            diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
+            off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
+            guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),
+            no_guarantee=missing,
+            sites=sum(r.sites for r in releases),
+            provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
+            periods_from=first.periods_from if len({r.periods_from for r in releases}) == 1 else "",
+            identities=identities,
+            datasets=datasets,
+        )
+
+    def estimate(
+        self,
+        target: Any,
+        treatment_time: Any,
+        *,
+        level: float = 0.95,
+        title: str = "",
+        lambda_: float | None = None,
+        rank: int | None = None,
+        threshold: float | None = None,
+    ) -> PrivateResult | UnprovenResult:
+        """Return a counterfactual for a public target; it costs nothing more.
+
+        Parameters
+        ----------
+        target : Series, array or frame
+            The treated unit: a Series by period, numbers in the order of the release's periods, or a frame with a
+            column of periods and one of numbers (or one row with a column per period). It must be complete before the
+            intervention; a period that is missing after it has no gap. Periods beyond the release are left out.
+        treatment_time
+            The first treated period; any period with at least 2 before it.
+        level : float
+            The level of the intervals in the summary and the plots.
+        title : str
+            The question, for figures and reports: "Wages of the trained men, had they not been trained".
+        lambda_, rank, threshold : optional
+            Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
+            of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
+            singular values above ``threshold``.
+
+        Returns
+        -------
+        PrivateResult
+            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
+        """
+        return estimate.estimate(
+            self, target, treatment_time, level=level, title=title, lambda_=lambda_, rank=rank, threshold=threshold
+        )
+
+    def study(
+        self,
+        targets: Mapping[Any, Any] | pd.DataFrame,
+        treatment_times: Any,
+        *,
+        weights: Mapping[Any, float] | pd.Series[float] | None = None,
+        level: float = 0.95,
+        title: str = "",
+    ) -> Study:
+        """Return the answers for several treated units, each with its own date, and their pooled effects; all free.
+
+        Parameters
+        ----------
+        targets : mapping of names to series, or frame with one column per target
+        treatment_times : mapping, Series, list, or one date for all
+            The first treated period of each target; a target without one (None, NaT, or not named) was never treated:
+            it is shown beside the others and used for no number.
+        weights : mapping or Series, optional
+            Of the units in pooled effects; equal if left out.
+        level, title
+            As in :meth:`estimate`.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(403, 12)), axis=1)
+        >>> release = GramRelease(epsilon=1.0, delta=1e-6, scale=3.0).release(rows[3:])
+        >>> regions = {"north": rows[0], "south": rows[1], "west": rows[2]}
+        >>> found = release.study(regions, {"north": 8, "south": 9})
+        >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
+        (['north', 'south'], ['west'], [2, 2, 2, 1])
+        """
+        return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what is in it, and how its donors move."""
+        return describe.card(self)
+
+    def estimate_many(
+        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+    ) -> dict[Any, PrivateResult | UnprovenResult]:
+        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column per target.
+
+        Options are those of :meth:`estimate`; the results come in a dictionary by name.
+        """
+        if not isinstance(targets, Mapping | pd.DataFrame):
+            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
+        return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
+
+
+_SETTINGS: dict[str, Callable[[Release], Any]] = {
+    "outcome": lambda release: release.outcome,
+    "kernel": lambda release: release.kernel,
+    "directions": lambda release: release.row_map.directions,
+    "constant": lambda release: release.row_map.constant,
+    "grid_bits": lambda release: release.grid_bits,
+}
+
+
+_WHY = {
+    "constant": ", and the constant is the scale on which each site measured movement, found or given by itself",
+    "directions": ", and each site kept as many directions as its own donors can fill",
+}
+
+
+def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return all identities and data sets of the sites, at any depth, or refuse what would count donors twice."""
+    identities = [identity for release in releases for identity in release.identities]
+    datasets = [dataset for release in releases for dataset in release.datasets]
+    same_matrix = any(
+        np.array_equal(one.matrix, other.matrix) for k, one in enumerate(releases) for other in releases[:k]
+    )
+    if len(set(identities)) < len(identities) or same_matrix:
+        raise ReleaseError("the same release is given twice, by itself or merged; sites must have different donors.")
+    twice = next((dataset for k, dataset in enumerate(datasets) if dataset in datasets[:k]), None)
+    if twice is not None:
+        raise ReleaseError(f"two of the releases are of the data set {twice!r}; sites must have different donors.")
+    return tuple(identities), tuple(datasets)
+
+
+def _weakest(guarantees: list[Guarantee]) -> Guarantee:
+    """Return a guarantee that holds for the donors of every site."""
+    if len({g.adjacency for g in guarantees}) > 1:
+        raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
+    losses = [g.loss for g in guarantees]
+    worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
+    delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
+    return Guarantee(
+        epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
+        delta=delta,
+        adjacency=guarantees[0].adjacency,
+        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
+        basis=", ".join(dict.fromkeys(g.basis for g in guarantees)) + " (per donor, of its own site)",
+        loss=worst,
+    )

@@ -1,0 +1,120 @@
+"""Several treated units, each with its own date, from one release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.analyst.estimate import estimate
+from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
+from dpsc.analyst.targets import as_series, require_order
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
+from dpsc.errors import PanelError, ReleaseError
+from dpsc.periods import match
+from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import one_thread
+
+
+def study(
+    release: ReleasedMatrix,
+    targets: Mapping[Any, Any] | pd.DataFrame,
+    treatment_times: Any,
+    *,
+    weights: Mapping[Any, float] | pd.Series[float] | None = None,
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
+    if not isinstance(targets, Mapping | pd.DataFrame):
+        raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
+    require_order(targets, treatment_times)
+    dates = _dates(list(targets), treatment_times)
+    treated = {name: date for name, date in dates.items() if not _is_missing(date)}
+    if not treated:
+        raise ReleaseError("no target has a treatment time.")
+    results = {name: _answer(release, name, targets[name], date, level) for name, date in treated.items()}
+    shares = _weights(list(treated), weights)
+    members = [_uncertainty(result) for result in results.values()]
+    first = min(result.T0 for result in results.values())
+    reference = np.zeros(first) if release.reference is None else release.reference[:first]
+    pre = np.array([result.target.to_numpy(dtype=np.float64)[:first] - reference for result in results.values()])
+    with one_thread(), np.errstate(all="ignore"):
+        part = release.population.over(np.arange(first))
+        alike = how_alike(part, members, pre, (shares / shares.sum()).to_numpy())
+    return Study(
+        results=results,
+        never_treated={name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)},
+        weights=shares,
+        uncertainty=JointUncertainty(members, release.population, alike),
+        level=checks.share("level", level),
+        title=title,
+    )
+
+
+def _answer(release: ReleasedMatrix, name: Any, target: Any, date: Any, level: float) -> PrivateResult | UnprovenResult:
+    """Estimate one unit; what is wrong with it is said with its name."""
+    try:
+        return estimate(release, target, date, level=level)
+    except ReleaseError as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+
+
+def _shown(release: ReleasedMatrix, name: Any, target: Any) -> pd.Series[float]:
+    """Return a unit that was never treated over the release's periods; those that it lacks are empty."""
+    try:
+        return match.aligned(as_series(release, target), release.times)[0]
+    except (PanelError, ReleaseError) as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+
+
+def _uncertainty(result: Any) -> MixtureUncertainty:
+    assert isinstance(result.uncertainty, MixtureUncertainty)
+    return result.uncertainty
+
+
+def _is_missing(date: Any) -> bool:
+    return date is None or (np.ndim(date) == 0 and bool(pd.isna(date)))
+
+
+def _dates(names: list[Any], treatment_times: Any) -> dict[Any, Any]:
+    """Return each target's date; one date is for all."""
+    if isinstance(treatment_times, pd.Series):
+        treatment_times = treatment_times.to_dict()
+    if not isinstance(treatment_times, Mapping):
+        if np.ndim(treatment_times) == 0:
+            return dict.fromkeys(names, treatment_times)
+        treatment_times = list(treatment_times)
+        if len(treatment_times) != len(names):
+            raise ReleaseError(
+                f"targets and treatment times differ in number: {len(names)} and {len(treatment_times)}."
+            )
+        return dict(zip(names, treatment_times, strict=True))
+    unknown = [name for name in treatment_times if name not in names]
+    if len(unknown) == len(treatment_times) > 0:
+        raise ReleaseError(
+            f"no target is named {unknown[0]!r}. Targets are one column (or entry) for each unit; turn a long table "
+            "round first: table.pivot(index=time, columns=unit, values=outcome)."
+        )
+    if unknown:
+        close = checks.did_you_mean(str(unknown[0]), [str(name) for name in names])
+        raise ReleaseError(f"treatment_times names {unknown[0]!r}, which is not a target.{close}")
+    return {name: treatment_times.get(name) for name in names}
+
+
+def _weights(names: list[Any], weights: Any) -> pd.Series[float]:
+    """Return the weight of every treated unit, equal if none is given."""
+    if weights is None:
+        return pd.Series(1.0, index=pd.Index(names, tupleize_cols=False))
+    given = dict(weights)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ReleaseError(f"weights say nothing about {missing[0]!r}.")
+    values = pd.Series({name: float(given[name]) for name in names})
+    if not (np.isfinite(values) & (values >= 0)).all() or values.sum() == 0:
+        raise ReleaseError("weights must be numbers of at least 0, not all of them 0.")
+    return values

@@ -1,0 +1,189 @@
+"""Figures of the same question with other choices: placebos in time and in space, dots with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.answers.base import Answer
+from dpsc.answers.figures.result import effect_on, method_of
+from dpsc.answers.figures.sheet import (
+    BLACK,
+    BLUE,
+    GREY,
+    LABEL,
+    SKY,
+    VERMILION,
+    PeriodAxis,
+    Sheet,
+    inches_wide,
+    label_x,
+    label_y,
+    plain,
+    width,
+    wrapped,
+)
+from dpsc.answers.placebos import Placebos, Sensitivity
+from dpsc.answers.words import percent
+from dpsc.periods.dates import period_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_QUESTION = "Could this effect appear where there was none?"
+
+
+def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
+    """Draw the effect at every earlier date, with its interval, and the real one at the end."""
+    axes = sheet.axes(3.5)
+    names = [period_name(label) for label in result.target.index]
+    dates = PeriodAxis(result.target.index[[*map(names.index, found.table.index), result.T0]])
+    places = dates.values
+    axes.axhline(0, color=GREY, lw=1)
+    axes.vlines(places[:-1], found.table["lower"], found.table["upper"], color=BLUE, alpha=0.4, lw=_width(len(places)))
+    axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="",
+              label=f"an earlier date, when nothing happened, with its {percent(result.level)} interval")  # fmt: skip
+    axes.vlines(places[-1:], found.real.lower, found.real.upper, color=VERMILION, alpha=0.5, lw=_width(len(places)))
+    axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="",
+              label=f"the intervention: {_said(found, 'earlier dates look as large')}")  # fmt: skip
+    axes.axhline(found.real.effect, color=VERMILION, lw=1, ls=(0, (1, 1.5)))
+    label_y(axes, effect_on(result, units))
+    plain(axes)
+    cut = _limit(axes, found)
+    dates.write(axes)
+    label_x(axes, "date that the intervention is given")
+    said = f"Compared by p-values, because some dates have fewer periods after them.{cut}"
+    return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
+
+
+def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
+    """Draw how often made-up units without an effect show one of each size, and the real one as a line."""
+    axes = sheet.axes(3.3)
+    effects = found.table["effect"].to_numpy(dtype=np.float64)
+    widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
+    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8,
+              label=f"{len(effects)} made-up units without any effect")  # fmt: skip
+    said = f"the real effect: {_said(found, 'made-up units show one as large')}"
+    axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
+    axes.axvline(0, color=GREY, lw=1)
+    axes.set_xlim(-1.08 * widest, 1.08 * widest)
+    label_x(axes, effect_on(result, units))
+    label_y(axes, "number of made-up units")
+    plain(axes)
+    said = "Made-up units are drawn from the release alone; no donor is touched."
+    return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
+
+
+def _said(found: Placebos, what: str) -> str:
+    """Say how many placebos are at least as large as the real effect."""
+    if np.isnan(found.share):
+        return "no effect was observed"
+    count = round(found.share * len(found.table))
+    return f"{count or 'none'} of {len(found.table)} {what}"
+
+
+def _limit(axes: Axes, found: Placebos) -> str:
+    """Leave out the ends of the longest intervals, which would make everything else small; say so."""
+    table = found.table
+    ends = table[["lower", "upper"]].abs().max(axis=1)
+    needed = float(np.nanmax(np.abs([*table["effect"], *found.real[:3]])))
+    most = 1.15 * max(needed, float(ends.quantile(0.8)))
+    if not ends.max() > 1.5 * most:
+        return ""
+    axes.set_ylim(-most, most)
+    return " Intervals that leave the figure are longer than it."
+
+
+def _caption(result: Answer, said: str) -> str:
+    return "\n".join([*([result.title] if result.title else []), said, method_of(result)])
+
+
+def _bins(widest: float, count: int) -> Any:
+    """Return bins with zero on an edge, so that both sides look alike."""
+    half = max(4, min(15, round(np.sqrt(count))))
+    return np.linspace(-widest, widest, 2 * half + 1)
+
+
+def _width(places: int) -> float:
+    return max(1.0, min(5.0, 150 / places))
+
+
+def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | None = None) -> Axes:
+    """Draw the average effect under every choice; the first is the answer itself."""
+    table = found.table
+    real = table["treatment_time"].iloc[0]
+    names = [
+        choice if date == real else f"{choice}, {date}"
+        for choice, date in zip(table["choice"], table["treatment_time"], strict=True)
+    ]
+    axes = sheet.axes(1.0 + 0.3 * len(names))
+    ranges(axes, names, table, highlighted=0, level=result.level)
+    axes.axvline(float(table["effect"].iloc[0]), color=VERMILION, lw=1, ls=(0, (1, 1.5)))
+    label_x(axes, effect_on(result, units), less=_left_of(axes) - 0.6)
+    lines = [*([result.title] if result.title else []), f"Dates that were tried: {', '.join(found.dates)}."]
+    caption = "\n".join([*lines, method_of(result)])
+    return sheet.finish(axes, "Do other choices give another answer?", result.private, caption)
+
+
+def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
+    """Draw the average effects of several ``result.json``, side by side."""
+    outcomes = list(dict.fromkeys(_outcome(document) for _, document in documents))
+    names, rows, notes = [], [], []
+    for name, document in documents:
+        mark = "" if document.get("private") else ", NOT PRIVATE"
+        names.append(name + mark + (f": {_outcome(document)}" if len(outcomes) > 1 else ""))
+        effect, interval = document.get("average_effect"), document.get("average_effect_interval")
+        if interval is None or not document.get("interval_is_for_the_effect", True):
+            interval = [np.nan, np.nan]
+            notes.append(f"{name} has no interval for the effect.")
+        rows.append({"effect": np.nan if effect is None else effect, "lower": interval[0], "upper": interval[1]})
+    levels = {document.get("level") or 0.95 for _, document in documents}
+    if len(levels) > 1:
+        notes.append(f"The intervals have different levels: {', '.join(percent(v) for v in sorted(levels))}.")
+    if len(outcomes) > 1:
+        notes.append("The outcomes differ: compare signs, not sizes.")
+    axes = sheet.axes(1.0 + 0.4 * len(names))
+    ranges(axes, names, pd.DataFrame(rows), level=levels.pop() if len(levels) == 1 else None)
+    what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
+    label_x(axes, what, less=_left_of(axes) - 0.6)
+    return sheet.finish(axes, "Do the answers agree?", True, "\n".join(notes))
+
+
+def ranges(
+    axes: Axes, names: Sequence[str], table: pd.DataFrame, *, highlighted: int | None = None, level: float | None
+) -> None:
+    """Draw one dot and its interval per row of ``effect``, ``lower``, ``upper``, from top to bottom."""
+    places = np.arange(len(table))
+    colours = [VERMILION if k == highlighted else BLUE for k in places]
+    interval = "interval" if level is None else f"{percent(level)} interval"
+    axes.axvline(0, color=GREY, lw=1)
+    axes.hlines(places, table["lower"], table["upper"], colors=colours, lw=2.4, alpha=0.55)
+    for k, effect in zip(places, table["effect"], strict=True):
+        axes.plot([effect], [k], color=colours[k], marker="D" if k == highlighted else "o", ms=6.5, ls="")
+    axes.plot([], [], color=BLACK, marker="o", ms=6.5, lw=2.4, label=f"average effect and its {interval}")
+    axes.set_yticks(places, _broken(axes, names), fontsize=LABEL, parse_math=False)
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    plain(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
+
+
+def _broken(axes: Axes, names: Sequence[str]) -> list[str]:
+    return [wrapped(name, 0.42 * inches_wide(axes), LABEL) for name in names]
+
+
+def _left_of(axes: Axes) -> float:
+    """Return how much room the names take, in inches."""
+    lines = [line for label in axes.get_yticklabels() for line in label.get_text().splitlines()]
+    return max(width(line, LABEL) for line in lines) + 0.3
+
+
+def _outcome(document: Any) -> str:
+    outcome, units = document.get("outcome") or "outcome", document.get("units")
+    outcome = "the outcome" if outcome == "outcome" else str(outcome)
+    return f"{outcome} ({units})" if units else outcome

@@ -1,0 +1,237 @@
+"""The same question with other choices: placebos in time and in space, and how much the answer depends on choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpsc.answers.base import Answer
+from dpsc.answers.effects import Effect
+from dpsc.answers.words import number
+from dpsc.errors import ParameterError
+from dpsc.periods.dates import period_name
+
+ALSO_ASKED = "asked for, too"
+_EARLIER = (1, 2, 3, 4)
+_LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
+
+
+class Repeats(Protocol):
+    """Asks the same release again, with other choices; costs nothing."""
+
+    @property
+    def available(self) -> bool:
+        """Whether there are enough periods for a placebo."""
+        ...
+
+    @property
+    def placebo_dates(self) -> list[Any]:
+        """Every date at which a placebo is possible."""
+        ...
+
+    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> Answer:
+        """Forecast the untreated periods after an earlier date, at most ``longest`` of them."""
+        ...
+
+    def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> Answer:
+        """Date the intervention earlier, leave out the last periods before it, or start with a later period."""
+        ...
+
+    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
+        """Draw units like the target, one a column, from the release alone."""
+        ...
+
+    def of(self, unit: pd.Series[float]) -> Answer:
+        """Ask the same about another unit."""
+        ...
+
+
+class NoRepeats:
+    """Refuses, because asking again would touch the donors again."""
+
+    available = False
+    placebo_dates: ClassVar[list[Any]] = []
+
+    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> Answer:
+        """Refuse."""
+        raise ParameterError(
+            "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
+            "algorithm to a panel with an earlier treatment time, and pay for it if it is private."
+        )
+
+    def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> Answer:
+        """Refuse."""
+        raise ParameterError(_FREE_FROM_A_RELEASE)
+
+    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
+        """Refuse."""
+        raise ParameterError(_FREE_FROM_A_RELEASE)
+
+    def of(self, unit: pd.Series[float]) -> Answer:
+        """Refuse."""
+        raise ParameterError(_FREE_FROM_A_RELEASE)
+
+
+_FREE_FROM_A_RELEASE = "this is free only from a Gram release; here it would touch the donors again."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Placebos:
+    """Effects that are none: of dates before the intervention, or of made-up units.
+
+    Attributes
+    ----------
+    kind : {"time", "space"}
+    real : Effect
+        The average effect that they are compared with.
+    table : DataFrame
+        One row per placebo: ``effect``, ``lower``, ``upper``, ``p_value`` and, in time, how many ``periods``.
+    """
+
+    kind: Literal["time", "space"]
+    real: Effect
+    table: pd.DataFrame
+
+    @property
+    def share(self) -> float:
+        """The share of placebos at least as large as the real effect; NaN without one.
+
+        In space effects are compared. In time they are of different lengths, so that p-values are.
+        """
+        if np.isnan(self.real.effect) or not len(self.table):
+            return float("nan")
+        if self.kind == "space":
+            return float((self.table["effect"].abs() >= abs(self.real.effect)).mean())
+        return float((self.table["p_value"] <= self.real.p_value).mean())
+
+    def __str__(self) -> str:
+        where = "earlier dates" if self.kind == "time" else "made-up units without any effect"
+        if np.isnan(self.share):
+            return f"{len(self.table)} {where}; the target was not observed afterwards, so there is no effect"
+        count = round(self.share * len(self.table))
+        return f"{count or 'none'} of {len(self.table)} {where} show an effect at least as large"
+
+    def __repr__(self) -> str:
+        return f"<Placebos: {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self}.</p>{self.table.to_html(float_format=number)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """The average effect under other choices.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per choice: what ``choice`` was made, the ``treatment_time``, how many periods ``before`` it were used,
+        and the average ``effect`` from the real intervention on, with ``lower``, ``upper`` and ``p_value``. To date it
+        earlier is to leave out the last periods before it; ``ahead`` is the average effect in those periods, which
+        anticipation would show. The first row is the answer itself.
+    """
+
+    table: pd.DataFrame
+
+    @property
+    def dates(self) -> list[str]:
+        """Every treatment time that was tried."""
+        return list(dict.fromkeys(self.table["treatment_time"]))
+
+    def __str__(self) -> str:
+        return self.table.to_string(index=False, float_format=number)
+
+    def __repr__(self) -> str:
+        return f"<Sensitivity: {len(self.table)} choices>"
+
+    def _repr_html_(self) -> str:
+        return self.table.to_html(index=False, float_format=number)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Everything that was tried beside the answer itself; None where it is not free or there are too few periods.
+
+    ``others`` are treatment times for which somebody asked before settling on the one of the answer.
+    """
+
+    in_time: Placebos | None = None
+    in_space: Placebos | None = None
+    sensitivity: Sensitivity | None = None
+    others: tuple[str, ...] = ()
+
+    def dates(self, treatment_time: Any) -> dict[str, list[str]]:
+        """Return every date that was tried and why, the real one first."""
+        tried = {period_name(treatment_time): ["the intervention"]}
+        for date in self.others:
+            if ALSO_ASKED not in tried.setdefault(date, []) and date != period_name(treatment_time):
+                tried[date].append(ALSO_ASKED)
+        for date in [] if self.sensitivity is None else self.sensitivity.dates[1:]:
+            tried.setdefault(date, []).append("dated earlier")
+        for date in [] if self.in_time is None else reversed(self.in_time.table.index):
+            tried.setdefault(str(date), []).append("placebo")
+        return tried
+
+
+def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
+    """Return every placebo and every other choice that the release answers for free."""
+    if not repeats.available:
+        return Trials()
+    return Trials(
+        in_time=placebos_in_time(result, repeats),
+        in_space=placebos_in_space(result, repeats, units, seed=0),
+        sensitivity=other_choices(result, repeats),
+    )
+
+
+def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
+    """Return the average effect at every earlier date, over as many periods as the intervention has, or are there."""
+    rows = {}
+    for date in repeats.placebo_dates:
+        placebo = repeats.placebo(date, longest=len(result.counterfactual))
+        rows[period_name(date)] = _row(placebo) | {"periods": len(placebo.counterfactual)}
+    if not rows:
+        raise ParameterError("a placebo needs at least 3 periods before the intervention.")
+    return Placebos("time", result.average, pd.DataFrame.from_dict(rows, orient="index"))
+
+
+def placebos_in_space(result: Answer, repeats: Repeats, units: int, seed: int) -> Placebos:
+    """Return the average effect of made-up units, treated when the target was."""
+    drawn = repeats.pseudo_units(units, seed)
+    rows = [_row(repeats.of(path)) for _, path in drawn.items()]
+    return Placebos("space", result.average, pd.DataFrame(rows))
+
+
+def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
+    """Return the average effect for earlier dates, with periods before the intervention left out, from later starts."""
+    T0, index = result.T0, result.target.index
+    rows = [_choice("as it is", result, result)]
+    for k in _EARLIER:
+        if T0 - k >= 2:
+            dated = repeats.again(earlier=k)
+            ahead = dated.average_over(index[T0 - k : T0]).effect
+            rows.append(_choice(f"dated {k} earlier", dated, result) | {"ahead": ahead})
+    for share in _LATER_STARTS:
+        first = round(share * T0)
+        if first >= 1 and T0 - first >= 2:
+            choice = f"from {period_name(index[first])} on"
+            rows.append(_choice(choice, repeats.again(first=first), result))
+    return Sensitivity(pd.DataFrame(rows))
+
+
+def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:
+    """Return one row: the average effect over the treated periods of ``over``."""
+    effect = other.average_over(over.observed.index)
+    return {
+        "choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0,
+        "effect": effect.effect, "lower": effect.lower, "upper": effect.upper, "p_value": effect.p_value,
+        "ahead": float("nan"),
+    }  # fmt: skip
+
+
+def _row(result: Answer) -> dict[str, float]:
+    effect = result.average
+    return {"effect": effect.effect, "lower": effect.lower, "upper": effect.upper, "p_value": effect.p_value}

@@ -1,0 +1,265 @@
+"""Results and releases as tables on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dpsc.analyst.release import Release
+from dpsc.answers.base import Verdict
+from dpsc.answers.compare import Comparison
+from dpsc.answers.document import guarantee_json
+from dpsc.answers.result import Result
+from dpsc.answers.study import Study
+from dpsc.answers.words import (
+    answer,
+    column,
+    donors_help,
+    no_effect_chance,
+    number,
+    p_text,
+    percent,
+    sentence,
+    signed,
+    study_answer,
+)
+from dpsc.cli import terminal
+from dpsc.periods.calendar import holes
+from dpsc.periods.dates import period_name
+from dpsc.release import describe as release_words
+from dpsc.release.file_format import sha256
+
+
+def show_result(result: Result, units: str | None = None) -> None:
+    """Print the effect of each period with its interval, effects as people state them, and the answer in words."""
+    screen = terminal.console()
+    frame = result.to_frame().drop(columns=result.baselines.columns)
+    paths = [*frame["observed"], *frame["counterfactual"]]
+    columns = {
+        str(result.target.index.name or "time"): [period_name(time) for time in frame.index],
+        "observed": column(frame["observed"], like=paths),
+        "counterfactual": column(frame["counterfactual"], like=paths),
+        "gap": column(frame["gap"], sign=True),
+    }
+    for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
+        if end in frame:
+            columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
+    screen.print(_table(columns, title=result.headline))
+    screen.print()
+    _show_question(screen, result.title)
+    facts = Table.grid(padding=(0, 2))
+    if math.isfinite(result.att):
+        facts.add_row("average effect", Text(_with_interval(result)))
+    if result.interval_kind == "effect":
+        _add_effects(facts, result)
+        facts.add_row(
+            "seen 4 times in 5", Text(f"an average effect of {number(result.detectable())} or more, up or down")
+        )
+    _add_guarantee(facts, result.private, str(result.guarantee), result.reason)
+    for note in result.notes:
+        facts.add_row("beware", Text(note), style="yellow")
+    screen.print(facts)
+    screen.print()
+    screen.print(Text(" ".join(answer(result, units))))
+    if result.verdict is not None:
+        screen.print()
+        screen.print(_light(result.verdict))
+
+
+def show_study(study: Study, units: str | None = None) -> None:
+    """Print the effect on each unit, by time since the intervention, pooled, and the answer in words."""
+    screen = terminal.console()
+    rows = study.by_unit()
+    columns = {
+        "unit": [str(name) for name in rows.index],
+        "first treated": list(rows["treatment_time"]),
+        "periods": [str(count) for count in rows["periods"]],
+        **({"weight": column(rows["weight"])} if rows["weight"].nunique() > 1 else {}),
+        **_effect_columns(rows),
+        "donors help": ["–" if grade is None else str(grade) for grade in rows["donors_help"]],
+    }
+    screen.print(_table(columns, title=f"{len(rows)} treated units", left=2))
+    screen.print()
+    event = study.by_event_time()
+    shown = {"periods after": [str(k) for k in event.index], "units": [str(count) for count in event["units"]]}
+    screen.print(_table(shown | _effect_columns(event), title="by time since the intervention, 0 is the first"))
+    screen.print()
+    _show_question(screen, study.title)
+    facts = Table.grid(padding=(0, 2))
+    for name, row in study.effects().iloc[:2].iterrows():
+        effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
+        interval = f"{percent(study.level)} interval {low} to {high}"
+        facts.add_row(str(name), Text(f"{effect}   {interval}   p-value {p_text(row['p_value'])}"))
+    _add_guarantee(facts, study.private, str(study.guarantee), study.reason)
+    if study.never_treated:
+        names = ", ".join(map(str, study.never_treated))
+        facts.add_row("never treated", Text(f"{names}: for the reader only, no number rests on them"))
+    for note in study.notes:
+        facts.add_row("beware", Text(note), style="yellow")
+    screen.print(facts)
+    screen.print()
+    screen.print(Text(" ".join(study_answer(study, units))))
+
+
+def show_comparison(compared: Comparison) -> None:
+    """Print answers side by side, and what differs between them."""
+    screen = terminal.console()
+    screen.print(_table(compared.columns()))
+    screen.print()
+    screen.print(Text(compared.sentence()))
+    differing = compared.differences()
+    if differing:
+        screen.print()
+        screen.print(_table({"answer": compared.names} | differing, left=1 + len(differing)))
+
+
+def _table(columns: Mapping[str, Sequence[str]], title: str | None = None, left: int = 1) -> Table:
+    """Return a table whose first ``left`` columns are text and the others numbers."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    for k, (name, cells) in enumerate(columns.items()):
+        width = min(max(map(len, [*cells, *name.split()])), 24)  # a long name is broken before a number is
+        table.add_column(Text(name), justify="left" if k < left else "right", min_width=width)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _effect_columns(rows: pd.DataFrame) -> dict[str, list[str]]:
+    effect, low, high = (
+        column(rows[name], sign=True, like=list(rows["effect"])) for name in ("effect", "lower", "upper")
+    )
+    return {"effect": effect, "from": low, "to": high, "p-value": [p_text(p) for p in rows["p_value"]]}
+
+
+def _show_question(screen: Console, title: str) -> None:
+    if title:
+        screen.print(Text(title, "bold"))
+        screen.print()
+
+
+def _add_effects(facts: Table, result: Result) -> None:
+    """Add the total, the percentage or why there is none, and the p-value, where they are known."""
+    average, total, level = result.average, result.total, percent(result.level)
+    if math.isfinite(total.effect):
+        effect, low, high = column([total.effect, total.lower, total.upper], sign=True)
+        facts.add_row("total effect", Text(f"{effect}   {level} interval {low} to {high}"))
+    if math.isfinite(average.percent):
+        part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True, decimals=1)
+        facts.add_row("in percent", Text(f"{part}%   {level} interval {low}% to {high}%"))
+    elif result.no_percent:
+        facts.add_row("in percent", Text(result.no_percent))
+    if math.isfinite(average.p_value):
+        facts.add_row("p-value", Text(f"{p_text(average.p_value)}   {no_effect_chance(average)}"))
+
+
+def _add_guarantee(facts: Table, private: bool, guarantee: str, reason: str) -> None:
+    if private:
+        facts.add_row("guarantee", Text(guarantee))
+    else:
+        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {reason}"), style="bold red")
+
+
+_LIGHTS = {"yes": ("●", "bold green"), "unclear": ("◐", "bold yellow"), "no": ("○", "bold red")}
+
+
+def _light(verdict: Verdict) -> Table:
+    """Return whether the donors help: a light whose form says as much as its colour, and the words beside it."""
+    light = Table.grid(padding=(0, 1))
+    light.add_row(Text(*_LIGHTS[verdict.grade]), Text(donors_help(verdict), "bold"))
+    light.add_row("", Text(sentence(verdict.reason)))
+    return light
+
+
+def _with_interval(result: Result) -> str:
+    if result.interval_kind == "none":
+        return signed(result.att)
+    of_what = " of projection noise only" if result.interval_kind == "projection noise" else ""
+    effect, low, high = column([result.att, *result.att_interval()], sign=True)
+    return f"{effect}   {percent(result.level)} interval{of_what} {low} to {high}"
+
+
+def show_release(release: Release, path: Path) -> None:
+    """Print what is in the release in a file, what it guarantees and how noisy it is."""
+    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
+    table.add_column(style="dim")
+    table.add_column()
+    for name, value in describe(release).items():
+        table.add_row(name, Text(str(value)))
+    terminal.console().print(table)
+    terminal.console().print(f" SHA-256: {sha256(path)}", soft_wrap=True)
+
+
+def describe(release: Release) -> dict[str, Any]:
+    """Return what is public about a release."""
+    return {
+        "outcome": release.outcome,
+        "donors": release_words.donors(release),
+        "periods": release_words.periods(release),
+        "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
+        "noise": release_words.noise(release),
+        "to be seen": release_words.seen(release),
+        "directions": release_words.directions(release),
+        "scale": release_words.scale(release),
+        "smoothness": release_words.kernel(release),
+        "reference path": release_words.reference(release),
+        "provenance": release.provenance or "–",
+        "made": f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else ""),
+        "identity": ", ".join(release.identities),
+    }
+
+
+def release_json(release: Release, path: Path) -> dict[str, Any]:
+    """Return what is public about the release in a file, for programs."""
+    return {
+        "file": str(path),
+        "sha256": sha256(path),
+        "outcome": release.outcome,
+        "donors": release.n,
+        "sites": release.sites,
+        "periods": [period_name(time) for time in release.times],
+        "guarantee": guarantee_json(release.guarantee),
+        "no_guarantee": release.no_guarantee or None,
+        "noise_scale": release.noise_scale,
+        "noise_in_donors": release_words.noise_in_donors(release),
+        "stand_out": release.population.directions,
+        "directions": release.row_map.directions,
+        "scale": {
+            "deviation": release_words.deviation(release),
+            "source": release.scale.source,
+            "share": release.scale.share,
+        },
+        "kernel": asdict(release.kernel),
+        "reference": None if release.reference is None else [float(v) for v in release.reference],
+        "provenance": release.provenance,
+        "periods_from": release.periods_from or None,
+        "holes": holes(release.times),
+        "made_by": release.made_by,
+        "made_on": release.made_on or None,
+        "identities": list(release.identities),
+        "datasets": list(release.datasets),
+    }
+
+
+@contextmanager
+def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        console=screen, disable=not screen.is_terminal, transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps=1: bar.advance(task, steps)

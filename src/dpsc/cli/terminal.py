@@ -1,0 +1,333 @@
+"""What the commands share: how errors end, where output goes, what is shown meanwhile. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from dpsc import checks, files
+from dpsc import files as folders
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, without_passwords
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Choice = TypeVar("Choice", bound=str)
+
+Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
+Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
+Outcome = Annotated[str | None, typer.Option(help="The column of numbers (long tables).", rich_help_panel="Columns")]
+Wide = Annotated[
+    bool, typer.Option("--wide", help="One row per unit, one column per period.", rich_help_panel="Columns")
+]
+TimeFormat = Annotated[
+    str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
+]
+_FILE = "How the file is written (recognised from its header, or said)"
+Sep = Annotated[str | None, typer.Option(help="Between columns: comma, semicolon, tab or pipe.", rich_help_panel=_FILE)]
+Decimal = Annotated[str | None, typer.Option(help="Before decimals: point or comma.", rich_help_panel=_FILE)]
+Thousands = Annotated[
+    str | None,
+    typer.Option(help="Between thousands: comma, point, space, apostrophe or none.", rich_help_panel=_FILE),
+]
+Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16, windows-1252, latin-1, ...", rich_help_panel=_FILE)]
+Sheet = Annotated[str | None, typer.Option(help="The sheet of a workbook (.xlsx).", rich_help_panel=_FILE)]
+Bounds = Annotated[
+    tuple[float, float] | None,
+    typer.Option(metavar="LO HI", help="Public bounds of the outcome; donors beyond them are clipped silently."),
+]
+Periods = Annotated[
+    str | None,
+    typer.Option(
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
+        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
+        rich_help_panel="Columns",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        help="Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
+        "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
+    ),
+]
+Repeated = Annotated[
+    str | None,
+    typer.Option(
+        help="A cell that several rows give: missing (default), sum (as of bills), mean (as of readings) or last (as "
+        "of corrections)."
+    ),
+]
+Smoothness = Annotated[
+    str | None,
+    typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),
+]
+Reference = Annotated[
+    Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
+]
+MOVES = "How much a donor moves"
+Scale = Annotated[
+    float | None,
+    typer.Option(
+        help="How much a donor's series moves, from public knowledge: the standard deviation of its values around "
+        "their own mean, over the whole time. A factor of two matters little. Without it, it is found privately, if "
+        "there are enough donors.",
+        rich_help_panel=MOVES,
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        help="Instead of --scale: a table with a public series that moves about like a donor, such as the target "
+        "before the intervention; one column of periods, one of numbers.",
+        rich_help_panel=MOVES,
+    ),
+]
+LikeBefore = Annotated[
+    str | None,
+    typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
+]
+AnswerOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+    ),
+]
+Title = Annotated[
+    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
+]
+Level = Annotated[float, typer.Option(help="The level of the intervals.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
+IKnow = Annotated[
+    bool,
+    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta not below one over the number of donors."),
+]
+
+
+_OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
+
+
+def as_option(parameter: Parameter) -> str:
+    """Write a parameter of the library as the option that sets it."""
+    option = _OPTION_OF.get(parameter.name, f"--{parameter.name.strip('_').replace('_', '-')}")
+    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
+    return f"{option} {value}" if value else option
+
+
+_asked_to_stop = threading.Event()
+
+
+class Interrupted(KeyboardInterrupt):
+    """A request to stop. After a plain KeyboardInterrupt inside an import, Python ends with its own exit code."""
+
+
+def require_not_interrupted() -> None:
+    """Stop if that was asked for: Python drops an interruption that comes while it collects garbage."""
+    if _asked_to_stop.is_set():
+        raise Interrupted
+
+
+@contextmanager
+def errors(command: str) -> Iterator[None]:
+    """Turn what went wrong into one message on stderr and exit code 2."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
+            typer.echo(f"dpsc {command}: {without_passwords(str(message))}", err=True)
+
+    def stop(*_: Any) -> None:
+        _asked_to_stop.set()
+        raise Interrupted
+
+    try:
+        _asked_to_stop.clear()
+        signal.signal(signal.SIGTERM, stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, stop)
+        with warnings.catch_warnings():
+            warnings.showwarning = show  # type: ignore[assignment]
+            yield
+    except DpscError as problem:
+        message = problem.text(as_option)
+    except OSError as problem:
+        where = f"{problem.filename}: " if problem.filename else ""
+        message = without_passwords(f"{where}{problem.strerror or problem}.")
+    except KeyboardInterrupt:
+        message = "interrupted; no half-written file was left. What a ledger has booked counts as spent."
+    except typer.Exit:
+        raise
+    except Exception as problem:
+        if os.environ.get("DPSC_TRACEBACK"):
+            raise
+        typer.echo(
+            f"dpsc {command}: an unexpected error ({type(problem).__name__}). Its message and traceback are not shown, "
+            "because they might quote a donor; the custodian can see them with DPSC_TRACEBACK=1.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
+    else:
+        return
+    typer.echo(f"dpsc {command}: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def choose(option: str, given: Sequence[str], known: Sequence[Choice]) -> list[Choice]:
+    """Check names and return them in the order of ``known``; all of those if none was given."""
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"--{option} {name} is not one of {', '.join(known)}.{checks.did_you_mean(name, known)}"
+            )
+    return [name for name in known if name in given or not given]
+
+
+def keep_apart(out: Path | None, *inputs: Path | None) -> None:
+    """Refuse to write over what is being read, the ledger included, whatever --force says.
+
+    Files are compared, not names: links and files inside a folder that is read count too.
+    """
+    if out is None:
+        return
+    read = [file for path in inputs if path is not None for file in [path, *(path.rglob("*") if path.is_dir() else ())]]
+    if files.same_file(out, read) is not None:
+        raise DpscError(f"{out} is read by this command; write to another place.")
+    inside = os.path.realpath(out) + os.sep
+    if out.is_dir() and any(os.path.realpath(file).startswith(inside) for file in read if file.exists()):
+        raise DpscError(f"{out} holds files that are read by this command; write to another place.")
+
+
+def require_no_password(option: str, value: str) -> None:
+    """Refuse a text with a password in it, which would be printed or published."""
+    if without_passwords(value) != value:
+        raise ParameterError(f"{option} holds a password; leave it out, because what you write there is shown.")
+
+
+class Output:
+    """Where a command writes: a temporary place, and a way to put it where it belongs."""
+
+    def __init__(self, place: Path, move: Callable[[], None]) -> None:
+        self.place, self._move, self._done = place, move, False
+
+    def finish(self) -> None:
+        """Move what was written to where it belongs, once."""
+        if not self._done:
+            require_not_interrupted()
+            self._move()
+            self._done = True
+
+
+@contextmanager
+def output_folder(path: Path, force: bool) -> Iterator[Output]:
+    """Give a temporary folder to write into, and move its files to ``path`` at the end; on failure leave nothing.
+
+    Whether ``path`` may be written is checked first, before any budget is spent.
+    """
+    require_no_password("-o", str(path))
+    if path.exists() and not path.is_dir():
+        raise DpscError(f"{path} is a file; name a folder with -o.")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise DpscError(
+            f"{path} already has files in it; choose another folder with -o, or add --force to replace them."
+        )
+    if path.is_dir():
+        _require_writable(path)
+
+    def move(folder: Path) -> None:
+        for made in sorted(folder.iterdir()):
+            if (path / made.name).is_dir():
+                shutil.rmtree(path / made.name)
+            os.replace(made, path / made.name)
+
+    with folders.beside(path) as folder:
+        output = Output(folder, lambda: move(folder))
+        try:
+            path.mkdir(exist_ok=True)
+            yield output
+            output.finish()
+        finally:
+            with suppress(OSError):  # if nothing was put into it
+                path.rmdir()
+
+
+def page_beside(release: Path) -> Path:
+    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+    if release.suffix.lower() in (".html", ".htm"):
+        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
+    return release.with_name(release.name.removesuffix(".json") + ".html")
+
+
+def require_free(path: Path, force: bool, option: str = "-o") -> None:
+    """Refuse a place that no file may be written to."""
+    require_no_password(option, str(path))
+    if path.is_dir():
+        raise DpscError(f"{path} is a folder; name a file with {option}.")
+    if path.exists() and not force:
+        raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
+    if path.is_file() and _starts_with(path, b"SQLite format 3\0"):
+        raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
+
+
+@contextmanager
+def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
+    """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
+    require_free(path, force, option)
+    with folders.beside(path) as folder:
+        output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
+        yield output
+        output.finish()
+
+
+def _starts_with(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
+
+
+def _require_writable(path: Path) -> None:
+    if not os.access(path, os.W_OK):
+        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
+
+
+def console() -> Console:
+    """Return a console to which everything is text: names and labels are never markup, numbers are not coloured."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal, on stderr, that something is going on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(description)):
+        yield
+
+
+def print_json(value: object, indent: int | None = None) -> None:
+    """Print a value for a program to read, on one line unless it is indented for people too."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def typed(ctx: typer.Context) -> str:
+    """Return the command line as it can be typed again, but for passwords; the context keeps the arguments."""
+    return shlex.join(["dpsc", *map(without_passwords, ctx.obj)])

@@ -1,0 +1,334 @@
+"""What a table seems to be: its columns, how its numbers are written, which periods it has and how to declare them.
+
+For ``dpsc check`` only: a release is told, or reads the header alone; it is told its periods, and reads each label by
+itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.checks import is_number
+from dpsc.errors import DpscError, Parameter, TableError
+from dpsc.periods import calendar, dates
+from dpsc.periods.declare import declared
+from dpsc.periods.order import Positions, in_order, plain
+from dpsc.tables.dialect import Dialect
+from dpsc.tables.numbers import THOUSANDS, Numbers
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, Layout
+
+_HINTS = {
+    "unit": "unit id who name pseudonym patient person people customer client firm company store shop branch region "
+    "state county country subject donor household user member case man woman kunde firma filiale land",
+    "time": "time date day week month quarter year period when datum tag woche monat quartal jahr mois annee fecha mes",
+    "outcome": "outcome value amount cost costs price sales wage income revenue spend y kosten betrag wert umsatz lohn",
+}
+_MOSTLY = 0.8  # of the cells of a column that decides what it holds
+_YEAR = re.compile(r"(1[5-9]|2[01])\d\d")
+_NUMBERED = re.compile(r"(\D*)(\d+)")
+_WORD = {",": "comma", ".": "point", " ": "space", "'": "apostrophe", "": "none", ";": "semicolon", "\t": "tab",
+         "|": "pipe", "cp1252": "windows-1252", "iso8859-1": "latin-1"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the user said about the columns; None or False for what was not said."""
+
+    unit: str | None = None
+    time: str | None = None
+    outcome: str | None = None
+    wide: bool = False
+    time_format: str | None = None
+
+
+def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Layout:
+    """Return which columns hold what, as said, and guessed where nothing was said.
+
+    Parameters
+    ----------
+    names : list of str
+        The columns.
+    sample : dict of Arrow arrays
+        The first rows of every column, as text.
+    said : Said
+    """
+    if said.wide or (said.time is None and said.outcome is None and _is_wide(names, said)):
+        return Layout(said.unit or _unit(names, sample, periods_in(names, said)), wide=True,
+                      time_format=said.time_format, outcome=said.outcome)  # fmt: skip
+    time = said.time or _time(names, sample, said)
+    unit = said.unit or _unit(names, sample, {time, said.outcome})
+    return Layout(unit, time, said.outcome or _outcome(names, sample, {unit, time}), time_format=said.time_format)
+
+
+def _is_wide(names: Sequence[str], said: Said) -> bool:
+    found = periods_in(names, said)
+    return len(found) >= 2 and 2 * len(found) >= len(names)
+
+
+def periods_in(names: Sequence[str], said: Said) -> set[str | None]:
+    """Return the names that are periods: dates, years, or at least three with the same beginning and a number."""
+    dated = {name for name in names if is_period(name, said.time_format)}
+    numbered = [(found[1].lower(), name) for name in names if (found := _NUMBERED.fullmatch(name.strip()))]
+    prefix, count = Counter(start for start, _ in numbered).most_common(1)[0] if numbered else ("", 0)
+    return {*dated, *(name for start, name in numbered if start == prefix and count >= 3)}
+
+
+def is_period(label: Any, time_format: str | None = None) -> bool:
+    """Tell whether a label is a date of any kind, or a year."""
+    text = str(label).strip()
+    known = dates.read(label, time_format) or dates.read(label, None, day_first=True)
+    return known is not None or dates.year_last(text) is not None or _YEAR.fullmatch(text) is not None
+
+
+def _time(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> str:
+    fitting = []
+    for name in names:
+        labels = [label for label in pc.unique(sample[name]).to_pylist() if label and label.strip()][:1000]
+        dated = sum(is_period(label, said.time_format) for label in labels)
+        whole = sum(label.strip().isdigit() for label in labels)
+        if name not in (said.unit, said.outcome) and labels:
+            good = dated >= _MOSTLY * len(labels) or (_hinted(name, "time") and whole >= _MOSTLY * len(labels))
+            if good or (_hinted(name, "time") and len(labels) < len(sample[name]) / 2):
+                fitting.append((not good, not _hinted(name, "time"), name))
+    if not fitting:
+        raise _unclear("the periods", TIME)
+    return min(fitting)[2]
+
+
+def _unit(names: Sequence[str], sample: Mapping[str, Any], taken: set[str | None]) -> str:
+    free = [name for name in names if name not in taken]
+    hinted = [name for name in free if _hinted(name, "unit")]
+    text = [name for name in free if not _holds_decimals(sample[name])]
+    if not (hinted or text):
+        raise _unclear("the units", UNIT)
+    return (hinted or text)[0]
+
+
+def _outcome(names: Sequence[str], sample: Mapping[str, Any], taken: set[str | None]) -> str:
+    free = [name for name in names if name not in taken and share_of_numbers(sample[name]) >= 0.5]
+    hinted = [name for name in free if _hinted(name, "outcome")]
+    decimals = [name for name in free if _holds_decimals(sample[name])]
+    if not free:
+        raise _unclear("the numbers", OUTCOME)
+    return (hinted or decimals or free[::-1])[0]
+
+
+def _hinted(name: str, what: str) -> bool:
+    words = re.findall(r"[a-zäöüé]+", name.lower())
+    return any(word in _HINTS[what].split() for word in words)
+
+
+def _unclear(what: str, parameter: Parameter) -> TableError:
+    return TableError(f"it is not clear which column holds {what}; say {{it}} COLUMN.", it=parameter)
+
+
+def cells_of(column: Any) -> Any:
+    """Return the cells of a column of text that hold something."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    return trimmed.filter(pc.invert(pc.is_in(trimmed, value_set=pa.array([*MISSING, None], trimmed.type))))
+
+
+def share_of_numbers(column: Any) -> float:
+    """Return which share of the cells that hold something are numbers, however they are written."""
+    cells = cells_of(column)
+    return 0.0 if not len(cells) else pc.sum(fits(cells, Numbers(".,", THOUSANDS))).as_py() / len(cells)
+
+
+def _holds_decimals(column: Any) -> bool:
+    cells = cells_of(column)
+    numbers = cells.filter(fits(cells, Numbers(".,", THOUSANDS)))
+    return bool(len(numbers)) and pc.any(pc.match_substring_regex(numbers, "[.,]")).as_py() is True
+
+
+def fits(cells: Any, numbers: Numbers) -> Any:
+    """Return which cells are numbers in this way of writing them."""
+    if not numbers.plain:
+        return pc.is_valid(numbers.read(cells).texts)
+    return pa.array([is_number(cell) for cell in cells.to_pylist()], pa.bool_())
+
+
+def two_readings(cells: Any) -> Any:
+    """Return which cells are numbers both with a decimal point and with a decimal comma, and not the same."""
+    point, comma = (Numbers(mark, THOUSANDS.replace(mark, "")).read(cells).texts for mark in ".,")
+    return pc.fill_null(pc.not_equal(point, comma), False)
+
+
+def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
+    """Add to what was said about numbers what the cells show: the mark of decimals, and that between thousands.
+
+    Parameters
+    ----------
+    cells : Arrow array
+        Cells of the first rows that hold something.
+    given : Dialect
+    sep : str or None
+        The separator of a text file, None for others.
+    """
+    found = given
+    if given.decimal is None:
+        point, comma = (fits(cells, Numbers(mark, THOUSANDS.replace(mark, ""))) for mark in ".,")
+        only_point, only_comma = (int(pc.sum(pc.and_not(a, b)).as_py() or 0) for a, b in ((point, comma),
+                                                                                     (comma, point)))  # fmt: skip
+        if only_comma > only_point:
+            found = replace(found, decimal=",")
+        elif only_point and (sep == ";" or sep in ("\t", "|")):
+            found = replace(found, decimal=".")
+    if given.thousands is None and found.numbers(sep).thousands == "":
+        wrong = cells.filter(pc.invert(fits(cells, found.numbers(sep))))
+        decimal = found.numbers(sep).decimals
+        counts = {mark: int(pc.sum(fits(wrong, Numbers(decimal, mark))).as_py() or 0) for mark in THOUSANDS
+                  if mark not in decimal}  # fmt: skip
+        best = max(counts, key=lambda mark: counts[mark])
+        if 2 * counts[best] > len(wrong):
+            found = replace(found, thousands=best)
+    return found
+
+
+def word(mark: str) -> str:
+    """Return what an option takes for a mark or an encoding."""
+    return _WORD.get(mark, mark)
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """Periods, and the options that declare them.
+
+    Attributes
+    ----------
+    times : Index
+        All periods, those that no row has included.
+    places : array
+        The period of each label, -1 for none.
+    read : array of bool
+        Whether each label could be read; one that was and has no place is outside the declared periods.
+    option : str
+        For ``--periods``.
+    time_format : str or None
+        For ``--time-format``, if labels are not understood without it.
+    problem : str
+        Why the labels cannot be understood for sure; empty if they can.
+    """
+
+    times: pd.Index[Any]
+    places: Positions
+    read: np.ndarray[Any, np.dtype[np.bool_]]
+    option: str
+    time_format: str | None
+    problem: str = ""
+
+
+def understand(labels: list[Any], given: tuple[str, pd.Index[Any]] | None, time_format: str | None) -> Declaration:
+    """Say which periods the labels stand for: of the given ones, or all from the first to the last."""
+    problem = ""
+    if time_format is None:
+        time_format, problem = _format_of(labels)
+    if given is not None:
+        option, times = given
+    else:
+        good, said = _good(labels, time_format)
+        problem = problem or said
+        times = _complete(good)
+        option = _option(times)
+    placed = _placed(labels, times, option, time_format, problem)
+    return placed if given is not None else replace(placed, read=placed.places >= 0)
+
+
+def _format_of(labels: list[Any]) -> tuple[str | None, str]:
+    """Return how dates with the year last are written, day or month first, and what is unclear about it."""
+    texts = [label.strip() for label in labels if isinstance(label, str)]
+    pairs = [pair for pair in map(dates.year_last, texts) if pair is not None]
+    if 2 * len(pairs) <= len(texts):
+        return None, ""
+    mark = next(text[-5] for text in texts if dates.year_last(text) is not None)
+    day, month = any(one > 12 for one, _ in pairs), any(other > 12 for _, other in pairs)
+    if day and month:
+        problem = "dates with the day first and with the month first are mixed"
+    elif not (day or month):
+        problem = "nothing shows whether the day or the month comes first in the dates; say --time-format"
+    else:
+        problem = ""
+    return (f"%m{mark}%d{mark}%Y" if month and not day else f"%d{mark}%m{mark}%Y"), problem
+
+
+def _good(labels: list[Any], time_format: str | None) -> tuple[pd.Index[Any], str]:
+    """Return the calendar of the labels that are periods, and why it is doubtful."""
+    whole = [label for label in labels if _is_whole(label)]
+    dated = [label for label in labels if not _is_whole(label) and is_period(label, time_format)]
+    kept = max((dated, whole), key=len)
+    kept = kept if 2 * len(kept) > len(labels) else labels
+    if isinstance(kept[0], str):
+        kept = [label.strip() for label in kept]
+    if time_format is not None:
+        kept = [label for label in kept if dates.read(label, time_format) is not None] or kept
+    try:
+        index = calendar.recognised(kept, "time", time_format, "time")[0].unique()
+        return plain(index[in_order(index)]), ""
+    except DpscError as unclear:
+        index = pd.Index([str(label) for label in kept]).unique()
+        return index, str(unclear)
+
+
+def _complete(times: pd.Index[Any]) -> pd.Index[Any]:
+    """Return all periods from the first to the last, or these if they are no regular calendar."""
+    ends = _range(times)
+    if ends is None:
+        return times
+    whole = declared(ends)
+    return whole if len(whole) == len(times) or calendar.holes(times) or len(whole) <= 1.5 * len(times) else times
+
+
+def _range(times: pd.Index[Any]) -> str | None:
+    if calendar.frequency(times) is None:
+        return None
+    text = f"{dates.period_name(times[0])}..{dates.period_name(times[-1])}"
+    try:
+        return text if calendar.frequency(declared(text)) == calendar.frequency(times) else None
+    except DpscError:
+        return None
+
+
+def _option(times: pd.Index[Any]) -> str:
+    """Return how to write the periods: one range, several, or one by one if they are no regular calendar."""
+    if _range(times) is None:
+        return ",".join(dates.period_name(period) for period in times)
+    places = calendar.ordinals(times)
+    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(times)]
+    return ",".join(_run(times[a:b]) for a, b in itertools.pairwise(starts))
+
+
+def _run(times: pd.Index[Any]) -> str:
+    first, last = dates.period_name(times[0]), dates.period_name(times[-1])
+    return first if len(times) == 1 else f"{first}..{last}"
+
+
+def _placed(labels: list[Any], times: pd.Index[Any], option: str, time_format: str | None, problem: str) -> Declaration:
+    """Place labels as a release does, each by itself; without a format if that does as well."""
+    plain_places = calendar.places(labels, times)
+    places, chosen = plain_places, None
+    if time_format is not None:
+        formatted = calendar.places(labels, times, time_format)
+        if (formatted >= 0).sum() > (plain_places >= 0).sum():
+            places, chosen = formatted, time_format
+    numbers = _are_numbers(times)
+    read = np.array([place >= 0 or is_period(label, chosen) or (numbers and _is_whole(label))
+                     for label, place in zip(labels, places, strict=True)], dtype=bool)  # fmt: skip
+    return Declaration(times, places, read, option, chosen, problem)
+
+
+def _are_numbers(times: pd.Index[Any]) -> bool:
+    """Tell whether the periods are whole numbers, so that other whole numbers are periods outside."""
+    return bool(pd.api.types.is_integer_dtype(times))
+
+
+def _is_whole(label: Any) -> bool:
+    return str(label).strip().removesuffix(".0").lstrip("-").isdigit()

@@ -1,0 +1,300 @@
+"""Reads a table without refusing anything in its rows: cells as numbers beside what cannot be read, with row numbers.
+
+For the custodian's rehearsal only (:mod:`dpsc.custodian.check.examine`): everything here is private, cells are quoted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.checks import visible
+from dpsc.custodian.check import guess
+from dpsc.custodian.donors import cells
+from dpsc.errors import TableError
+from dpsc.tables import arrow, excel, formats, spec
+from dpsc.tables import reader as tables
+from dpsc.tables.arrow import Rows
+from dpsc.tables.dialect import Dialect
+from dpsc.tables.numbers import Numbers
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, Layout
+from dpsc.types import Array
+
+SHOWN = 5  # examples of each kind
+MOST_CELLS = 12_000_000  # that are looked at, so that memory stays bounded
+_FIRST = 20_000  # rows from which columns and marks are guessed
+_AT_ONCE = 2**18
+Codes = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass
+class Gathered:
+    """All cells of a table that are numbers, and what is wrong with the others. Private.
+
+    Attributes
+    ----------
+    units, labels : list
+        The different units and labels of periods, in the order of first appearance.
+    of_row : list of arrays
+        The unit of each row, -1 where there is none.
+    unit, label, row, value : lists of arrays
+        Of each cell: its unit, the label of its period (-1 where there is none), its row, its number or NaN.
+    text, ambiguous, no_unit, no_period : int
+        How many cells are no number, or a number in two ways; how many rows have no unit or no period.
+    examples : dict
+        The first few of each, in words.
+    wrong_lines : list of int
+        Lines of a text file with too many or too few fields; they were left out.
+    """
+
+    units: dict[str, int] = field(default_factory=dict)
+    labels: dict[Any, int] = field(default_factory=dict)
+    of_row: list[Codes] = field(default_factory=list)
+    unit: list[Codes] = field(default_factory=list)
+    label: list[Codes] = field(default_factory=list)
+    row: list[Codes] = field(default_factory=list)
+    value: list[Array] = field(default_factory=list)
+    text: int = 0
+    ambiguous: int = 0
+    no_unit: int = 0
+    no_period: int = 0
+    rows: int = 0
+    all_rows: bool = True
+    unreadable: TableError | None = None
+    wrong_lines: list[int] = field(default_factory=list)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    parts: list[tuple[int, str]] = field(default_factory=list)  # where each file begins
+
+    def row_name(self, row: int) -> str:
+        """Name a row by the number that an editor shows, and by its file if there are several."""
+        first, path = self.parts[bisect_right(self.parts, (row, "\uffff")) - 1]
+        position = row - first
+        for line in self.wrong_lines:
+            position += line <= position + 2
+        name = formats.row_name(position, path)
+        return name if len(self.parts) == 1 else f"{Path(path).name}, {name}"
+
+    def note(self, kind: str, row: int, what: str = "") -> None:
+        """Keep an example, if there are not enough yet."""
+        known = self.examples.setdefault(kind, [])
+        if len(known) < SHOWN:
+            known.append(f"{self.row_name(row)}{what}")
+
+
+def open_as_text(path: Path, dialect: Dialect, said: guess.Said) -> tables.Table:
+    """Open a table with every column as it is written."""
+    named = [said.unit] if said.wide else [said.unit, said.time, said.outcome]
+    table = tables.open_table(path, [], dialect, named)
+    with formats.in_file(path):
+        for name, parameter in ((said.unit, UNIT), (said.time, TIME), (said.outcome, OUTCOME)):
+            if name is not None and not (said.wide and parameter is OUTCOME):
+                spec.find(table.schema.names, name, parameter)
+    if isinstance(table.dataset, excel.Sheet):
+        schema = pa.schema((name, pa.string()) for name in table.schema.names)
+        return replace(table, dataset=replace(table.dataset, schema=schema))
+    if not formats.is_text(path) and not path.is_dir():
+        return table
+    return tables.open_table(path, table.schema.names, dialect, named)
+
+
+def first_rows(table: tables.Table) -> dict[str, Any]:
+    """Return the first rows of every column, as text."""
+    names, path = table.schema.names, _text_file(table)
+    reading = tables.rows_of(table, names, _FIRST) if path is None else _skipping(path, table, names, [])
+    try:
+        rows = next(reading, None)
+    except pa.ArrowException:
+        rows = None
+    if rows is None:  # say why
+        rows = next((some for some in tables.rows_of(table, names, _FIRST) if some.batch.num_rows), None)
+    if rows is None:
+        return {name: pa.array([], pa.string()) for name in names}
+    return {name: _as_text(rows.batch.column(k).slice(0, _FIRST)) for k, name in enumerate(names)}
+
+
+def _as_text(column: Any) -> Any:
+    column = arrow.plain(column)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return column
+    if pa.types.is_floating(column.type):
+        return pa.array([excel.label(value) for value in column.to_pylist()], pa.string())
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+
+
+def joined(parts: list[Any]) -> Any:
+    """Return arrays as one, and empty the list, so that they are not held twice."""
+    whole = np.concatenate(parts) if parts else np.empty(0)
+    parts.clear()
+    return whole
+
+
+def gather(
+    table: tables.Table,
+    layout: Layout,
+    periods: list[str],
+    numbers: Numbers,
+    on_rows: Callable[[int], None] = lambda rows: None,
+) -> Gathered:
+    """Read a table; ``periods`` are the columns of a wide one. What cannot be read at all is said, not raised.
+
+    If lines of a text file have too many or too few fields, it is read again without them. ``on_rows`` is told how many
+    rows were read; it may stop the reading, by raising.
+    """
+    names = [layout.unit, *periods] if layout.wide else [layout.unit, str(layout.time), str(layout.outcome)]
+    take = _wide if layout.wide else _long
+    found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [], on_rows)
+    path = _text_file(table)
+    if found.unreadable is None or path is None:
+        return found
+    wrong: list[int] = []
+    again = _gathered(_skipping(path, table, names, wrong), take, numbers, wrong, on_rows)
+    return again if wrong and again.unreadable is None else found
+
+
+def _gathered(
+    batches: Iterator[Rows], take: Any, numbers: Numbers, wrong: list[int], on_rows: Callable[[int], None]
+) -> Gathered:
+    found = Gathered(wrong_lines=wrong)
+    try:
+        for rows in batches:
+            take(found, rows, numbers)
+            on_rows(rows.batch.num_rows)
+            if sum(map(len, found.value)) >= MOST_CELLS:
+                found.all_rows = False
+                break
+    except TableError as problem:
+        found.unreadable = problem
+    except pa.ArrowException:
+        found.unreadable = TableError("it cannot be read.")
+    return found
+
+
+def _text_file(table: tables.Table) -> Path | None:
+    """Return the file of a table that is one text file."""
+    files = [Path(name) for name in getattr(table.dataset, "files", ())]
+    return files[0] if len(files) == 1 and formats.is_text(files[0]) else None
+
+
+def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int]) -> Iterator[Rows]:
+    from pyarrow import csv
+
+    def note(row: Any) -> str:
+        wrong.append(row.number)
+        return "skip"
+
+    reader = csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False, encoding=table.reading.encoding),
+        parse_options=csv.ParseOptions(delimiter=table.reading.sep, invalid_row_handler=note),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(table.schema.names, pa.string()), include_columns=names
+        ),
+    )
+    first = 0
+    for batch in reader:
+        yield Rows(str(path), first, batch, table.reading.numbers)
+        first += batch.num_rows
+
+
+def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
+    """Count the rows in, and return the first one's number and the units of all."""
+    first = found.rows
+    if not found.parts or found.parts[-1][1] != rows.path:
+        found.parts.append((first, rows.path))
+    kept, units = cells.units_of(rows)
+    coded = units.dictionary_encode()
+    new = [found.units.setdefault(unit, len(found.units)) for unit in coded.dictionary.to_pylist()]
+    codes = np.full(len(kept), -1, dtype=np.int64)
+    codes[kept] = np.array(new, dtype=np.int64)[coded.indices.to_numpy()]
+    found.no_unit += int((codes < 0).sum())
+    for row in np.flatnonzero(codes < 0)[:SHOWN]:
+        found.note("no unit", first + int(row))
+    found.rows += len(codes)
+    found.of_row.append(codes.astype(np.int32))
+    return first, codes
+
+
+def _long(found: Gathered, rows: Rows, numbers: Numbers) -> None:
+    first, units = _begin(found, rows)
+    labels = _codes(rows.batch.column(1), found.labels)
+    found.no_period += int((labels < 0).sum())
+    for row in np.flatnonzero(labels < 0)[:SHOWN]:
+        found.note("no period", first + int(row))
+    known = list(found.labels)
+
+    def about(row: int) -> str:
+        return "" if labels[row] < 0 else f" ({visible(str(known[labels[row]]))})"
+
+    values = _numbers(found, rows.batch.column(2), rows.path, numbers, first, about)
+    _keep(found, units, labels, first + np.arange(len(units)), values)
+
+
+def _wide(found: Gathered, rows: Rows, numbers: Numbers) -> None:
+    first, units = _begin(found, rows)
+    for name, column in zip(rows.batch.schema.names[1:], rows.batch.columns[1:], strict=True):
+        label = found.labels.setdefault(name, len(found.labels))
+        values = _numbers(found, column, rows.path, numbers, first, lambda row, name=name: f" ({name})")
+        there = np.flatnonzero(~np.isnan(values))
+        _keep(found, units[there], np.full(len(there), label), first + there, values[there])
+
+
+def _keep(found: Gathered, units: Codes, labels: Codes, rows: Codes, values: Array) -> None:
+    found.unit.append(units.astype(np.int32))
+    found.label.append(labels.astype(np.int32))
+    found.row.append(rows.astype(np.int32))
+    found.value.append(values)
+
+
+def _codes(column: Any, known: dict[Any, int]) -> Codes:
+    """Return the position of each label among those known, which grow; -1 where there is none."""
+    column = arrow.plain(column)
+    coded = column.dictionary_encode()
+    new = []
+    for value in coded.dictionary.to_pylist():
+        empty = value is None or value != value or (isinstance(value, str) and not value.strip())
+        new.append(-1 if empty else known.setdefault(value, len(known)))
+    indices = pc.fill_null(coded.indices, len(new)).to_numpy(zero_copy_only=False)
+    return np.asarray(np.array([*new, -1], dtype=np.int64)[indices])
+
+
+def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: int, about: Any) -> Array:
+    """Return the cells of a column as numbers, NaN where there is none, and note what is no number."""
+    column = arrow.plain(column)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        if not arrow.may_hold_numbers(column.type):
+            raise TableError(f"a column that should hold numbers holds {column.type}.")
+        return arrow.floats(column, "", Rows("", None, None))
+    trimmed = pc.utf8_trim_whitespace(column)
+    # Arrow itself reads plain CSV, and to it a cell with nothing but a space is not empty.
+    raw = column if numbers.plain and formats.is_text(Path(path)) else trimmed
+    column = pc.if_else(pc.is_in(raw, value_set=pa.array(MISSING, raw.type)), None, trimmed)
+    if len(numbers.decimals) > 1:
+        _note(found, "ambiguous", column, guess.two_readings(column), first, about)
+    read = column if numbers.plain else numbers.read(column).texts
+    try:
+        values = read.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:
+        values = pd.to_numeric(read.to_pandas(), errors="coerce").to_numpy(dtype=np.float64)
+    values = np.asarray(values, dtype=np.float64)
+    if np.isnan(values).sum() > column.null_count:
+        there = pc.is_valid(column).to_numpy(zero_copy_only=False)
+        _note(found, "text", column, pa.array(np.isnan(values) & there), first, about)
+    return values
+
+
+def _note(found: Gathered, kind: str, column: Any, mask: Any, first: int, about: Any) -> None:
+    rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+    setattr(found, kind, getattr(found, kind) + len(rows))
+    for row in rows[:SHOWN].tolist():
+        found.note(kind, first + row, f"{about(row)} says {visible(column[row].as_py())[:40]!r}")

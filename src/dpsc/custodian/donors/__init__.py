@@ -1,0 +1,1 @@
+"""Donors from frames, arrays and files, as rows of numbers. Knows nothing about noise."""

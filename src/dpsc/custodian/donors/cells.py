@@ -1,0 +1,144 @@
+"""Arrow columns as donors: their units, and their cells as rows or columns of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.custodian.donors.frames import pivot
+from dpsc.errors import TableError
+from dpsc.periods.declare import PERIODS
+from dpsc.periods.order import Positions
+from dpsc.tables import formats
+from dpsc.tables.arrow import Rows, floats, plain
+from dpsc.tables.spec import Repeated
+from dpsc.types import Array, Write
+
+
+def understood(rows: Rows, calendar: Calendar) -> Any:
+    """Return rows of a long table as a batch: the unit as text, the position of the period, the number.
+
+    Rows without a unit are left out; a period outside the calendar is -1.
+    """
+    unit, time, outcome = rows.batch.schema.names
+    with formats.in_file(rows.path):
+        kept, units = units_of(rows)
+        values = pa.array(floats(rows.batch.column(2), outcome, rows))
+        when = pa.array(calendar.places(rows.batch.column(1)))
+    if len(units) < len(kept):
+        values, when = values.filter(pa.array(kept)), when.filter(pa.array(kept))
+    return pa.RecordBatch.from_arrays([units, when, values], [unit, time, outcome])
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return two batches of a long table as one."""
+    columns = [pa.concat_arrays(pair) for pair in zip(one.columns, other.columns, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, one.schema.names)
+
+
+def column_writer(rows: Rows, kept: np.ndarray[Any, Any]) -> Write:
+    """Return a function that writes some rows of a wide table, whose first column is the unit: those that are kept."""
+
+    def write(memory: Array) -> Array:
+        columns = memory[:, : int(kept.sum())]
+        names = rows.batch.schema.names[1:]
+        for period, column, name in zip(columns, rows.batch.columns[1:], names, strict=True):
+            values = floats(column, name, rows)
+            period[:] = values if len(period) == len(values) else values[kept]
+        return columns
+
+    return write
+
+
+def units_of(rows: Rows) -> tuple[np.ndarray[Any, Any], Any]:
+    """Return which rows have a unit in their first column, and these units as text, each read by itself.
+
+    Whole numbers are written without decimals, so that it does not matter whether a column holds them as floats.
+    """
+    units = plain(rows.batch.column(0))
+    if pa.types.is_floating(units.type):
+        units = pc.if_else(pc.is_nan(units), None, units)
+        whole = pc.fill_null(pc.and_(pc.equal(pc.floor(units), units), pc.less(pc.abs(units), 2.0**63)), False)
+        digits = pc.if_else(whole, units, 0.0).cast(pa.int64()).cast(pa.large_string())
+        units = pc.if_else(whole, digits, units.cast(pa.large_string()))
+    units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
+    there = pc.fill_null(pc.not_equal(units, ""), False)
+    kept = np.array(there.to_numpy(zero_copy_only=False))
+    return kept, units if kept.all() else units.filter(there)
+
+
+def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
+    """Return the position of each row's unit, and the units in the order of first appearance."""
+    if not parts:
+        return np.empty(0, dtype=np.intp), pd.Index([])
+    coded = pa.chunked_array(parts).combine_chunks().dictionary_encode()
+    return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
+
+
+def starts_of(units: Any) -> Positions:
+    """Return the first row of each group of consecutive rows with the same unit."""
+    if len(units) < 2:
+        return np.arange(len(units))
+    changes = pc.not_equal(units.slice(1), units.slice(0, len(units) - 1)).to_numpy(zero_copy_only=False)
+    return np.append(0, np.flatnonzero(changes) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """Which period each label of a long table stands for.
+
+    Attributes
+    ----------
+    labels : Arrow array
+        As they are written, different from each other.
+    positions : array
+        The period of each label, -1 for one that is outside the declared periods.
+    T : int
+        The number of periods.
+    declared : bool
+        Whether the periods were declared beforehand. If not, every donor needs a row for every period: a period that
+        one donor alone has would otherwise be published.
+    repeated : {"missing", "sum", "mean", "last"}
+        What a cell is that several rows give.
+    """
+
+    labels: Any
+    positions: Positions
+    T: int
+    declared: bool
+    repeated: Repeated
+
+    def places(self, labels: Any) -> Positions:
+        """Return the period of each label, -1 for one that is outside."""
+        found = pc.index_in(plain(labels).cast(self.labels.type), value_set=self.labels)
+        known = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.intp)
+        return np.where(known < 0, -1, self.positions[known])
+
+    def pivoted(self, donors: Positions, when: Positions, values: Array, count: int, first: int | None = None) -> Array:
+        """Return rows of a long table as a matrix of so many donors, absent cells NaN, each donor by itself.
+
+        With declared periods rows outside are ignored. Without, an absent row is refused; ``first`` is the position of
+        the first donor, if it is known.
+        """
+        inside = when >= 0
+        if not (self.declared or inside.all()):
+            raise TableError("two labels of periods cannot be told apart.")
+        if not inside.all():
+            donors, when, values = donors[inside], when[inside], values[inside]
+        matrix, given, _ = pivot(donors, when, values, (count, self.T), self.repeated, declared=self.declared)
+        if not self.declared and given < matrix.size:
+            there = np.zeros(matrix.shape, dtype=bool)
+            there[donors, when] = True
+            short = int(np.argmin(there.all(axis=1)))
+            donor = "a donor" if first is None else f"the donor at position {first + short}"
+            raise TableError(
+                f"{donor} does not have a row for every period. Say which periods there are, for example with "
+                "{periods}; what is missing is then filled.",
+                periods=PERIODS,
+            )
+        return matrix

@@ -1,0 +1,456 @@
+"""Donors in files: columns, periods and rows, in blocks or whole; one file or a folder, of any kind that can be read.
+
+Wide: one row per donor, one column per period. Long: one row per donor and period, the rows of a donor together
+(in any order if the table is held in memory). A donor split between two blocks or files is put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.custodian.donors import cells
+from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, not_together, row_writer
+from dpsc.custodian.donors.bounds import Bounds
+from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, one_row_per_unit
+from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.donors.similar_labels import alike
+from dpsc.errors import TableError, UnorderedError
+from dpsc.periods import calendar as calendars
+from dpsc.periods import calendar as placing
+from dpsc.periods import dates
+from dpsc.periods import order as periods_of
+from dpsc.tables import arrow, formats, reader
+from dpsc.tables import spec as columns
+from dpsc.tables.arrow import Rows
+from dpsc.tables.dialect import AS_USUAL, UNSAID, Dialect
+from dpsc.tables.formats import in_file
+from dpsc.tables.spec import OUTCOME, TIME, UNIT, Layout, Missing
+from dpsc.types import Array, Write
+
+if TYPE_CHECKING:
+    pass
+
+
+_SAMPLE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """A table in one file or in a folder of files, and how it holds donors.
+
+    Attributes
+    ----------
+    path : Path
+    layout : Layout
+    missing, bounds
+        What to do with missing cells and with values outside the public bounds: see :class:`Completion`.
+    exclude : tuple of str
+        Units to leave out, as they are written.
+    periods : Index, optional
+        The periods, declared beforehand. Rows outside them are ignored, and no refusal depends on which rows a donor
+        has. Without it the periods of a long table are read from it, and every donor needs a row for each.
+    held : bool
+        Whether the table is read once and held in memory; a long one may then have its rows in any order.
+    dialect : Dialect
+        What was said about separator, marks in numbers, encoding and sheet.
+    """
+
+    path: Path
+    layout: Layout
+    missing: Missing | None = None
+    bounds: tuple[float, float] | None = None
+    exclude: tuple[str, ...] = ()
+    periods: pd.Index[Any] | None = None
+    held: bool = False
+    dialect: Dialect = UNSAID
+
+    @cached_property
+    def table(self) -> reader.Table:
+        """The files, and how they are read."""
+        layout = self.layout
+        named = [layout.unit] if layout.wide else [layout.unit, layout.time, layout.outcome]
+        return reader.open_table(self.path, [layout.unit, layout.time], self.dialect, named)
+
+    @property
+    def dataset(self) -> Any:
+        """The files as an Arrow data set; only the schema is read."""
+        return self.table.dataset
+
+    @property
+    def as_understood(self) -> str | None:
+        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
+        text = formats.format_name(self.path) in ("csv", "tsv")
+        return self.table.reading.words if text and self.table.reading != AS_USUAL else None
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns to read: the unit, and the periods of a wide table or the time and outcome of a long one."""
+        with in_file(self.path):
+            names, folders = self.dataset.schema.names, formats.partitions_of(self.dataset)
+            inside = folders & {self.layout.unit, self.layout.time, self.layout.outcome}
+            if inside:
+                raise TableError(
+                    f"{min(map(str, inside))!r} is in the names of its folders; write it into the files, as a column."
+                )
+            reader.require_column(self.dataset, self.layout.unit, UNIT)
+            if not self.layout.wide:
+                time, outcome = str(self.layout.time), str(self.layout.outcome)
+                reader.require_column(self.dataset, time, TIME)
+                reader.require_column(self.dataset, outcome, OUTCOME, number=True)
+                reader.require_same_columns(self.dataset, self.path, [self.layout.unit, time, outcome], time)
+                reader.require_unambiguous(self.table, self.path, [outcome])
+                return [self.layout.unit, time, outcome]
+            not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
+            periods = [name for name in names if name not in not_periods]
+            if not periods:
+                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({{unit}}).", unit=UNIT)
+            if self.periods is not None:
+                return [self.layout.unit, *self._declared_columns(periods)]
+            columns.require_period_names(
+                periods,
+                "In a wide table every column except {unit} is a period: drop the other columns, or give a long "
+                "table (one row per unit and period) with {time} and {outcome}.",
+                unit=UNIT, time=TIME, outcome=OUTCOME,
+            )  # fmt: skip
+            for name in periods:
+                reader.require_column(self.dataset, name, number=True)
+            reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *periods])
+            reader.require_unambiguous(self.table, self.path, periods)
+            return [self.layout.unit, *periods]
+
+    def _declared_columns(self, names: list[str]) -> list[str]:
+        """Return the columns of a wide table that hold the declared periods, in their order; a header is public."""
+        assert self.periods is not None
+        found = placing.places(names, self.periods, self.layout.time_format)
+        for position, period in enumerate(self.periods):
+            if (found == position).sum() != 1:
+                which = "no column" if position not in found else "more than one column"
+                raise TableError(f"there is {which} for the declared period {dates.period_name(period)}.")
+        chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
+        for name in chosen:
+            reader.require_column(self.dataset, name, number=True)
+        reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *chosen])
+        reader.require_unambiguous(self.table, self.path, chosen)
+        return chosen
+
+    def _saved_row_numbers(self) -> set[str]:
+        """Return the columns in which pandas saved an index without a name."""
+        index = (self.dataset.schema.pandas_metadata or {}).get("index_columns", [])
+        return {name for name in index if isinstance(name, str) and name.startswith("__index_level_")}
+
+    @cached_property
+    def _labels(self) -> Any:
+        """The different labels of periods as the files write them, in their order, as an Arrow array."""
+        if self.layout.wide:
+            return pa.array(self.columns[1:])
+        found = [
+            pc.unique(arrow.plain(rows.batch.column(0))) for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE)
+        ]
+        reader.require_rows(sum(map(len, found)), self.path)
+        return pc.unique(pa.chunked_array(found).combine_chunks())
+
+    def _row_of(self, label: int) -> str:
+        """Name the first row that has a label; they are looked for only when there is something to say of it."""
+        if self.layout.wide:
+            return "the header"
+        for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE):
+            found = pc.index_in(arrow.plain(rows.batch.column(0)), value_set=self._labels)
+            position = pc.index(found, pa.scalar(label, found.type)).as_py()
+            if position >= 0:
+                return rows.row_name(position)
+        return "a row"
+
+    @cached_property
+    def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
+        """The periods and the labels that are written for them, in the order of time."""
+        if self.periods is not None:
+            return self.periods, _each(self._labels)
+        name = "the header" if self.layout.wide else str(self.layout.time)
+        written = self._labels.to_pylist()
+        with in_file(self.path):
+            private = not self.layout.wide
+            index = calendars.understood(written, name, self._row_of, self.layout.time_format, private=private)
+            index = index.rename(str(self.layout.time or "time"))
+            if not index.is_unique:
+                raise TableError("two labels stand for the same period.")
+            try:
+                order = periods_of.in_order(index)
+            except UnorderedError as problem:
+                here = [str(label).strip() for label in index].index(problem.label)
+                shown = f"of {self._row_of(here)}" if private else repr(problem.label)
+                raise TableError(
+                    f"the period {shown} does not sort in time order as text; say how the dates are written, for "
+                    "example {it}.",
+                    it=dates.AS_WRITTEN,
+                ) from None
+            return periods_of.plain(index[order]), [written[i] for i in order]
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        with formats.nothing_quoted(self.path):
+            return self._ordered[0]
+
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        return "declared" if self.periods is not None else "header" if self.layout.wide else "rows"
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        return self.layout.name
+
+    @property
+    def in_time_order(self) -> list[str]:
+        """The columns to read; the periods of a wide table are in time order."""
+        return [self.columns[0], *self._ordered[1]] if self.layout.wide else self.columns
+
+    @cached_property
+    def calendar(self) -> cells.Calendar:
+        """Which period the labels of a long table stand for."""
+        written, places = self._ordered[1], np.arange(len(self.times))
+        if self.periods is not None:
+            places = placing.places(written, self.periods, self.layout.time_format)
+            if not (places >= 0).any():
+                raise formats.refusal(
+                    self.path,
+                    "no row of the table has one of the declared periods; if its dates are written in another way, "
+                    "say how with {it}.",
+                    it=dates.AS_WRITTEN,
+                )
+        labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
+        declared = self.periods is not None
+        return cells.Calendar(labels, places, len(self.times), declared, self.layout.repeated)
+
+    @cached_property
+    def completion(self) -> Completion:
+        """How missing cells and values outside the bounds are handled."""
+        public = None if self.bounds is None else Bounds.parse(self.bounds, len(self.times))
+        return Completion(self.times, self.missing, public, declared=self.periods is not None)
+
+    @cached_property
+    def _table(self) -> list[Rows]:
+        return list(reader.rows_of(self.table, self.columns))
+
+    def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
+        """Yield rows with the named columns; a table held in memory is not read again."""
+        if not self.held:
+            yield from reader.rows_of(self.table, names, size)
+            return
+        for rows in self._table:
+            yield rows._replace(batch=rows.batch.select(names))
+
+    def rows_expected(self) -> int | None:
+        """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
+        rows = self._table_rows()
+        return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.times)))
+
+    def _table_rows(self) -> int | None:
+        if formats.format_name(self.path) == "xlsx":
+            return len(self.dataset.cells)
+        if formats.format_name(self.path) in ("parquet", "feather"):
+            return sum(reader.count_rows(fragment) for fragment in self.dataset.get_fragments())
+        files = [Path(name) for name in self.dataset.files]
+        if any(file.suffix == ".gz" for file in files):
+            return None
+        with files[0].open("rb") as file:
+            sample = file.read(_SAMPLE)
+        lines = max(1, sample.count(b"\n"))
+        return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
+
+    def matrix(self) -> Matrix:
+        """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
+        with formats.nothing_quoted(self.path):
+            return self._matrix()
+
+    def _matrix(self) -> Matrix:
+        batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
+        reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
+        if self.layout.wide:
+            labels, values = self._of_rows(batches)
+        else:
+            parts = [cells.understood(rows, self.calendar) for rows in batches]
+            codes, labels = cells.factorize([part.column(0) for part in parts])
+            when, numbers = (np.concatenate([part.column(k).to_numpy() for part in parts]) for k in (1, 2))
+            with in_file(self.path):
+                values = self.calendar.pivoted(codes, when, numbers, len(labels), 0)
+        return Matrix(values, labels, self.times, self.periods_from)
+
+    def _of_rows(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
+        """Return the units of a wide table and a row for each."""
+        parts: list[Any] = []
+        blocks: list[Array] = [np.empty((len(self.times), 0))]
+        for rows in batches:
+            kept, units = cells.units_of(rows)
+            parts.append(units)
+            with in_file(rows.path):
+                blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
+        codes, labels = cells.factorize(parts)
+        values = np.ascontiguousarray(np.hstack(blocks).T)
+        return labels, one_row_per_unit(codes, values, len(labels), self.layout.repeated)[0]
+
+    def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
+        """Yield blocks of at most ``size`` donors, periods in time order."""
+        if self.held:
+            yield from self._held_blocks(size, identities)
+            return
+        read = self._wide_blocks if self.layout.wide else self._long_blocks
+        for path, units, write in read(size):
+            yield CheckedBlock(path, units, write, identities, self.completion)
+
+    def _held_blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
+        matrix = self.matrix()
+        units = pa.array(matrix.units)
+        for i in range(0, len(units), size):
+            rows = row_writer(matrix.values[i : i + size])
+            yield CheckedBlock(str(self.path), units.slice(i, size), rows, identities, self.completion, i)
+
+    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+        """Yield donors; one with several rows comes once, where its first row is, with the row made of all of them."""
+        count, (twice, values) = 0, self.units_with_several_rows
+        seen: set[int] = set()
+        for rows in self._rows(self.in_time_order, size):
+            count += rows.batch.num_rows
+            kept, units = cells.units_of(rows)
+            write = cells.column_writer(rows, kept)
+            if len(twice):
+                units, write = _once(units, write, twice, values, seen)
+            yield rows.path, units, write
+        reader.require_rows(count, self.path)
+
+    @cached_property
+    def units_with_several_rows(self) -> tuple[Any, Array]:
+        """Units of a wide table that have several rows, as text, and the row that these rows make. Private."""
+        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in self._rows([self.columns[0]], reader.ROWS_AT_ONCE)]
+        found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
+        suspects = np.unique(found[1:][found[1:] == found[:-1]])
+        if not len(suspects):
+            return pa.array([], pa.large_string()), np.empty((0, len(self.times)))
+        theirs = []
+        for rows in self._rows(self.in_time_order, reader.ROWS_AT_ONCE):
+            kept, units = cells.units_of(rows)
+            kept[kept] = np.isin(hashes_of(units), suspects)
+            theirs.append(rows._replace(first=None, batch=rows.batch.filter(pa.array(kept))))
+        labels, values = self._of_rows(theirs)
+        return pa.array(labels, pa.large_string()), values
+
+    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+        """Put the rows of each donor together; the last donor of a batch waits for its rows in the next batch."""
+        waiting: Any = None
+        for rows in self._rows(self.columns, size * max(1, len(self.times))):
+            batch = cells.understood(rows, self.calendar)
+            if waiting is not None:
+                batch = cells.joined(waiting, batch)
+            starts = cells.starts_of(batch.column(0))
+            end = int(starts[-1]) if len(starts) else 0
+            if end:
+                yield from runs(rows.path, batch.slice(0, end), self.calendar, size)
+            waiting, path = batch.slice(end), rows.path
+        if waiting is not None and waiting.num_rows:
+            yield from runs(path, waiting, self.calendar, size)
+
+    def custodian_units_alike(self) -> int:
+        """Count units whose labels differ only in case, spaces or Unicode form. Private: for the custodian only."""
+        seen: set[Any] = set()
+        for rows in self._rows([self.columns[0]], reader.ROWS_AT_ONCE):
+            seen.update(pc.unique(cells.units_of(rows)[1]).to_pylist())
+        return alike(seen)
+
+    def identities(self) -> Identities:
+        """Return an empty record of the units seen."""
+        return Identities(self.layout, self.exclude)
+
+    def finish(self, identities: Identities, n: int) -> None:
+        """Make the checks that need all units."""
+        with in_file(self.path):
+            self.require_plausible(n)
+            identities.finish()
+
+    def require_plausible(self, n: int) -> None:
+        """Refuse a table in which unit and time seem swapped (more text labels than donors): periods are published."""
+        text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
+        if self.periods is None and not self.layout.wide and text and len(self.times) > n:
+            raise TableError(
+                f"column {self.layout.time!r} ({{time}}) has more different labels than column "
+                f"{self.layout.unit!r} ({{unit}}) has units; are the two swapped?",
+                time=TIME, unit=UNIT,
+            )  # fmt: skip
+
+
+def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Yield donors from rows of a long table, as understood, in which each donor's follow each other."""
+    units = batch.column(0)
+    starts = cells.starts_of(units)
+    donors = units.take(pa.array(starts))
+    with in_file(path):
+        if pc.count_distinct(donors).as_py() < len(donors):
+            raise not_together(batch.schema.names[0])
+    when, values = (batch.column(k).to_numpy(zero_copy_only=False) for k in (1, 2))
+    ends = np.append(starts[1:], len(units))
+    for i in range(0, len(starts), size):
+        here = slice(int(starts[i]), int(ends[min(i + size, len(starts)) - 1]))
+        donor = np.repeat(np.arange(len(starts[i : i + size])), ends[i : i + size] - starts[i : i + size])
+        with in_file(path):
+            matrix = calendar.pivoted(donor, when[here], values[here], len(starts[i : i + size]))
+        yield path, donors.slice(i, size), row_writer(matrix)
+
+
+def _once(units: Any, write: Write, twice: Any, values: Array, seen: set[int]) -> tuple[Any, Write]:
+    """Leave out rows of units that were seen before, and write their whole row where they are first seen."""
+    places = pc.fill_null(pc.index_in(units, value_set=twice), -1).to_numpy(zero_copy_only=False)
+    kept = np.ones(len(units), dtype=bool)
+    for row in np.flatnonzero(places >= 0).tolist():
+        kept[row] = places[row] not in seen
+        seen.add(int(places[row]))
+    whole = places[kept] >= 0
+
+    def once(memory: Array) -> Array:
+        columns = write(memory)[:, kept]
+        columns[:, whole] = values[places[kept][whole]].T
+        return columns
+
+    return units.filter(pa.array(kept)), once
+
+
+def _each(labels: Any) -> list[Any]:
+    """Return labels as Python has them; None for one that Python cannot hold, such as a date in the year 5,000,000."""
+    try:
+        return list(labels.to_pylist())
+    except (ValueError, OverflowError):
+        return [None if len(labels) == 1 else _each(labels.slice(i, 1))[0] for i in range(len(labels))]
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Donors in files."""
+
+    files: Files
+
+    @property
+    def times(self) -> pd.Index[Any]:
+        """The periods, in order."""
+        return self.files.times
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        return self.files.outcome
+
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from."""
+        return self.files.periods_from
+
+    def rows_expected(self) -> int | None:
+        """Return how many donors to expect, if that is known."""
+        return self.files.rows_expected()

@@ -1,0 +1,254 @@
+"""Turns data frames into one matrix, one row per unit and one column per period, without a loop over units."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dpsc.checks import did_you_mean
+from dpsc.custodian.donors.missing import settled
+from dpsc.errors import PanelError, Parameter
+from dpsc.periods import calendar
+from dpsc.periods import order as periods_of
+from dpsc.periods.calendar import is_missing, places
+from dpsc.periods.dates import period_name
+from dpsc.periods.declare import declared
+from dpsc.tables.spec import Repeated, require_period_names, require_repeated
+from dpsc.types import Array, to_floats
+
+_MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built even if most of its cells are missing
+
+
+PeriodsFrom = Literal["declared", "header", "rows", "rows with gaps"]
+"""Where periods are from: declared beforehand, the header of a wide table or the shape of an array, or the rows of a
+long table, each of which had all of them or not."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matrix:
+    """Values by unit (in order of first appearance) and period (in the input's order); absent cells are NaN.
+
+    ``counts`` says how many rows have no unit and how many cells are given more than once. Private.
+    """
+
+    values: Array
+    units: pd.Index[Any]
+    times: pd.Index[Any]
+    periods_from: PeriodsFrom = "header"
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def read_long(
+    df: pd.DataFrame,
+    unit: Hashable,
+    time: Hashable,
+    outcome: Hashable,
+    periods: Any | None = None,
+    repeated: Repeated = "missing",
+) -> Matrix:
+    """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
+    require_repeated(repeated)
+    columns = [_column(df, name) for name in (unit, time, outcome)]
+    if not len(df):
+        raise PanelError("the frame has no rows.")
+    codes, units = _labels(columns[0])
+    named = codes >= 0
+    if not named.all():
+        codes, columns = codes[named], [column[named] for column in columns]
+    values = to_floats(columns[2], f"column {outcome!r}")
+    source: PeriodsFrom = "declared"
+    if periods is not None:
+        index = declared(periods).rename(str(time))
+        when = _places_of_rows(columns[1], index)
+        inside = when >= 0
+        codes, when, values = codes[inside], when[inside], values[inside]
+    else:
+        periods_of.require_one_kind(columns[1])
+        when, index = _periods(columns[1], f"column {time!r}")
+    shape = len(units), len(index)
+    matrix, filled, again = pivot(codes, when, values, shape, repeated, declared=periods is not None)
+    if periods is None:
+        index = different(calendar.calendar(index, str(time), where=lambda position: f"a label of column {time!r}"))
+        source = "rows" if filled == matrix.size else "rows with gaps"
+    counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
+    return Matrix(matrix, periods_of.plain(units), index, source, counts)
+
+
+def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:
+    """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
+
+    Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
+    that only labels of one kind and one spelling are read together: what one donor writes does not change others.
+    """
+    if labels.dtype != object:
+        codes, distinct = pd.factorize(labels)
+        found = places(list(distinct), index)
+        return np.where(codes >= 0, np.append(found, -1)[codes], -1)
+    read: dict[tuple[type, str], int] = {}
+    rows = np.full(len(labels), -1, dtype=np.intp)
+    for row, label in enumerate(labels):
+        try:
+            key = type(label), str(label)
+            if key not in read:
+                read[key] = int(places([label], index)[0])
+            rows[row] = read[key]
+        except (TypeError, ValueError, ArithmeticError, OverflowError):
+            continue
+    return rows
+
+
+def different(times: pd.Index[Any]) -> pd.Index[Any]:
+    """Refuse periods of which two are the same, perhaps written in two ways."""
+    if not times.is_unique:
+        raise PanelError(f"two labels stand for the same period, {period_name(times[times.duplicated()][0])}.")
+    return times
+
+
+def pivot(
+    units: periods_of.Positions,
+    times: periods_of.Positions,
+    values: Array,
+    shape: tuple[int, int],
+    repeated: Repeated,
+    *,
+    declared: bool,
+) -> tuple[Array, int, int]:
+    """Put values into a matrix by unit and period, absent cells NaN.
+
+    Return also how many cells there is a row for, and how many there are several rows for.
+    """
+    if not declared and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
+        raise PanelError(
+            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are {{unit}} "
+            "and {time} the right columns?",
+            unit=Parameter("unit"), time=Parameter("time"),
+        )  # fmt: skip
+    cells = units * shape[1] + times
+    matrix = np.full(shape[0] * shape[1], np.nan)
+    matrix[cells] = values
+    given = np.bincount(cells, minlength=1)
+    if given.max() > 1:
+        those, numbers = settled(cells, values, repeated)
+        matrix[those] = numbers
+    return matrix.reshape(shape), int((given > 0).sum()), int((given > 1).sum())
+
+
+def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
+    """Return a row for each of so many units from rows of a wide table, and how many cells had several."""
+    if len(units) == count:
+        return values, 0
+    T = values.shape[1]
+    given = np.repeat(units, T), np.tile(np.arange(T), len(units)), values.ravel()
+    matrix, _, again = pivot(*given, (count, T), repeated, declared=True)
+    return matrix, again
+
+
+def read_wide(
+    df: pd.DataFrame,
+    unit: Hashable | None,
+    periods: Sequence[Hashable] | None,
+    repeated: Repeated = "missing",
+) -> Matrix:
+    """Read one row per unit and one column per period; rows without a unit are left out."""
+    require_repeated(repeated)
+    if not isinstance(df, pd.DataFrame):
+        raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
+    labels = df.index.to_flat_index() if unit is None else _column(df, unit)
+    if periods is None:
+        columns = df.columns if unit is None else df.columns.drop([unit])
+    elif isinstance(periods, str) or not pd.api.types.is_list_like(periods):
+        raise PanelError("periods= must be a list of column names.")
+    else:
+        columns = pd.Index(list(periods), tupleize_cols=False)
+    if isinstance(columns, pd.MultiIndex):
+        raise PanelError("the columns are a MultiIndex; select one level, so that each column is a period.")
+    if periods is None and not isinstance(columns, pd.CategoricalIndex):
+        require_period_names(
+            [name for name in columns if isinstance(name, str)],
+            "If the frame is long (one row per unit and period), use from_long; if that column names the units, give "
+            "unit= or make it the index; if it is a period, name the periods with periods=[...].",
+        )
+    values = [to_floats(_column(df, name), f"column {name!r}") for name in columns]
+    if not len(df) or not values:
+        raise PanelError(f"the frame has {len(df)} rows and {len(values)} period columns.")
+    if not columns.is_unique:
+        raise PanelError("two columns have the same period label.")
+    codes, units = _labels(labels)
+    named = codes >= 0
+    matrix, again = one_row_per_unit(codes[named], np.column_stack(values)[named], len(units), repeated)
+    counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
+    index = different(calendar.calendar(columns))
+    return Matrix(matrix, periods_of.plain(units), index, counts=counts)
+
+
+def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable:
+    """Return the unit that the user typed, whether the file holds it as a number or as text."""
+    matches = np.flatnonzero(units.astype(str) == typed)
+    if len(matches) != 1:
+        raise PanelError(
+            f"the unit {typed!r} ({{it}}) is not in the data; labels are matched as they are written.", it=parameter
+        )
+    label: Hashable = units[matches[0]]
+    return label
+
+
+def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[periods_of.Positions, pd.Index[Any]]:
+    """Return the unit of each row among the different units, -1 for none, and these in order of first appearance.
+
+    A label is read as text and by itself: 7, 7.0 and "7" are one unit, "007" is another, whatever other rows hold.
+    """
+    if values.dtype == object:  # in which 1, 1.0 and True are equal and yet different labels
+        codes, written = np.arange(len(values)), list(values)
+    else:
+        codes, distinct = pd.factorize(values)
+        written = list(distinct)
+    texts, _ = pd.factorize(np.array([text_of(label) for label in written], dtype=object))
+    codes = np.append(texts, -1)[codes]
+    if (codes < 0).all():
+        raise PanelError("no row of the frame has a unit.")
+    first = np.flatnonzero((codes >= 0) & ~pd.Index(codes).duplicated())
+    labels = values.iloc[first] if isinstance(values, pd.Series) else values[first]
+    return codes, pd.Index(labels, tupleize_cols=False).rename(None)
+
+
+def text_of(label: Any) -> str | None:
+    """Return a unit's label as text, whole numbers without decimals; None if there is none."""
+    if isinstance(label, str):
+        return label or None
+    if is_missing(label):
+        return None
+    if isinstance(label, float | np.floating):
+        number = float(label)
+        return str(int(number)) if number.is_integer() and abs(number) < 2.0**63 else str(number)
+    return str(label)
+
+
+def _periods(values: pd.Series[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
+    """Return the position of each row's label among the different labels, and these in order of first appearance."""
+    try:
+        codes, labels = pd.factorize(values)
+    except TypeError:
+        raise PanelError(f"{what} holds lists or other values that cannot be labels.") from None
+    if (codes < 0).any():
+        raise PanelError(f"{what} is missing in row {int(np.argmax(codes < 0))} of the frame.")
+    return codes, pd.Index(labels, tupleize_cols=False)
+
+
+def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+    """Return one column, or refuse and suggest a similar name."""
+    if not isinstance(df, pd.DataFrame):
+        raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
+    if not pd.api.types.is_hashable(name):
+        raise PanelError(f"a column name is expected, not a {type(name).__name__}.")
+    if name not in df.columns:
+        hint = did_you_mean(str(name), df.columns) or f" The columns are {list(df.columns)[:12]}."
+        hint = " It is in the index; call df.reset_index() first." if name in df.index.names else hint
+        raise PanelError(f"there is no column {name!r}.{hint}")
+    column = df[name]
+    if not isinstance(column, pd.Series):
+        raise PanelError(f"{name!r} names more than one column.")
+    return column

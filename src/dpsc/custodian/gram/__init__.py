@@ -1,0 +1,1 @@
+"""The Gram release: donors become exact sums, and sums with noise become a release."""

@@ -1,0 +1,408 @@
+"""The Dask engine: workers add up pieces of the files, and a tree of workers adds up these exact integer sums.
+
+Its connections are encrypted and need a certificate that exists in this process alone, so that no other user of the
+machine can connect. What scheduler and workers may write, and import, is in a private folder, which is removed at the
+end; what a killed process leaves there is removed by the next one.
+
+Noise is not drawn here: the sum comes back to the custodian's process, which adds the noise once. If a worker dies,
+others do its pieces again; a sum of integers does not depend on who adds them, or in which order.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import threading
+from asyncio import CancelledError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.custodian.donors.blocks import BLOCK_CELLS, CheckedBlock, Identities, row_writer
+from dpsc.custodian.donors.cells import Calendar, column_writer, understood, units_of
+from dpsc.custodian.donors.donor_files import Files, FileSource, runs
+from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
+from dpsc.errors import DpscError, Parameter, TableError
+from dpsc.files import no_imports_from_here, private_folder
+from dpsc.tables.arrow import Rows
+from dpsc.tables.dialect import Reading
+from dpsc.tables.formats import batches_of, format_name, in_file, readable, text_format
+from dpsc.tables.spec import Layout
+from dpsc.types import Integers, Write
+
+_PREFIX = "dpsc-dask-"
+_CLOSED = {
+    "distributed.p2p.storage.disk": False,  # rows on their way between workers stay in memory
+    "distributed.worker.memory.target": False,  # and so do results that wait
+    "distributed.worker.memory.spill": False,
+    "distributed.scheduler.http.routes": [],  # pages that anybody on the machine could open
+    "distributed.worker.http.routes": [],
+}
+
+
+@contextmanager
+def local_client(workers: int | None) -> Iterator[Any]:
+    """Start a cluster with so many workers, all cores by default, and yield a client of it."""
+    import dask
+    from distributed import Client, LocalCluster, Security
+
+    security = Security.temporary()
+    with (
+        private_folder(_PREFIX) as scratch,
+        _off_the_path_at_the_end(scratch),
+        no_imports_from_here(),
+        dask.config.set(_CLOSED | {"temporary-directory": str(scratch)}),
+    ):
+        with _workers_ignore_interrupts(), _explained():
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=security,
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=50,
+            )
+        with cluster, Client(cluster, security=security) as client:
+            yield client
+
+
+@contextmanager
+def _off_the_path_at_the_end(scratch: Path) -> Iterator[None]:
+    """Take what is in a folder off ``sys.path``, where Dask puts it, before it is removed and others may make it."""
+    try:
+        yield
+    finally:
+        sys.path[:] = [path for path in sys.path if not str(path).startswith(str(scratch))]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError:
+        raise DpscError(
+            "the workers of a local Dask cluster could not be started. In a script, put everything that runs below "
+            "if __name__ == '__main__': workers run the script's first level again."
+        ) from None
+
+
+@contextmanager
+def _workers_ignore_interrupts() -> Iterator[None]:
+    """Let processes that start here leave Ctrl-C to the process that started them, which ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_SPLIT_EVERY = 8
+_ROW = "row"  # the position of a row in the table
+_KINDS = ("object", "int64", "float64", "int64")  # of a long table's unit, period, number and row, as they are sent
+Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
+_MOST_ROWS = 2**40  # of a piece
+_PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
+
+
+@dataclass(frozen=True)
+class DaskDonors(FileSource):
+    """Donors in files that every worker can read.
+
+    Attributes
+    ----------
+    files : Files
+    scheduler : str, optional
+        The address of an existing scheduler, such as ``tcp://10.0.0.1:8786``; without it a local cluster is started.
+    workers : int, optional
+        Of the local cluster; as many as there are cores by default.
+    """
+
+    scheduler: str | None = None
+    workers: int | None = None
+
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
+        """Let the workers add up all rows; which would come first, so that they are enough, is not known."""
+        job = Job(self.files, summand)
+        with self._client() as client, in_file(self.files.path):
+            try:
+                whole = self._on(client, job, on_rows)
+            except (Exception, CancelledError) as problem:
+                raise _safe_to_show(problem) from None
+        with in_file(self.files.path):
+            if whole.problem is not None:
+                raise whole.problem
+            self.files.require_plausible(whole.n)
+        return whole.total, whole.n
+
+    def _on(self, client: Any, job: Job, on_rows: OnRows) -> PartialSum:
+        """Let a cluster add up the pieces, and then their sums by a tree."""
+        futures = [client.submit(piece_sum, job.plain(), piece, pure=False) for piece in job.pieces(client)]
+        if not futures:
+            return failed(TableError("there are no rows."))
+        for future, rows in zip(futures, job.rows, strict=True):
+            future.add_done_callback(lambda done, rows=rows: on_rows(rows) if done.status == "finished" else None)
+        while len(futures) > 1:
+            groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
+            futures = [client.submit(together, group, pure=False) for group in groups]
+        last: PartialSum = client.submit(complete, futures[0], self.files.path, pure=False).result()
+        return last
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        if self.scheduler is not None:
+            from distributed import Client
+
+            try:
+                client = Client(self.scheduler, timeout=5)
+            except (OSError, ValueError):
+                raise DpscError(
+                    f"there is no Dask scheduler at {self.scheduler} ({{it}}).", it=Parameter("scheduler", "")
+                ) from None
+            with client:
+                if not client.scheduler_info()["workers"]:
+                    raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
+                yield client
+            return
+        with local_client(self.workers) as client:
+            yield client
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSum:
+    """The sum over some donors and their identities, or an error."""
+
+    total: Integers
+    n: int
+    identities: Identities | None
+    problem: DpscError | None = None
+
+
+def failed(problem: DpscError) -> PartialSum:
+    """Return an error in place of a sum."""
+    return PartialSum(np.zeros((0, 0), dtype=np.int64), 0, None, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Instructions:
+    """What a worker must know."""
+
+    layout: Layout
+    columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
+    schema: Any
+    reading: Reading
+    file_format: Any
+    calendar: Calendar | None  # of a long table
+    completion: Completion
+    exclude: tuple[str, ...]
+    summand: Summand
+    set_aside: Any = None  # units of a wide table that have several rows
+
+
+class Job:
+    """The pieces of a release, and how many donors each has."""
+
+    def __init__(self, files: Files, summand: Summand) -> None:
+        self.files, self.summand = files, summand
+        self.rows: list[int] = []
+
+    def plain(self) -> Instructions:
+        """Return what a worker must know."""
+        files = self.files
+        return Instructions(
+            layout=files.layout,
+            columns=files.in_time_order,
+            schema=files.dataset.schema,
+            reading=files.table.reading,
+            file_format=None if format_name(files.path) in ("csv", "tsv") else files.dataset.format,
+            calendar=None if files.layout.wide else files.calendar,
+            completion=files.completion,
+            exclude=files.exclude,
+            summand=self.summand,
+            set_aside=files.units_with_several_rows[0] if files.layout.wide else None,
+        )
+
+    def pieces(self, client: Any) -> list[Any]:
+        """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together."""
+        pieces = list(_row_groups(self.files))
+        where = [(path, groups) for path, groups, _ in pieces]
+        if self.files.layout.wide:
+            self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
+            units, values = self.files.units_with_several_rows
+            if not len(units):
+                return where
+            self.rows.append(len(units))
+            return [*where, (units, values)]
+        partitions = _by_donor(self.plain(), where) if where else []
+        self.rows = [self._share(partitions)] * len(partitions)
+        return list(client.compute(partitions))
+
+    def _share(self, pieces: list[Any]) -> int:
+        """Estimate how many donors a piece has if its file does not say."""
+        return (self.files.rows_expected() or 0) // max(1, len(pieces))
+
+
+def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
+    """Yield pieces of about equal size: files, or for Parquet runs of row groups."""
+    most = max(1, _PIECE_CELLS // max(1, len(files.columns)))
+    for fragment in files.dataset.get_fragments():
+        if format_name(files.path) != "parquet":
+            yield fragment.path, None, 0
+            continue
+        with readable(Path(fragment.path)):
+            groups = fragment.row_groups
+        run: list[int] = []
+        rows = 0
+        for group in groups:
+            if run and rows + group.num_rows > most:
+                yield fragment.path, run, rows
+                run, rows = [], 0
+            run.append(group.id)
+            rows += group.num_rows
+        if run:
+            yield fragment.path, run, rows
+
+
+def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
+    """Return a long table in partitions that each hold all rows of their donors."""
+    import dask.dataframe as dd
+
+    read = partial(long_frame, instructions)
+    frame = dd.from_map(read, pieces, range(len(pieces)), meta=_no_rows(instructions.columns))
+    return list(frame.shuffle(on=instructions.layout.unit).to_delayed())
+
+
+def _no_rows(columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(_names(columns), _KINDS, strict=True)})
+
+
+def _names(columns: list[str]) -> list[str]:
+    """Return the names of the columns of a long table and of its rows' positions."""
+    own = _ROW
+    while own in columns:
+        own += "_"
+    return [*columns, own]
+
+
+def long_frame(instructions: Instructions, piece: Any, number: int) -> pd.DataFrame:
+    """Read a piece of a long table on a worker: its rows as understood, and their positions in the whole table."""
+    assert instructions.calendar is not None
+    try:
+        batches = [understood(rows, instructions.calendar) for rows in _rows(instructions, piece, _PIECE_CELLS)]
+    except Exception as problem:
+        raise _safe_to_show(problem) from None  # without the original error, whose data Dask would log
+    if not batches:
+        return _no_rows(instructions.columns)
+    frame: pd.DataFrame = pa.Table.from_batches(batches).to_pandas()
+    frame[instructions.layout.unit] = frame[instructions.layout.unit].astype(object)
+    return frame.assign(**{_names(instructions.columns)[-1]: number * _MOST_ROWS + np.arange(len(frame))})
+
+
+def piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
+    """Add up one piece, on a worker. An error is returned, not raised: Dask would log the arguments, the donors."""
+    try:
+        return _piece_sum(instructions, piece)
+    except Exception as problem:
+        return failed(_safe_to_show(problem))
+
+
+def _safe_to_show(problem: BaseException | None) -> DpscError:
+    """Return an error without donors' values: our own, or only the type of another, whose text may quote them."""
+    kind = type(problem).__name__
+    while problem is not None:
+        if isinstance(problem, DpscError):
+            return problem
+        problem = problem.__cause__
+    return TableError(f"a piece failed on a worker ({kind}).")
+
+
+def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
+    identities = Identities(instructions.layout, instructions.exclude)
+    size = instructions.summand.rows_of_a_block
+    read = _wide_piece if instructions.layout.wide else _long_piece
+    blocks = (
+        CheckedBlock(path, units, write, identities, instructions.completion)
+        for path, units, write in read(instructions, piece, size)
+    )
+    total, n = add_up(blocks, instructions.summand, threads=1)
+    return PartialSum(total, n, identities)
+
+
+def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]:
+    from pyarrow import fs
+
+    path, groups = piece
+    chosen = {} if groups is None else {"row_groups": groups}
+    kind = instructions.file_format or text_format(instructions.reading)  # made here: encodings do not travel
+    fragment = kind.make_fragment(path, fs.LocalFileSystem(), **chosen)
+    first = 0 if groups is None else None
+    for batch in batches_of(
+        fragment, instructions.schema, instructions.columns, size, instructions.reading, threads=False
+    ):
+        yield Rows(path, first, batch, instructions.reading.numbers)
+        first = None if first is None else first + batch.num_rows
+
+
+def _wide_piece(instructions: Instructions, piece: Any, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Return the donors of a piece but for those with several rows, which are a piece of their own."""
+    if not isinstance(piece[0], str):
+        units, values = piece
+        for i in range(0, len(units), size):
+            yield "", units.slice(i, size), row_writer(values[i : i + size])
+        return
+    for rows in _rows(instructions, piece, size):
+        kept, units = units_of(rows)
+        if len(instructions.set_aside):
+            once = pc.invert(pc.is_in(units, value_set=instructions.set_aside))
+            kept[kept], units = once.to_numpy(zero_copy_only=False), units.filter(once)
+        yield rows.path, units, column_writer(rows, kept)
+
+
+def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
+    """Return the donors of a partition, each one's rows in the order of the table."""
+    if not len(frame):
+        return
+    *columns, row = _names(instructions.columns)
+    frame = frame.sort_values([instructions.layout.unit, row])[columns]
+    batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
+    assert instructions.calendar is not None
+    yield from runs("", batch, instructions.calendar, size)
+
+
+def together(parts: list[PartialSum]) -> PartialSum:
+    """Add up the sums of several pieces."""
+    if wrong := [part for part in parts if part.problem is not None]:
+        return wrong[0]
+    seen = [part.identities for part in parts if part.identities is not None]
+    identities = Identities(seen[0].layout, seen[0].exclude)
+    for other in seen:
+        identities.hashes += other.hashes
+        identities.left_out += other.left_out
+    total = np.sum([part.total for part in parts], axis=0, dtype=np.int64)
+    return PartialSum(np.asarray(total), sum(part.n for part in parts), identities)
+
+
+def complete(part: PartialSum, path: Path) -> PartialSum:
+    """Check the identities on a worker, so that they are not sent further."""
+    if part.identities is None:
+        return part
+    try:
+        with in_file(path):
+            part.identities.finish()
+    except DpscError as problem:
+        return failed(problem)
+    return PartialSum(part.total, part.n, None)

@@ -1,0 +1,172 @@
+"""Adds up blocks of donors: rows come in, an exact sum of integers comes out, on a few threads."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpsc.custodian.donors.blocks import BLOCK_CELLS
+from dpsc.custodian.gram.integer_rows import IntegerRows, Movements
+from dpsc.release.kernel import Kernel
+from dpsc.release.rowmap import RowMap
+from dpsc.release.scale import LEAST, MOST, MOST_COUNTS
+from dpsc.types import Array, Integers, Write, one_thread
+
+_AHEAD = 4  # blocks that are read ahead, so that neither reading nor adding up has to wait
+OnRows = Callable[[int], None]
+BlockSum = Callable[[Write], tuple[Integers, int]]
+
+
+class Summand(Protocol):
+    """Integers that add up over donors. What a block adds does not depend on the other blocks."""
+
+    @property
+    def rows_of_a_block(self) -> int:
+        """The most rows of a block."""
+        ...
+
+    @property
+    def zero(self) -> Integers:
+        """The sum over nobody."""
+        ...
+
+    def for_blocks(self) -> BlockSum:
+        """Return what turns a block into its sum and its number of rows; each thread has its own, with its memory."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The sum of q q' over donors, q the integer vectors of a public map."""
+
+    row_map: RowMap
+
+    def __post_init__(self) -> None:
+        with one_thread():
+            _ = self.row_map.rotation  # made here once, so that all threads and workers have the same, to the last bit
+
+    @property
+    def rows_of_a_block(self) -> int:
+        """As many as fit the cache and keep every partial sum below 2^53, so exact."""
+        return max(1, min(BLOCK_CELLS // self.row_map.T, 1 << max(53 - 2 * self.row_map.grid_bits, 0)))
+
+    @property
+    def zero(self) -> Integers:
+        """Nothing yet."""
+        return np.zeros((self.row_map.size, self.row_map.size), dtype=np.int64)
+
+    def for_blocks(self) -> BlockSum:
+        """Return what multiplies blocks."""
+        to_integers = IntegerRows(self.row_map, self.rows_of_a_block)
+
+        def part(block: Write) -> tuple[Integers, int]:
+            q = to_integers(block)
+            return block_sum(q), q.shape[1]
+
+        return part
+
+
+def block_sum(q: Array) -> Integers:
+    """Multiply a block of integer vectors in float64, where every partial sum is a whole number below 2^53."""
+    return np.asarray(np.matmul(q, q.T).astype(np.int64))
+
+
+def add_up(
+    blocks: Iterable[Write],
+    summand: Summand,
+    on_rows: OnRows = lambda rows: None,
+    threads: int | None = None,
+    enough: float = math.inf,
+) -> tuple[Integers, int]:
+    """Add up blocks of rows on a few threads; only a few blocks are in memory.
+
+    A block is written on the thread that adds it up, into memory that is used again. The result is the same to the last
+    bit for any division into blocks, order of rows and number of threads. If there are more rows than ``enough``, it is
+    the sum over exactly the first ones: where a block ends may depend on a donor, and which donors are added up must
+    not.
+    """
+    own = threading.local()
+
+    def part(block: Write) -> tuple[Integers, int]:
+        if not hasattr(own, "sum_of"):
+            own.sum_of = summand.for_blocks()
+        product, rows = own.sum_of(block)
+        return product, rows
+
+    total, n = summand.zero, 0
+    with one_thread(), closing(_in_order(part, blocks, threads or len(os.sched_getaffinity(0)))) as parts:
+        for block, (product, rows) in parts:
+            if n + rows > enough:
+                product, rows = part(_first_rows(block, int(enough) - n))
+            total += product
+            n += rows
+            on_rows(rows)
+            if n >= enough:
+                break
+    return total, n
+
+
+def _in_order(
+    part: BlockSum, blocks: Iterable[Write], threads: int
+) -> Generator[tuple[Write, tuple[Integers, int]], None, None]:
+    """Yield blocks and their parts, in order; on several threads, parts of the next few blocks are made meanwhile."""
+    if threads == 1:  # on this thread: a worker of a cluster has one core
+        for block in blocks:
+            yield block, part(block)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[tuple[Write, Future[tuple[Integers, int]]]] = deque()
+        for block in blocks:
+            pending.append((block, pool.submit(part, block)))
+            if len(pending) > 2 * threads + _AHEAD:
+                first, future = pending.popleft()
+                yield first, future.result()
+        while pending:
+            first, future = pending.popleft()
+            yield first, future.result()
+
+
+def _first_rows(block: Write, rows: int) -> Write:
+    """Return a block without its last rows."""
+    return lambda memory: block(memory)[:, :rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """The numbers of donors whose movement is between two powers of two."""
+
+    T: int
+    kernel: Kernel
+    reference: Array | None
+
+    @property
+    def rows_of_a_block(self) -> int:
+        """As many as fit the cache."""
+        return max(1, BLOCK_CELLS // self.T)
+
+    @property
+    def zero(self) -> Integers:
+        """Nobody yet."""
+        return np.zeros(MOST_COUNTS, dtype=np.int64)
+
+    def for_blocks(self) -> BlockSum:
+        """Return what counts the donors of blocks. A donor that is not finite counts as one that does not move."""
+        movements = Movements(self.T, self.rows_of_a_block, self.kernel, self.reference)
+
+        def part(block: Write) -> tuple[Integers, int]:
+            _, squares = movements(block)
+            squares[np.isnan(squares)] = 0.0
+            powers = np.where(np.isinf(squares), MOST, np.floor_divide(np.frexp(squares)[1] - 1, 2))
+            powers = np.where(squares == 0, LEAST, powers)
+            return np.bincount(np.clip(powers, LEAST, MOST) - LEAST, minlength=MOST_COUNTS), len(squares)
+
+        return part

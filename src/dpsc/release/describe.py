@@ -1,0 +1,290 @@
+"""What is public about a release: in words, as a page, as a card in a notebook, as a record for registries.
+
+The fields are those of the Differential Privacy Deployments Registry (docs/handover.md says which version). What its
+file does not tell is null here, for the custodian to fill in; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsc.answers import pages, plot, words
+from dpsc.answers import pages as web
+from dpsc.answers.figures import plan
+from dpsc.answers.figures.result import promise
+from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.words import meaning, number
+from dpsc.errors import ReleaseError
+from dpsc.periods.calendar import holes
+from dpsc.periods.dates import period_name
+from dpsc.release.kernel import Kernel
+from dpsc.release.matrix import ReleasedMatrix
+from dpsc.release.rowmap import whitened_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
+_SMOOTHNESS = {
+    Kernel.named("high"): "high: series were taken to change slowly",
+    Kernel.named("mild"): "mild: series were taken to change slowly, with as much chance from period to period",
+    Kernel.named("none"): "none: nothing was assumed about how series move",
+}
+
+
+def donors(release: ReleasedMatrix) -> str:
+    """Say how many there are."""
+    return f"{release.n:,}" + (f" from {release.sites} sites" if release.sites > 1 else "")
+
+
+def span(release: ReleasedMatrix) -> str:
+    """Say which periods there are."""
+    return f"{release.T} periods from {period_name(release.times[0])} to {period_name(release.times[-1])}"
+
+
+def periods(release: ReleasedMatrix) -> str:
+    """Say which periods there are, where they are from, and which a calendar would have besides."""
+    said = span(release).replace(" periods from", ", from", 1)
+    return said + "; ".join([_FROM.get(release.periods_from, ""), *holes(release.times)])
+
+
+def noise_in_donors(release: ReleasedMatrix) -> float:
+    """Return the size of the largest direction of the noise, as a number of donors who all move in this direction."""
+    return release.noise_scale * math.sqrt(2 * release.row_map.size)
+
+
+def noise(release: ReleasedMatrix) -> str:
+    """Say how large the noise is, by what it can hide."""
+    return noise_of(noise_in_donors(release) / release.n, release.n)
+
+
+def noise_of(share: float, n: int) -> str:
+    """Say how large noise is that is a share of n donors together."""
+    if share >= 1:
+        return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
+    count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
+    return f"as large as {count} of the {n:,} donors moving alike: {share:.1%} of what all donors say together"
+
+
+def seen(release: ReleasedMatrix) -> str:
+    """Say how much stands out above the noise."""
+    count = release.population.directions
+    what = {0: "no way to move", 1: "1 way to move"}.get(count, f"{count} ways to move")
+    besides = "" if release.row_map.directions is None else " beside the donors' average path"
+    verb = "stands" if count <= 1 else "stand"
+    return f"{what} that many donors share {verb} out above the noise,{besides}".rstrip(",")
+
+
+def directions(release: ReleasedMatrix) -> str:
+    """Say which ways to move were kept."""
+    kept, T = release.row_map.directions, release.T
+    if kept is None:
+        return "all, and the level: made by dpsc 0.1.0"
+    which = f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1}"
+    return f"{which} in which a series of {T} periods can move"
+
+
+def deviation(release: ReleasedMatrix) -> float | None:
+    """Return the scale as it is given: how far a typical donor is from its own mean, in the outcome's units."""
+    if release.scale.source == "none":
+        return None
+    return release.scale.value / whitened_size(1.0, release.T, release.kernel)
+
+
+def scale(release: ReleasedMatrix) -> str:
+    """Say how much a typical donor moves, how this is known and what it cost."""
+    found, share = deviation(release), f"{100 * release.scale.share:.2g}% of the budget"
+    if found is None:
+        return "none: made by dpsc 0.1.0"
+    known = {
+        "given": "given, as public knowledge, at no cost",
+        "counted": f"found privately with {share}",
+        "like and counted": f"from a public series, corrected privately with {share}",
+    }[release.scale.source]
+    amount = number(found) if release.scale.source == "given" else f"about {number(float(f'{found:.2g}'))}"
+    less = "" if release.reference is None else ", less the reference path,"
+    return f"a typical donor{less} deviates by {amount} from its own mean over time; {known}"
+
+
+def kernel(release: ReleasedMatrix) -> str:
+    """Say how smooth series were taken to be."""
+    phi, nu = release.kernel.phi, release.kernel.nu
+    return f"{_SMOOTHNESS[release.kernel]} (phi = {phi:g}, nu = {nu:g})"
+
+
+def reference(release: ReleasedMatrix) -> str:
+    """Say whether a public path was subtracted."""
+    return "none" if release.reference is None else "a public path was subtracted from every donor"
+
+
+def accounting(release: ReleasedMatrix) -> str:
+    """Say how the loss is accounted for, in the terms of those who add losses up; empty without a guarantee."""
+    if release.guarantee is None:
+        return ""
+    loss, parts = release.guarantee.loss, []
+    if loss.mu_squared > 0:
+        parts.append(f"mu-Gaussian differential privacy with mu = {math.sqrt(loss.mu_squared):.6g}")
+    if loss.mu_squared + loss.rho > 0:
+        parts.append(f"zero-concentrated differential privacy with rho = {loss.mu_squared / 2 + loss.rho:.6g}")
+    if loss.rest_epsilon + loss.rest_delta > 0 and parts:
+        parts.append(
+            f"a slack of epsilon {loss.rest_epsilon:.2g} and delta {loss.rest_delta:.2g} because the noise is discrete"
+        )
+    return "; ".join(parts)
+
+
+def mechanism(release: ReleasedMatrix) -> str:
+    """Say which mechanism made it."""
+    if release.guarantee is None:
+        return f"none that protects: {release.no_guarantee}"
+    exact = release.guarantee.arithmetic == "exact"
+    how = (
+        "exact integer arithmetic and exact samplers from the OpenDP library, so that no rounding leaks"
+        if exact
+        else "floating-point arithmetic"
+    )
+    return f"{release.guarantee.basis}; {how}"
+
+
+def record(
+    release: ReleasedMatrix, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
+) -> dict[str, Any]:
+    """Return the record; ``sha256`` is the hash of the release's file."""
+    guarantee = release.guarantee
+    if guarantee is None:
+        raise ReleaseError(f"this release has no guarantee to register: {release.no_guarantee}.")
+    return {
+        "url_slug": f"dpsc-release-{release.identities[0][:12]}",
+        "deployment": {
+            "basic": {
+                "name": f"Private second moments and mean of {release.outcome}, {span(release)}",
+                "data_curators": [{"data_curator_name": custodian, "data_curator_type": None}],
+                "description": _description(release),
+                "intended_use": intended_use,
+                "data_product_type": "Summary statistics",
+                "data_product_region": None,
+                "data_product_sector": None,
+                "publication_date": release.made_on or None,
+            },
+            "dp_variant": {
+                "variant_name": "Pure DP" if guarantee.delta == 0 else "Approximate DP",
+                "data_domain": f"one row per donor: {release.outcome} in {span(release)}; any "
+                "numbers, of which some may be missing, brought to length one by a public map of the donor's own row",
+                "unprotected_quantities": f"the number of donors ({release.n}) and the order of their rows; the "
+                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter",
+            },
+            "privacy_loss": {
+                "privacy_unit": "Donor: one unit's whole record, every value in every period",
+                "privacy_unit_details": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have "
+                "the same number of rows and differ in one row, which may be any other row (change-one distance "
+                "at most 1).",
+                "number_of_privacy_units": release.n,
+                "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
+                "privacy_parameters_details": " ".join(
+                    [f"Accounting: {accounting(release) or 'epsilon and delta'}.", *meaning(guarantee)]
+                ),
+            },
+            "deployment_model": {
+                "model_name": "Central",
+                "model_name_details": "Each custodian sees its own donors only; noisy matrices were added up."
+                if release.sites > 1
+                else None,
+                "trust_assumptions": "Donors trust the custodian, who holds their records and draws the noise. Nobody "
+                "who receives the release needs to be trusted, whatever else they know.",
+                "actors": None,
+                "release_type": "One release",
+                "release_type_details": "This record is about one file. Other releases of the same donors, and how "
+                "their losses add up, are in the custodian's ledger.",
+                "data_source_type": None,
+                "data_source_type_details": None,
+                "access_type": "Non-interactive",
+                "access_type_details": "Answers are computed from the file and cost nothing more.",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": f"Scale: {scale(release)}. Smoothness: "
+                f"{kernel(release)}. Directions: {directions(release)}. Reference path: "
+                f"{reference(release)}. Periods: {periods(release)}. They must "
+                "be chosen without looking at donors, but for what the scale cost, which is part of epsilon; the file "
+                "cannot show that they were.",
+                "mechanisms": f"{mechanism(release)}. Software: {release.made_by}.",
+                "composition": f"Merged from {release.sites} sites with different donors: parallel composition."
+                if release.sites > 1
+                else "Donors were counted for the scale, then came the matrix: adaptive composition within epsilon."
+                if release.scale.share > 0
+                else "One mechanism.",
+                "post_processing": "None in the file.",
+                "justification": None,
+                "utility": f"The noise is {noise(release)}; {seen(release)}.",
+                "additional_information": "; ".join(_about_the_file(release, sha256)),
+            },
+            "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
+        },
+    }
+
+
+def _description(release: ReleasedMatrix) -> str:
+    what = (
+        f"Noisy sums over {donors(release)} donors of how {release.outcome} moves, from "
+        f"{period_name(release.times[0])} to {period_name(release.times[-1])}: what synthetic control needs to say "
+        "what would have happened to another unit without an intervention."
+    )
+    return f"{what} {release.provenance}".strip()
+
+
+def _about_the_file(release: ReleasedMatrix, sha256: str) -> list[str]:
+    ledger = [f"data set in the custodian's ledger: {', '.join(release.datasets)}"] if release.datasets else []
+    return [f"SHA-256 of the release file: {sha256}", f"identity: {', '.join(release.identities)}", *ledger]
+
+
+def card(release: ReleasedMatrix) -> str:
+    """Return what a notebook shows."""
+    lines = [
+        f"{donors(release)} donors, {span(release)}.",
+        promise(release.guarantee, release.no_guarantee),
+        f"The noise is {noise(release)}.",
+        "Any number of questions can be asked of it, at no further cost: estimate(target, treatment_time).",
+    ]
+    figure = plot.figure_of(movement(release, Sheet()))
+    private = release.guarantee is not None
+    return web.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
+
+
+_SAYINGS = donors, noise, seen, mechanism, accounting, periods, kernel, directions, scale, reference
+
+
+def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
+    """Return the page for whoever receives a release: a function of its file, whose name and hash are given."""
+    time = release.times[2 * release.T // 3]
+    when = period_name(time)
+    return web.render(
+        "handover.html",
+        release=release,
+        name=name,
+        quoted=shlex.quote(name),
+        title="the outcome" if release.outcome == "outcome" else release.outcome,
+        first=period_name(release.times[0]),
+        last=period_name(release.times[-1]),
+        when=when,
+        code=str(time) if isinstance(time, int | np.integer) else f'"{when}"',
+        sha256=sha256,
+        meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
+        words={say.__name__: say for say in _SAYINGS},
+        image=pages.image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
+    )
+
+
+def movement(release: ReleasedMatrix, sheet: Sheet) -> Axes:
+    """Draw how donors move on average, how sure that is, and how far single donors are from it."""
+    population = release.population
+    mean = population.mean + (0.0 if release.reference is None else release.reference)
+    spread = np.diag(population.common + population.direction_error + population.bulk).clip(0)
+    error = np.sqrt(np.diag(population.mean_error).clip(0))
+    return plan.movement(
+        release.times, mean - mean.mean(), error, np.sqrt(spread), sheet, outcome=release.outcome,
+        caption=promise(release.guarantee, release.no_guarantee), private=release.guarantee is not None,
+    )  # fmt: skip

@@ -1,0 +1,371 @@
+"""A release as a JSON file: small, self-describing, versioned, checked when read.
+
+Files of earlier versions list dates one by one. They are recognised as the calendars that they are.
+
+A file may come from anybody: what is read is plain text, known names and finite numbers of a sensible size, or refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import re
+import zoneinfo
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+import pandas as pd
+
+from dpsc import files
+from dpsc.checks import LONGEST_NAME, is_printable, shown, visible
+from dpsc.errors import DpscError, ReleaseError
+from dpsc.periods import calendar, dates
+from dpsc.periods.dates import Every, period_name
+from dpsc.privacy import discrete, exact
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.release.kernel import Kernel, Smoothness
+from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, ReleasedMatrix
+from dpsc.release.rowmap import RowMap
+from dpsc.release.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
+
+_EVERY = ("year", "quarter", "month", "week", "day")
+_LONGEST_STEP = 10_000
+_FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
+
+
+def periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
+    """Return what a file says about periods: a calendar, or their kind and labels; always their name."""
+    name = None if times.name is None else str(times.name)
+    every = calendar.frequency(times)
+    if every in _EVERY:
+        return {"kind": "calendar", "name": name, "every": every, **_course(times)}
+    if isinstance(times, pd.PeriodIndex):
+        return {"kind": "period", "name": name, "freq": times.freqstr, "values": [str(t) for t in times]}
+    if isinstance(times, pd.DatetimeIndex):
+        zone = None if times.tz is None else str(times.tz)
+        if zone is not None and not _known_zone(zone):
+            raise ReleaseError(
+                f"the time zone {zone} has no name that others know; use one such as Europe/Berlin or UTC."
+            )
+        return {"kind": "datetime", "name": name, "tz": zone, "values": [t.isoformat() for t in times]}
+    if pd.api.types.is_integer_dtype(times):
+        return {"kind": "integer", "name": name, "values": [int(t) for t in times]}
+    if pd.api.types.is_float_dtype(times):
+        return {"kind": "number", "name": name, "values": [float(t) for t in times]}
+    if all(isinstance(t, str) for t in times):
+        return {"kind": "text", "name": name, "values": [str(t) for t in times]}
+    if all(type(t) is datetime.date for t in times):
+        return {"kind": "date", "name": name, "values": [t.isoformat() for t in times]}
+    raise ReleaseError(f"periods of kind {times.dtype} cannot be stored; use numbers, text, dates or pandas periods.")
+
+
+def _course(times: pd.Index[Any]) -> dict[str, Any]:
+    """Return the first period, the number of periods and the step between them; all periods if it is not regular."""
+    step = 1 if len(times) == 1 else calendar.step(times)
+    if step is None or (np.diff(calendar.ordinals(times)) != step).any():
+        return {"values": [period_name(time) for time in times]}
+    return {"first": period_name(times[0]), "step": step, "length": len(times)}
+
+
+def periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
+    """Read them back, or refuse what is not a list of sensible labels."""
+    kind, name = periods["kind"], periods["name"]
+    _require_valid(name is None or isinstance(name, str), "the name of the periods is not text")
+    if kind == "calendar":
+        return _calendar(periods).rename(name)
+    values = periods["values"]
+    _require_valid(
+        isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods"
+    )
+    kinds: dict[Any, type] = {"integer": int, "number": float}
+    wanted = kinds.get(kind, str)
+    _require_valid(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
+    times = _index(kind, values, periods)
+    _require_valid(not times.hasnans, "a period is missing")
+    text = kind == "text"  # whose order is kept even if it is not that of time
+    found = times if text and not _in_order(times) else calendar.calendar(times)
+    return (found if found.is_unique else times).rename(name)
+
+
+def _in_order(times: pd.Index[Any]) -> bool:
+    try:
+        return calendar.calendar(times).is_monotonic_increasing
+    except (DpscError, TypeError):
+        return False
+
+
+def _calendar(periods: dict[str, Any]) -> pd.Index[Any]:
+    """Read a calendar: a regular one, or one whose periods are listed."""
+    every = periods["every"]
+    _require_valid(every in _EVERY, "the periods are of an unknown kind")
+    if "values" in periods:
+        values = periods["values"]
+        _require_valid(
+            isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods"
+        )
+        return calendar.periods_of(every, [_first_day(value, every) for value in values])
+    step, length = periods["step"], periods["length"]
+    _require_valid(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
+    _require_valid(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    first = calendar.periods_of(every, [_first_day(periods["first"], every)])
+    times = [first[0] + step * k for k in range(length)]
+    last = times[-1] if every == "year" else times[-1].year
+    _require_valid(last <= 9999, "the periods end in no sensible year")
+    return pd.Index(times) if every == "year" else pd.PeriodIndex(times)
+
+
+def _first_day(value: Any, every: Every) -> datetime.date:
+    """Return the first day of a period as we write it."""
+    if every == "year":
+        _require_valid(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
+        return datetime.date(int(value), 1, 1)
+    written = dates.read(value) if type(value) is str and _sensible(value) else None
+    _require_valid(written is not None and written.every == every, "a period of the calendar is wrong")
+    assert written is not None
+    return written.first
+
+
+def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[Any]:
+    if kind == "period":
+        _require_valid(_sensible(periods["freq"]), "the frequency is wrong")
+        return pd.PeriodIndex(values, freq=periods["freq"])
+    if kind == "datetime":
+        zone = periods["tz"]
+        _require_valid(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
+        index = pd.DatetimeIndex(pd.to_datetime(values, utc=zone is not None, format="ISO8601"))
+        return index if zone is None else index.tz_convert(zone)
+    if kind == "date":
+        return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
+    _require_valid(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
+    plain: pd.Index[Any] = pd.Index(values)
+    return plain
+
+
+def _sensible(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST_NAME and is_printable(value)
+    return bool(-(2**63) <= value < 2**63)  # False for NaN
+
+
+def _known_zone(name: str) -> bool:
+    """Tell names of time zones from paths of files, which pandas would open."""
+    return _FIXED_OFFSET.fullmatch(name) is not None or name in zoneinfo.available_timezones()
+
+
+def _require_valid(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ReleaseError(f"{problem}; the file is not valid.")
+
+
+R = TypeVar("R", bound=ReleasedMatrix)
+FORMAT, VERSION = "dpsc-release", 2
+_LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
+_LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
+_LEAST_NOISE = 1e-9  # for vectors of length one: an epsilon of about 1e18; with less, what is estimated overflows
+_WIDEST_TRACE = 16  # noise beyond so many scales has a probability below 1e-50
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})?")
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+def save(release: ReleasedMatrix, path: Path) -> None:
+    """Write to a temporary file beside ``path`` and move it there."""
+    try:
+        files.write(path, dumps(release))
+    except OSError as problem:
+        raise ReleaseError(f"cannot write {path}: {problem.strerror or problem}.") from None
+
+
+def load(path: Path, kind: type[R]) -> R:
+    """Read and check a file, and return a release of the given class."""
+    text = read(path)
+    try:
+        return loads(text, kind)
+    except ReleaseError as problem:
+        raise ReleaseError(f"{path}: {problem}") from None
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, or say that it is not text of a sensible size."""
+    return files.read_text(path, "dpsc release", _LARGEST_FILE)
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def dumps(release: ReleasedMatrix) -> str:
+    """Return the JSON text. The matrix is stored as its upper triangle, row by row."""
+    body = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_by": release.made_by,
+        "made_on": release.made_on,
+        "outcome": release.outcome,
+        "n": release.n,
+        "sites": release.sites,
+        "periods": periods_to_json(release.times),
+        "kernel": asdict(release.kernel),
+        "reference": None if release.reference is None else [float(v) for v in release.reference],
+        "directions": release.row_map.directions,
+        "constant": release.row_map.constant,
+        "scale": asdict(release.scale),
+        "grid_bits": release.grid_bits,
+        "noise": {"diagonal": release.diagonal_scale, "off_diagonal": release.off_diagonal_scale},
+        "guarantee": None if release.guarantee is None else asdict(release.guarantee),
+        "no_guarantee": release.no_guarantee,
+        "provenance": release.provenance,
+        "periods_from": release.periods_from,
+        "identities": list(release.identities),
+        "datasets": list(release.datasets),
+        "matrix": [int(v) for v in release.matrix[np.triu_indices(len(release.matrix))]],
+    }
+    return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def loads(text: str, kind: type[R]) -> R:
+    """Read the JSON text, or say what is wrong with it."""
+    try:
+        body = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise ReleaseError("this is not valid JSON; the file is truncated or not a release.") from None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise ReleaseError("this is not a dpsc release.")
+    version = body.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ReleaseError("the release has no version number.")
+    if version > VERSION:
+        raise ReleaseError(
+            f"the release has version {shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to read it."
+        )
+    checksum = body.pop("checksum", None)
+    if checksum != _checksum(body):
+        raise ReleaseError("the checksum does not match: the file was edited or damaged.")
+    body.setdefault("identities", [checksum[:32]])  # version 0.1.0 wrote none: the same file is still recognised
+    try:
+        return _build(body, kind)
+    except ReleaseError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, DpscError) as problem:
+        what = visible(f"{type(problem).__name__}: {problem}")
+        raise ReleaseError(f"the release does not follow its schema ({what}).") from None
+
+
+def _build(body: dict[str, Any], kind: type[R]) -> R:
+    if body["version"] == 1:  # of version 0.1.0: rows with their level, no mean, no scale
+        body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
+    times = periods_from_json(body["periods"])
+    T, directions = len(times), body["directions"]
+    _require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
+    size = T if directions is None else directions + 1
+    upper = body["matrix"]
+    _require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
+    _require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
+    matrix = np.zeros((size, size), dtype=np.int64)
+    matrix[np.triu_indices(size)] = upper
+    matrix = matrix + np.triu(matrix, 1).T
+
+    n, bits, sites = body["n"], body["grid_bits"], body["sites"]
+    _require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
+    _require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
+    scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
+    fine = all(_LEAST_NOISE * 4.0**bits <= s and exact.fits(s) for s in scales)
+    _require(fine, "the noise scales are not positive numbers of sensible size")
+    largest = n * 4.0**bits + discrete.WIDEST * scales[0]
+    _require(
+        float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
+    )
+    # Every vector has length 2^bits, less what truncation takes off; noise on the trace has scale s sqrt(size).
+    room = 2 * math.sqrt(size) * n * 2.0**bits + _WIDEST_TRACE * scales[0] * math.sqrt(size)
+    _require(
+        abs(float(np.trace(matrix)) - n * 4.0**bits) <= room, "the trace of the matrix does not fit n and the noise"
+    )
+    kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
+    _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
+    reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
+    _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
+    constant, scale = _number(body["constant"]), _scale(body["scale"])
+    _require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
+    _require(
+        constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions"
+    )
+    body |= {name: body.get(name, "") for name in ("periods_from", "made_on")}  # which 0.1.0 did not write
+    texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from", "made_by", "made_on")]
+    _require(all(isinstance(v, str) for v in texts), "a text field is not text")
+    _require(_DAY.fullmatch(texts[5]) is not None, "the day on which it was made is not a day")
+    identities, datasets = (_texts(body.get(name, [])) for name in ("identities", "datasets"))
+    _require(1 <= len(identities) <= sites and all(map(_IDENTITY.fullmatch, identities)), "the identity is wrong")
+    _require(len(datasets) <= sites, "there are more data sets than sites")
+    return kind(
+        matrix=matrix,
+        n=n,
+        times=times,
+        outcome=texts[0],
+        row_map=RowMap(T, kernel, reference, directions, constant, bits),
+        scale=scale,
+        diagonal_scale=scales[0],
+        off_diagonal_scale=scales[1],
+        guarantee=None if body["guarantee"] is None else _guarantee(body["guarantee"]),
+        no_guarantee=texts[1],
+        sites=sites,
+        provenance=texts[2],
+        periods_from=texts[3],
+        identities=identities,
+        datasets=datasets,
+        made_by=texts[4],
+        made_on=texts[5],
+    )
+
+
+def _scale(stored: dict[str, Any]) -> Scale:
+    value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
+    _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
+    _require(
+        (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
+    )
+    _require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
+    return Scale(value, source, share)
+
+
+def _is_movement(value: float) -> bool:
+    return 1 / _LARGEST_MOVEMENT <= value <= _LARGEST_MOVEMENT
+
+
+def _guarantee(stored: dict[str, Any]) -> Guarantee:
+    loss = Loss(**{name: _number(value) for name, value in stored["loss"].items()})
+    return Guarantee(
+        **{**stored, "epsilon": _number(stored["epsilon"]), "delta": _number(stored["delta"]), "loss": loss}
+    )
+
+
+def _number(value: Any) -> float:
+    fine = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER  # False for NaN
+    _require(fine, "something else stands where a number of sensible size should be")
+    return float(value)
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(word)
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Return a list of different texts as a tuple; whether they can be shown is checked where they are kept."""
+    fine = isinstance(values, list) and all(isinstance(v, str) for v in values) and len(set(values)) == len(values)
+    _require(fine, "the identities or data sets are not a list of different texts")
+    return tuple(values)
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ReleaseError(f"{problem}; the file is not a valid release.")
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()

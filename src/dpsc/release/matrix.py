@@ -1,0 +1,171 @@
+"""What a release holds: a noisy integer matrix and everything public about it. Knows no raw data and no target.
+
+It also says what may be in a release, for those that are made here, merged, or read from a file of unknown origin.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
+from dpsc.errors import ReleaseError
+from dpsc.privacy.accounting import Loss
+from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
+from dpsc.release.kernel import Kernel
+from dpsc.release.population import Population
+from dpsc.release.rowmap import RowMap
+from dpsc.release.scale import MOST_COUNTS, Scale
+from dpsc.types import Array, Integers, one_thread
+from dpsc.version import __version__
+
+_LONGEST_MERGED = 100_000  # characters of what a merged release has from all sites
+GRID_BITS = 18  # entries of unit rows to four parts in a million; leaves room for sixty million donors
+LARGEST_T = 2000
+LARGEST_NUMBER = 1e100  # of a reference path: its square is still a number
+MOST_COORDINATES = LARGEST_T * (LARGEST_T + 1) // 2 + MOST_COUNTS  # numbers that a release adds noise to
+
+
+def budget_mu(epsilon: float, delta: float, grid_bits: int) -> float:
+    """Return the sensitivity in standard deviations of the noise that a budget pays for."""
+    loss = discrete_gaussian_budget(epsilon, delta, MOST_COORDINATES, 4.0**grid_bits)
+    return math.sqrt(loss.mu_squared + 2 * loss.rho)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedMatrix:
+    """The fields of :class:`dpsc.Release`, which describes them, and the moments estimated from them."""
+
+    matrix: Integers
+    n: int
+    times: pd.Index[Any]
+    outcome: str
+    row_map: RowMap
+    scale: Scale
+    diagonal_scale: float
+    off_diagonal_scale: float
+    guarantee: Guarantee | None
+    no_guarantee: str = ""
+    sites: int = 1
+    provenance: str = ""
+    periods_from: str = ""
+    identities: tuple[str, ...] = field(default_factory=lambda: (secrets.token_hex(16),))
+    datasets: tuple[str, ...] = ()
+    made_by: str = f"dpsc {__version__}"
+    made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
+
+    def __post_init__(self) -> None:
+        if (self.guarantee is None) == (not self.no_guarantee):
+            raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
+        promise = self.guarantee
+        require_text(self.provenance, _LONGEST_MERGED)
+        require_text("" if promise is None else promise.basis, _LONGEST_MERGED)
+        names = self.no_guarantee, self.periods_from, self.made_by, self.made_on, *self.identities, *self.datasets
+        for text in (*names, "" if promise is None else promise.adjacency):
+            require_text(text)
+        require_public_labels(self.outcome, self.times)
+        if self.guarantee is not None:
+            self._require_paid(self.guarantee)
+
+    def _require_paid(self, guarantee: Guarantee) -> None:
+        """Refuse a claim that the noise does not pay for.
+
+        One site: replacing a row changes the integers by a symmetric D with ``||D||_F^2 <= 2 * 16^k``, k = grid_bits.
+        Discrete Gaussian noise of scales d on the diagonal and o above it has
+        ``mu^2 = sum_i D_ii^2 / d^2 + sum_{i<j} D_ij^2 / o^2 <= ||D||_F^2 / s^2 <= 2 * 16^k / s^2`` with
+        s = min(d, sqrt(2) o), and rows that are orthogonal attain it: a claim of mu^2, less the share for the scale,
+        needs ``mu^2 >= 2 * 16^k / s^2``, and its slack must be there. (A claim of rho counts as mu^2 = 2 rho.)
+        Merged: site i has ``s_i^2 >= 2 * 16^k / mu_i^2``, the claim is the largest of the mu_i, and variances add up,
+        so ``s^2 >= sum_i s_i^2 >= sites * 2 * 16^k / mu^2``, at any depth of merging. That is necessary only: a sum
+        does not tell how the noise was shared among its sites. (Scales are made larger by 1e-12, more than rounding
+        takes away.)
+        """
+        if guarantee.adjacency != REPLACE_ONE:
+            raise ReleaseError(
+                f"the noise of a release protects neighbours that {REPLACE_ONE}, and the claim is another."
+            )
+        if not math.isclose(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale, rel_tol=1e-9):
+            raise ReleaseError("the noise scales do not belong together: diagonal and off-diagonal differ by sqrt(2).")
+        s = min(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale) / 4.0**self.grid_bits
+        loss = guarantee.loss
+        claimed = (loss.mu_squared + 2 * loss.rho) * (1 - self.scale.share)
+        if not claimed * s**2 >= 2 * self.sites or not self._slack_is_charged(loss):
+            raise ReleaseError("the noise scales do not pay for the guarantee: there is less noise than it claims.")
+
+    def _slack_is_charged(self, loss: Loss) -> bool:
+        """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""
+        if loss.mu_squared == 0:
+            return True
+        size, counts = len(self.matrix), MOST_COUNTS if self.scale.share > 0 else 0
+        coordinates = size * (size + 1) // 2 + counts
+        slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), coordinates, 4.0**self.grid_bits)
+        return loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
+
+    def __repr__(self) -> str:
+        promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.no_guarantee}"
+        return f"<{type(self).__name__}: {self.n} donors × {self.T} periods, {promise}>"
+
+    @property
+    def T(self) -> int:
+        """The number of periods."""
+        return len(self.times)
+
+    @property
+    def kernel(self) -> Kernel:
+        """How rows were whitened."""
+        return self.row_map.kernel
+
+    @property
+    def reference(self) -> Array | None:
+        """The path that was subtracted from every row."""
+        return self.row_map.reference
+
+    @property
+    def grid_bits(self) -> int:
+        """The resolution of the integers."""
+        return self.row_map.grid_bits
+
+    @property
+    def noise_scale(self) -> float:
+        """The standard deviation of the noise on a diagonal entry, for vectors of length one: the trace is n."""
+        return self.diagonal_scale / 4.0**self.grid_bits
+
+    @property
+    def noisy_moments(self) -> Array:
+        """The noisy second-moment matrix of the vectors of length one, in real numbers."""
+        return np.asarray(self.matrix / 4.0**self.grid_bits)
+
+    @cached_property
+    def population(self) -> Population:
+        """The donors' population, estimated once."""
+        with one_thread():
+            return Population.of(self.noisy_moments, self.n, self.noise_scale, self.row_map)
+
+
+def require_text(text: str, longest: int = LONGEST_TEXT) -> None:
+    """Refuse what could do something to a terminal or a page, or is too long for it."""
+    if isinstance(text, str) and len(text) > longest:
+        raise ReleaseError(f"a text of the release is longer than {longest:,} characters.")
+    if not isinstance(text, str) or not is_printable(text):
+        raise ReleaseError("a text of the release is not printable text on one line; it may hold control characters.")
+
+
+def require_public_labels(outcome: str, times: pd.Index[Any]) -> None:
+    """Refuse an outcome or periods that a release could not be read with: not printable, or not in order."""
+    for text in (
+        outcome,
+        *([] if times.name is None else [str(times.name)]),
+        *(t for t in times if isinstance(t, str)),
+    ):
+        require_text(text, LONGEST_NAME)
+    text_has_its_own_order = all(isinstance(t, str) for t in times)
+    if not times.is_unique or not (text_has_its_own_order or times.is_monotonic_increasing):
+        raise ReleaseError("the periods repeat or are not in order.")

@@ -1,0 +1,146 @@
+"""Is a release file what it says it is? Checks of one file, each with what it can and cannot show.
+
+Every check of the matrix holds for whatever donors: M = G + W, where G is a sum of n products of vectors of length at
+most one and W the noise that the file claims, which is as good as Gaussian on this grid: s on the diagonal, s / sqrt(2)
+above it, so that its distribution does not change under rotations. An honest file fails one with a probability of at
+most 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.fft import dct
+from scipy.special import chdtr, ndtri
+
+from dpsc.release import describe
+from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import Array, one_thread
+
+FALSE_ALARM = 1e-6
+_ENOUGH = 1 / 3  # of the claimed noise, for a check that holds; what is proved of all of it is at most 0.6 to 0.9
+_NOTHING = 0.01
+_FEWEST_ENTRIES = 10  # of a block that is looked at: fewer say nothing
+_Z = float(-ndtri(FALSE_ALARM / 2))
+
+Verdict = Literal["holds", "FAILS", "not shown"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: what was checked, whether it holds, and why."""
+
+    what: str
+    verdict: Verdict
+    why: str
+
+
+NOT_SHOWN = (
+    "that every donor is in it once, and is a real one",
+    "that bounds, periods, scale and exclusions were chosen without looking at donors",
+    "that the noise was drawn from a good source, and only once: a custodian who drew until they liked it spent more",
+    "that there is no other release of the same donors: ask for the ledger",
+    "noise that was made smaller by less than the check of the noise can see",
+    "who made the file: whoever edits it can make a new checksum, so get its SHA-256 by another way",
+)
+
+
+def checks(release: ReleasedMatrix) -> list[Check]:
+    """Return the checks of a release that was read without complaint: claim, number of donors, size, noise."""
+    with one_thread():
+        return [_claim(release), _number_of_donors(release), _size(release), _noise(release)]
+
+
+def _claim(release: ReleasedMatrix) -> Check:
+    """Say what the scales pay for; that they do was checked when the file was read."""
+    what = "claim"
+    if release.guarantee is None:
+        return Check(what, "FAILS", f"NOT PRIVATE: {release.no_guarantee}")
+    epsilon, delta = release.guarantee.epsilon, release.guarantee.delta
+    why = f"the noise scales that the file states pay for epsilon {epsilon:g} at delta {delta:g}"
+    return Check(what, "holds", why)
+
+
+def _number_of_donors(release: ReleasedMatrix) -> Check:
+    """Compare the trace with n: vectors have length one, less what truncation takes off."""
+    size, n = release.row_map.size, release.n
+    trace, deviation = float(np.trace(release.noisy_moments)), release.noise_scale * math.sqrt(size)
+    truncated = 2 * math.sqrt(size) * n / 2.0**release.grid_bits
+    fits = n - truncated - _Z * deviation <= trace <= n + _Z * deviation
+    why = f"the matrix says about {trace:,.0f}, give or take {2 * deviation:,.0f}, and the file {n:,}"
+    return Check("number of donors", "holds" if fits else "FAILS", why)
+
+
+def _size(release: ReleasedMatrix) -> Check:
+    """Compare the eigenvalues with what n donors and this noise can make.
+
+    G has eigenvalues from 0 to n. Those of W are within E = s sqrt(2 size) on average (Sudakov-Fernique), and the
+    largest changes by at most s per standard normal deviation of the noise, so it exceeds E + t with a probability of
+    at most exp(-t^2 / (2 s^2)).
+    """
+    most = describe.noise_in_donors(release) + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
+    values = np.linalg.eigvalsh(release.noisy_moments)
+    fits = bool(values[0] >= -most and values[-1] <= release.n + most)
+    why = f"sizes from {values[0]:,.0f} to {values[-1]:,.0f}; {release.n:,} donors and this noise make "
+    return Check("matrix", "holds" if fits else "FAILS", why + f"{-most:,.0f} to {release.n + most:,.0f}")
+
+
+def _noise(release: ReleasedMatrix) -> Check:
+    """Compare the noise that can be seen with the noise that is claimed, from both sides."""
+    chance, seen = _too_quiet(release)
+    if chance < FALSE_ALARM:
+        why = (
+            f"where donors say least, entries vary {seen:.2g} times as much as the noise alone would: noise is missing"
+        )
+        return Check("noise", "FAILS", why)
+    proved = min(1.0, _at_least(release))
+    why = f"at least {100 * proved:.0f}% of the claimed noise is certainly there"
+    if proved >= _ENOUGH:
+        return Check("noise", "holds", why)
+    if proved < _NOTHING:
+        return Check("noise", "not shown", "so many donors hide it: the file alone cannot show whether it is there")
+    return Check("noise", "not shown", f"{why}; the donors hide whether the rest is")
+
+
+def _too_quiet(release: ReleasedMatrix) -> tuple[float, float]:
+    """Return how likely so little variation is with the noise that is claimed, at most, and how little it is.
+
+    Where donors say least, between the roughest directions, entries above the diagonal are mostly noise. For a block
+    of directions that is chosen beforehand, the sum of their squares over s^2 / 2 is chi-squared with as many degrees
+    of freedom as there are entries, or larger, whatever G is: so a sum that is too small shows that noise is missing.
+    Of blocks of all, a half, a quarter... of the directions the one that shows most counts, for all of them.
+    """
+    rough, found = _by_roughness(release), [(1.0, 1.0)]
+    blocks = [m for m in (len(rough) // 2**k for k in range(12)) if m * (m - 1) // 2 >= _FEWEST_ENTRIES]
+    for m in blocks:
+        entries = rough[-m:, -m:][np.triu_indices(m, 1)] / (release.noise_scale / math.sqrt(2))
+        squares, count = float(entries @ entries), len(entries)
+        found.append((float(chdtr(count, squares)) * len(blocks), math.sqrt(squares / count)))
+    return min(found)
+
+
+def _at_least(release: ReleasedMatrix) -> float:
+    """Return a lower bound of the noise that is there, over the noise that is claimed: what no donors can make.
+
+    G has no negative eigenvalue, so those of M are no further below zero than those of W, one by one: the root of the
+    sum of their squares is at most that of W. This has a mean of at most s sqrt(size (size + 1)) / 2 and changes by at
+    most s per standard normal deviation of the noise; so noise of a smaller scale than this would hardly make M.
+    """
+    values, size = np.linalg.eigvalsh(release.noisy_moments), release.row_map.size
+    below = math.sqrt(float(np.sum(values[values < 0] ** 2)))
+    return below / (math.sqrt(size * (size + 1)) / 2 + math.sqrt(2 * math.log(1 / FALSE_ALARM))) / release.noise_scale
+
+
+def _by_roughness(release: ReleasedMatrix) -> Array:
+    """Return the matrix in directions from smooth to rough: a public rotation, which leaves the noise what it is."""
+    M, kept = release.noisy_moments, release.row_map.directions
+    if kept is not None and kept < release.T - 1:
+        return M  # which is in this order
+    first = 0 if kept is None else 1
+    M = M.copy()
+    M[:, first:] = dct(M[:, first:], norm="ortho", axis=1)
+    M[first:, :] = dct(M[first:, :], norm="ortho", axis=0)
+    return M

@@ -1,0 +1,86 @@
+"""Arrow columns as numbers or labels, each cell by itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpsc.tables import formats
+from dpsc.tables.numbers import PLAIN, Numbers
+from dpsc.tables.spec import MISSING
+from dpsc.types import Array
+
+
+class Rows(NamedTuple):
+    """Some rows of one file, the position of the first one in it (None if it is not known), how it writes numbers."""
+
+    path: str
+    first: int | None
+    batch: Any
+    numbers: Numbers = PLAIN
+
+    def row_name(self, position: int) -> str:
+        """Name a row by the number that an editor shows."""
+        return "a row" if self.first is None else formats.row_name(self.first + position, self.path)
+
+
+def may_hold_numbers(kind: Any) -> bool:
+    """Tell whether a column of this type may hold numbers, possibly written as text."""
+    return _is_text(kind) or any(
+        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    )
+
+
+def floats(column: Any, name: str, rows: Rows) -> Array:
+    """Return a column of numbers as float64, rounded as Python rounds; missing cells are NaN."""
+    if pa.types.is_decimal(column.type):  # Arrow rounds decimals in its own way
+        return np.array(
+            [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
+        )
+    if _is_text(column.type):
+        column = pc.utf8_trim_whitespace(plain(column))
+        column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
+        if rows.numbers.plain:
+            wrong, ambiguous = formats.not_a_number(column), None
+        else:
+            column, wrong, ambiguous = rows.numbers.read(column)
+        for position, refused in ((wrong, formats.text_in), (ambiguous, formats.two_readings)):
+            if position is not None:
+                raise refused(name, rows.path, None if rows.first is None else rows.first + position)
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)  # a safe cast refuses large whole numbers and quotes them
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def plain(column: Any) -> Any:
+    """Return a column without dictionaries and views."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+
+
+def kind_of(kind: Any) -> str:
+    """Return the kind of a column of units or periods; labels of two kinds cannot be compared."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return "text" if _is_text(kind) else str(kind)
+
+
+def may_hold_labels(kind: Any) -> bool:
+    """Tell whether a column of this kind may hold units or periods."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    tests = (
+        pa.types.is_null,
+        pa.types.is_integer,
+        pa.types.is_floating,
+        pa.types.is_decimal,
+        pa.types.is_boolean,
+        pa.types.is_temporal,
+    )
+    return kind != pa.float16() and (_is_text(kind) or any(test(kind) for test in tests))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

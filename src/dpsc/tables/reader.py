@@ -1,0 +1,258 @@
+"""Opens and reads a table on disk, a file or a folder of files. Everything goes through Arrow.
+
+Errors name the file, the column or the row and the next step. They never quote a cell; names of columns are public.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from dpsc.errors import Parameter, TableError
+from dpsc.periods import calendar, dates, declare
+from dpsc.tables import arrow, excel, formats, spec
+from dpsc.tables import dialect as dialects
+from dpsc.tables.arrow import Rows
+from dpsc.tables.dialect import UNSAID, Dialect, Reading
+from dpsc.tables.formats import in_file
+from dpsc.tables.spec import OUTCOME, TIME, UNIT
+
+ROWS_AT_ONCE = 2**20
+HEADER = Parameter("periods")
+_THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table that was opened: its columns, where its rows are, and how they are read."""
+
+    dataset: Any
+    reading: Reading
+
+    @property
+    def schema(self) -> Any:
+        """The columns and their types."""
+        return self.dataset.schema
+
+
+def open_table(
+    path: Path, text: Sequence[str | None], dialect: Dialect = UNSAID, named: Sequence[str | None] = ()
+) -> Table:
+    """Open a table and check its header; nothing else is read, but for a workbook, which is held in memory.
+
+    The columns ``text`` of a CSV stay as they are written, so that 007 is not 7 and NA is a name; all others hold
+    numbers. A type guessed from the first lines may be wrong for later ones. The columns ``named`` must be there.
+    """
+    kind = formats.format_name(path)
+    _require_belonging(kind, dialect)
+    if kind == "xlsx":
+        sheet = excel.open_sheet(path, dialect, text)
+        with in_file(path):
+            spec.require_header(sheet.schema.names, text=True)
+        return Table(sheet, Reading(numbers=dialect.numbers()))
+    if kind not in ("csv", "tsv"):
+        reading = Reading(numbers=dialect.numbers())
+        dataset = _open(path, None, reading)
+        with in_file(path):
+            spec.require_header(dataset.schema.names, text=False)
+        return Table(dataset, reading)
+    with in_file(path):
+        names, reading = _header(path, dialect, [name for name in named if name is not None])
+        spec.require_header(names, text=True)
+    number = pa.float64() if reading.numbers.plain else pa.string()
+    schema = pa.schema((name, pa.string() if name in text else number) for name in names)
+    if path.is_dir():  # names of folders may hold columns too
+        found = _open(path, None, reading)
+        folders = formats.partitions_of(found)
+        schema = pa.schema([*schema, *(field for field in found.schema if field.name in folders)])
+    return Table(_open(path, schema, reading), reading)
+
+
+def _require_belonging(kind: str, dialect: Dialect) -> None:
+    """Refuse what was said of another kind of file."""
+    if dialect.beside:
+        return
+    text, workbook = kind in ("csv", "tsv"), kind == "xlsx"
+    for name in (*(() if text else ("sep", "encoding")), *(() if workbook else ("sheet",))):
+        if getattr(dialect, name) is not None:
+            what = "Excel workbooks (.xlsx)" if name == "sheet" else "text files (CSV, TSV)"
+            raise TableError(f"{{it}} is for {what}; leave it out.", it=Parameter(name))
+
+
+def _header(path: Path, dialect: Dialect, named: Sequence[str]) -> tuple[list[str], Reading]:
+    """Return the names in the first line of a CSV, or of the first CSV of a folder, and how to read it."""
+    first = formats.files_in(path)[0] if path.is_dir() else path
+    line, encoding = formats.first_line(first, dialect.encoding)
+    if re.fullmatch(r'"?sep=.?\W*', line):
+        raise formats.refusal(first, "the first line only says which separator is used (sep=); remove that line.")
+    reading = dialects.reading_of(line, encoding, dialect, named, tabs=formats.format_name(first) == "tsv")
+    names = dialects.names_in(line, reading.sep)
+    if not names:
+        raise formats.refusal(first, "the file is empty." if first.stat().st_size == 0 else "there is no header line.")
+    return names, reading
+
+
+def _open(path: Path, schema: Any, reading: Reading) -> Any:
+    kind = formats.arrow_format(path, reading)
+    try:
+        with formats.readable(path, reading=reading):
+            partitioning = "hive" if path.is_dir() else None
+            dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
+            _ = dataset.schema.names  # raises if they are not text
+    except TableError:
+        for file in formats.files_in(path) if path.is_dir() else []:  # find the file that cannot be read
+            names = _header(file, Dialect(reading.sep), [])[0] if formats.is_text(file) else []
+            with formats.readable(file, pa.schema((name, pa.string()) for name in names), reading=reading):
+                ds.dataset(str(file), format=kind)
+        raise
+    return dataset
+
+
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
+    """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
+    if isinstance(table.dataset, excel.Sheet):
+        yield from table.dataset.rows(names, size, table.reading.numbers)
+        return
+    for fragment in table.dataset.get_fragments():
+        first = 0
+        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading):
+            yield Rows(fragment.path, first, batch, table.reading.numbers)
+            first += batch.num_rows
+
+
+def count_rows(fragment: Any) -> int:
+    """Return how many rows a file has."""
+    with formats.readable(Path(fragment.path)):
+        return int(fragment.count_rows())
+
+
+def require_same_columns(dataset: Any, path: Path, names: Sequence[str], time: str | None = None) -> None:
+    """Refuse files of a folder that lack a column, or whose periods are of different kinds.
+
+    Each file is read with its own types, so that no file changes how another is read; periods must be comparable.
+    """
+    if not path.is_dir():
+        return
+    first: tuple[str, str] | None = None
+    for fragment in dataset.get_fragments():
+        with formats.readable(Path(fragment.path)):
+            own = fragment.physical_schema
+        for name in names:
+            if name not in own.names:
+                raise formats.refusal(
+                    fragment.path, f"there is no column {name!r}, which other files of the folder have."
+                )
+        if time is not None and not formats.is_text(Path(fragment.path)):
+            kind = arrow.kind_of(own.field(time).type)
+            first = first or (kind, Path(fragment.path).name)
+            if kind != first[0]:
+                raise formats.refusal(
+                    fragment.path, f"column {time!r} is of another kind than in {first[1]}; make them the same."
+                )
+
+
+def require_unambiguous(table: Table, path: Path, numbers: Sequence[str]) -> None:
+    """Refuse numbers of which nothing shows that their points are before decimals: 1.234, 12.345, ... in all rows.
+
+    Only where points are a custom and nothing more. This looks at the first rows and at nothing else, and it can only
+    refuse: however it turns out, a table that is read is read in the same way.
+    """
+    if not table.reading.doubtful:
+        return
+    places = [(table.schema.names.index(name), name) for name in numbers]
+    found = None
+    for row, cells_of_row in enumerate(formats.first_rows(Path(table.dataset.files[0]), table.reading)):
+        for place, name in places:
+            cell = cells_of_row[place].strip() if place < len(cells_of_row) else ""
+            if "." in cell:
+                if not _THREE_DECIMALS.fullmatch(cell):
+                    return
+                found = found or (name, row)
+    if found is not None:
+        raise formats.two_readings(found[0], path, found[1])
+
+
+def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
+    """Refuse a column that is not there, or whose type does not fit."""
+    kind = dataset.schema.field(spec.find(dataset.schema.names, name, parameter)).type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise TableError(f"column {name!r} is not text in UTF-8.")
+    if number and not arrow.may_hold_numbers(kind):
+        raise TableError(f"column {name!r} holds {kind}, not numbers.")
+    if not number and not arrow.may_hold_labels(kind):
+        raise TableError(f"column {name!r} ({{it}}) holds {kind}, which cannot name units or periods.", it=parameter)
+
+
+def series(
+    path: Path,
+    time: str | None,
+    outcome: str | None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    *,
+    advice: str = "",
+) -> pd.Series[float]:
+    """Read a public series from a file with a column of periods and a column of numbers.
+
+    ``advice`` ends the refusal of a table that may hold several series.
+    """
+    if path.is_dir():
+        raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    with in_file(path):
+        names = open_table(path, [], dialect, [time, outcome]).schema.names
+        if (time is None or outcome is None) and len(names) != 2:
+            raise TableError(
+                f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}."
+                + advice,
+                time=TIME, outcome=OUTCOME, unit=UNIT,
+            )  # fmt: skip
+        time = names[0] if time is None else time
+        outcome = next(name for name in names if name != time) if outcome is None else outcome
+        table = open_table(path, [time], dialect, [time, outcome])
+        require_column(table, time, TIME)
+        require_column(table, outcome, OUTCOME, number=True)
+        require_unambiguous(table, path, [outcome])
+        batches = list(rows_of(table, [time, outcome]))
+        labels = [label for rows in batches for label in rows.batch.column(0).to_pylist()]
+        require_rows(len(labels), path)
+        values = [value for rows in batches for value in arrow.floats(rows.batch.column(1), outcome, rows)]
+        when = calendar.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
+        if not when.is_unique:
+            twice = dates.period_name(when[when.duplicated()][0])
+            raise TableError(f"the period {twice} occurs twice in column {time!r}." + advice, unit=UNIT)
+        return pd.Series(values, index=when, name=outcome, dtype=float)
+
+
+def typed_periods(text: str, reference: pd.Series[float] | None, time_format: str | None) -> pd.Index[Any]:
+    """Return the periods that somebody typed: a range, a list with commas, a file, or the word "reference"."""
+    if text == "reference":
+        if reference is None:
+            raise TableError(
+                "{periods} takes the periods of the reference path; give {reference}.",
+                periods=Parameter("periods", "'reference'"), reference=Parameter("reference"),
+            )  # fmt: skip
+        return declare.declared(reference.index)
+    path = Path(text)
+    if len(text) > 255 or not path.exists():  # ../target.csv is a file, not a range
+        return declare.declared(text, time_format)
+    with in_file(path):
+        names = open_table(path, []).schema.names
+        labels = [
+            label for rows in rows_of(open_table(path, names), names[:1]) for label in rows.batch.column(0).to_pylist()
+        ]
+        require_rows(len(labels), path)
+        when = calendar.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
+        return declare.declared(when.unique())
+
+
+def require_rows(count: int, path: Path) -> None:
+    """Refuse a table without rows."""
+    if not count:
+        raise formats.refusal(path, f"there are no rows{' below the header' if formats.is_text(path) else ''}.")

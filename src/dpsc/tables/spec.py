@@ -1,0 +1,123 @@
+"""What a table is: long or wide, which column holds what, and what to do with cells that are missing or given twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dpsc.checks import did_you_mean, is_decimal, is_number, shown
+from dpsc.errors import PanelError, Parameter, TableError
+
+Missing = Literal["error", "interpolate", "midpoint", "kernel"]
+Repeated = Literal["missing", "sum", "mean", "last"]
+REPEATED = Parameter("repeated")
+INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
+
+
+def rule_for(missing: Missing | None, declared: bool) -> Missing:
+    """Return the rule for missing cells: as given, else "kernel" if the periods were declared, else "error"."""
+    if missing is None:
+        return "kernel" if declared else "error"
+    if not isinstance(missing, str) or missing not in get_args(Missing):
+        raise PanelError(
+            f"{{missing}} must be 'error', 'interpolate', 'midpoint' or 'kernel', not {shown(missing)}.",
+            missing=Parameter("missing"),
+        )
+    return missing
+
+
+def require_repeated(repeated: Repeated) -> None:
+    """Refuse what is not a rule for cells that are given more than once."""
+    if not isinstance(repeated, str) or repeated not in get_args(Repeated):
+        raise PanelError(
+            f"{{repeated}} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.", repeated=REPEATED
+        )
+
+
+MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
+WIDE = Parameter("wide", "True", typed="")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a table holds a panel: one row per unit and period, or one row per unit and one column per period.
+
+    ``repeated`` says what a cell is that several rows give, in a wide table by naming the same unit.
+    """
+
+    unit: str
+    time: str | None = None
+    outcome: str | None = None
+    wide: bool = False
+    time_format: str | None = None
+    repeated: Repeated = "missing"
+
+    def __post_init__(self) -> None:
+        require_repeated(self.repeated)
+        if self.wide and self.time is not None:
+            raise TableError(
+                "{wide} means one column per period, so there is no {time} column; leave one of them out.",
+                wide=WIDE, time=Parameter("time"),
+            )  # fmt: skip
+        if not self.wide and (self.time is None or self.outcome is None):
+            name = "time" if self.time is None else "outcome"
+            raise TableError(
+                "a long table (one row per unit and period) needs {missing}; for a table with one row per unit and one "
+                "column per period say {wide}.",
+                missing=Parameter(name, "'COLUMN'"), wide=WIDE,
+            )  # fmt: skip
+        names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name is not None]
+        if len(set(names)) < len(names):
+            raise TableError(
+                "{unit}, {time} and {outcome} must name different columns.",
+                unit=Parameter("unit"), time=Parameter("time"), outcome=Parameter("outcome"),
+            )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The name of the outcome."""
+        return self.outcome or "outcome"
+
+
+def require_header(names: Sequence[str], *, text: bool) -> None:
+    """Refuse a first line that is not a header, without quoting it: it may be a donor's row."""
+    if any(is_decimal(name) or _DECIMAL_COMMA.fullmatch(name) for name in names):
+        raise TableError(
+            "there are numbers with decimals where names of columns should be; does it have a header line?"
+        )
+    if any(names.count(name) > 1 and not is_number(name) for name in names):  # not quoted: perhaps a row of data
+        raise TableError("two columns have the same name; rename one. Or is there no header line?")
+    if not text:
+        return
+    if names[-1] == "":
+        raise TableError("the lines end in a separator, which makes an empty last column; remove it.")
+    if "" in names:
+        raise TableError("there is a column without a name (saved row numbers?); remove it.")
+
+
+def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
+    """Return the position of the column with that name, or refuse and suggest a similar name."""
+    if name not in names:
+        hint = did_you_mean(name, names)
+        if not hint and any(map(_looks_like_data, names)):  # perhaps a row of data, which is not quoted
+            raise TableError(f"there is no column {name!r} ({{it}}); does it have a header line?", it=parameter)
+        hint = hint or f" The columns are {', '.join(map(repr, names[:12]))}."
+        raise TableError(f"there is no column {name!r} ({{it}}).{hint}", it=parameter)
+    if names.count(name) > 1:
+        raise TableError(f"there are {names.count(name)} columns {name!r} ({{it}}); rename one.", it=parameter)
+    return names.index(name)
+
+
+def require_period_names(names: Sequence[str], advice: str, **parameters: Parameter) -> None:
+    """Refuse a column of a wide table that does not look like a period."""
+    for name in names:
+        if not any(character.isdigit() for character in name):
+            raise TableError(f"the column {name!r} does not look like a period. {advice}", **parameters)
+
+
+def _looks_like_data(name: str) -> bool:
+    return is_number(name) or name in MISSING or bool(re.match(r"^[+-]?\d{1,4}[-/., '\s]\d{1,3}", name))

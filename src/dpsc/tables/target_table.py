@@ -1,0 +1,150 @@
+"""Several public targets in one long table, each with its first treated period and, if wished, a weight."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpsc.errors import Parameter, TableError
+from dpsc.periods import calendar
+from dpsc.periods.dates import period_name
+from dpsc.tables import arrow, formats
+from dpsc.tables.dialect import UNSAID, Dialect
+from dpsc.tables.formats import in_file
+from dpsc.tables.reader import open_table, require_column, require_rows, require_unambiguous, rows_of
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, find
+
+START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
+_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT}
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a long table says of its units, by name, in the order of the table.
+
+    Attributes
+    ----------
+    series : dict of Series
+    starts : dict of str or None
+        The first treated period as it is written; None for a unit that was never treated.
+    weights : dict of float, or None
+    """
+
+    series: dict[str, pd.Series[float]]
+    starts: dict[str, str | None]
+    weights: dict[str, float] | None
+
+
+def read(
+    path: Path,
+    *,
+    unit: str,
+    start: str | None,
+    time: str | None = None,
+    outcome: str | None = None,
+    weight: str | None = None,
+    time_format: str | None = None,
+    dialect: Dialect = UNSAID,
+    start_of_all: str | None = None,
+) -> Targets:
+    """Read a long table of public targets: one row per unit and period; an empty start means never treated.
+
+    Without a column of starts, all units have the one that is given.
+    """
+    if path.is_dir():
+        raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    with in_file(path):
+        given = [name for name in (unit, start, weight) if name is not None]
+        if len(set(given)) < len(given):
+            raise TableError("{unit}, {start} and {weight} must name different columns.", unit=UNIT, start=START,
+                             weight=WEIGHT)  # fmt: skip
+        header = open_table(path, [], dialect, given).schema.names
+        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT)):
+            if name is not None:
+                find(header, name, it)
+        time, outcome = _the_others(header, given, time, outcome)
+        labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
+        numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
+        dataset = open_table(path, list(labels.values()), dialect, given)
+        for column, name in (labels | numbers).items():
+            require_column(dataset, name, _OPTIONS[column], number=column in numbers)
+        require_unambiguous(dataset, path, [outcome])
+        found: dict[str, list[Any]] = {column: [] for column in labels | numbers}
+        for rows in rows_of(dataset, list((labels | numbers).values())):
+            for k, (column, name) in enumerate((labels | numbers).items()):
+                cell = rows.batch.column(k)
+                found[column] += (
+                    arrow.floats(cell, name, rows).tolist() if column in numbers else arrow.plain(cell).to_pylist()
+                )
+        require_rows(len(found["unit"]), path)
+        when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), time_format)
+        starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
+        frame = pd.DataFrame(found | {"time": list(when), "start": starts})
+        return _targets(frame, labels | numbers, path)
+
+
+def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:
+    """Return the columns of periods and of numbers: those that are named, or the two that are left, in this order."""
+    left = [name for name in names if name not in (*given, time, outcome)]
+    missing = [name for name in (time, outcome) if name is None]
+    if missing and len(left) != len(missing):
+        raise TableError(
+            f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
+            time=TIME, outcome=OUTCOME,
+        )  # fmt: skip
+    time = left.pop(0) if time is None else time
+    return time, left.pop(0) if outcome is None else outcome
+
+
+def _written(label: Any) -> str | None:
+    """Return a start as text, None if the cell is empty; a column with empty cells may hold whole numbers as floats."""
+    if label is None or (isinstance(label, float) and math.isnan(label)) or pd.isna(label):
+        return None
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    text = period_name(label).strip()
+    return None if text in MISSING else text
+
+
+def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
+    """Divide a table by its units; ``names`` says what its columns are called in the file."""
+    unit, time, outcome = names["unit"], names["time"], names["value"]
+    nameless = frame["unit"].isna() | (frame["unit"].astype(str).str.strip() == "")
+    if nameless.any():
+        raise TableError(f"{formats.row_name(int(nameless.to_numpy().argmax()), path)} has no unit in column {unit!r}.")
+    series: dict[str, pd.Series[float]] = {}
+    starts: dict[str, str | None] = {}
+    weights: dict[str, float] = {}
+    for label, rows in frame.groupby("unit", sort=False):
+        name = str(label)
+        twice = rows["time"].duplicated()
+        if twice.any():
+            raise TableError(f"unit {name!r} has the period {period_name(rows['time'][twice].iloc[0])} twice.")
+        starts[name] = _same(rows["start"], name, names.get("start", ""), START)
+        if "weight" in frame and starts[name] is not None:
+            weight = _same(rows["weight"], name, names["weight"], WEIGHT)
+            if weight is None:
+                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({{it}}).", it=WEIGHT)
+            weights[name] = float(weight)
+        series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
+    if all(date is None for date in starts.values()):
+        raise TableError(
+            f"no unit has a first treated period: column {names['start']!r} ({{start}}) is empty.", start=START
+        )
+    return Targets(series, starts, weights if "weight" in frame else None)
+
+
+def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:
+    """Return the one value that all rows of a unit have."""
+    found = list(dict.fromkeys(None if pd.isna(value) else value for value in values))
+    if len(found) > 1:
+        one, other = ("nothing" if value is None else repr(value) for value in found[:2])
+        raise TableError(
+            f"unit {unit!r} has {one} and {other} in column {column!r} ({{it}}): all rows of a unit must agree.",
+            it=it,
+        )
+    return found[0]

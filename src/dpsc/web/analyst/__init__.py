@@ -1,0 +1,1 @@
+"""The analyst's page. Never imports what reads donors."""

@@ -1,0 +1,243 @@
+"""What each part of the analyst's page shows, as HTML, and the same as a command and as a script."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from dpsc.answers import document, pages, plot, words
+from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
+from dpsc.answers.placebos import Trials
+from dpsc.periods.dates import period_name
+from dpsc.web.analyst.desk import FEWEST_BEFORE, Desk
+from dpsc.web.server import render
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+WIDE, NARROW = 8.4, 4.8  # inches; letters of 9 points can be read on a desk and on a phone
+
+
+class Chart(NamedTuple):
+    """A figure inside the page; ``at`` are the places of the periods, as shares of its width."""
+
+    source: str
+    at: list[float]
+    top: float
+    bottom: float
+
+
+def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None = None) -> Chart:
+    """Draw a figure so many inches wide."""
+    axes = draw(figsize=(width, None))
+    figure = plot.figure_of(axes)
+    source = pages.inline_svg(plot.as_bytes(figure, "svg"))
+    if index is None:
+        return Chart(source, [], 0.0, 1.0)
+    box = axes.get_position()
+    axis: Any = axes.xaxis
+    places = axis.convert_units(PeriodAxis(index).values)
+    at = [float(axes.transData.transform((x, 0.0))[0] / figure.bbox.width) for x in places]
+    return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
+
+
+def target_alone(series: pd.Series[float], units: str | None, figsize: tuple[float, float | None]) -> Axes:
+    """Draw the target before any date is chosen."""
+    sheet = Sheet(None, "", figsize)
+    axes = sheet.axes(3.6)
+    times = PeriodAxis(series.index)
+    axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
+    plain(axes)
+    label_y(axes, f"{series.name} ({units})" if units else str(series.name))
+    times.write(axes)
+    return sheet.finish(axes, "", True, "")
+
+
+TARGET = "target.csv"
+REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
+
+
+def command(release: str, date: str, units: str, out: str = REPORT) -> str:
+    """Return the command that gives the same answer; the target is the file that the page exports.
+
+    Examples
+    --------
+    >>> command("wages.dpsc.json", "1985", "")
+    'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
+    """
+    said = ["--units", units] if units else []
+    return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
+
+
+def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
+    """Return the command for several units; ``said`` are options and their values, empty where nothing was said.
+
+    Examples
+    --------
+    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
+    'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
+    """
+    options = [part for name, value in said.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
+
+
+def comparison_commands(releases: tuple[str, str], date: str, units: str) -> list[str]:
+    """Return the commands that ask two releases the same, and compare the answers."""
+    answers = ("first.json", "second.json")
+    asked = [command(release, date, units, out) for release, out in zip(releases, answers, strict=True)]
+    return [*asked, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
+
+
+def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
+    """Return the script that gives the same answer."""
+    others = [other for other in tried if other != date]
+    said = [f"units={units!r}"] if units else []
+    said += [f"dates_tried={others!r}"] if others else []
+    return "\n".join([
+        "import pandas as pd",
+        "",
+        "import dpsc",
+        "",
+        f"release = dpsc.Release.load({release!r})",
+        f"target = pd.read_csv({TARGET!r}, dtype={{'period': str}})",
+        f"result = release.estimate(target, treatment_time={date!r})",
+        "print(result.summary())",
+        f"dpsc.report({', '.join(['result', repr(REPORT), *said])})",
+        "",
+    ])  # fmt: skip
+
+
+def release(desk: Desk, width: float) -> str:
+    """Show what is in the release."""
+    return render("release.html", release=desk.release, file=desk.release_file, periods=desk.periods,
+                  problem=desk.problems.get("release"))  # fmt: skip
+
+
+def target(desk: Desk, width: float) -> str:
+    """Show what was understood of the target, or what is wrong with it."""
+    target = desk.target
+    seen = None if target is None else target.dropna()
+    return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"),
+                  first="" if seen is None or seen.empty else period_name(seen.index[0]),
+                  last="" if seen is None or seen.empty else period_name(seen.index[-1]))  # fmt: skip
+
+
+def answer(desk: Desk, width: float) -> str:
+    """Show the sentence, the light and the chart on which the date is chosen."""
+    result, shown, units = desk.result, desk.shown, desk.units or None
+    if shown is None:
+        return render("begin.html", desk=desk)
+    if result is None:
+        chart = drawn(partial(target_alone, shown, units), width, shown.index)
+        return render("answer.html", desk=desk, result=None, chart=chart, sentences=[], fewest=FEWEST_BEFORE)
+    chart = drawn(partial(plot.draw, result, "path", title="", units=units), width, result.target.index)
+    return render("answer.html", desk=desk, result=result, chart=chart, sentences=words.answer(result, units),
+                  fewest=FEWEST_BEFORE)  # fmt: skip
+
+
+def effects(desk: Desk, width: float) -> str:
+    """Show the effects of each period and added up."""
+    result, units = desk.result, desk.units or None
+    if result is None:
+        return _nothing()
+    found = document.of_result(result, Trials(), units)
+    figures = {
+        kind: drawn(partial(plot.draw, result, kind, title="", units=units), width).source
+        for kind in ("gaps", "cumulative")
+        if result.observed.notna().any()
+    }
+    return render(
+        "effects.html", found=found, figures=figures, level=words.percent(result.level),
+        effects=pages.effects_table(found["effects"][:2], ["average", "total"]),
+        periods=pages.periods_table(found["periods"]),
+    )  # fmt: skip
+
+
+def placebos(desk: Desk, width: float) -> str:
+    """Show effects where there is none."""
+    result = desk.result
+    if result is None:
+        return _nothing()
+    trials, units = result.trials, desk.units or None
+    drawings = {
+        name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
+        for name, found in (("time", trials.in_time), ("space", trials.in_space))
+        if found is not None
+    }
+    return render("placebos.html", figures=drawings, found=document.of_result(result, trials, units)["placebos"])
+
+
+def choices(desk: Desk, width: float) -> str:
+    """Show the answer under other choices, and every date that was tried."""
+    result = desk.result
+    if result is None:
+        return _nothing()
+    trials, units = result.trials, desk.units or None
+    figure = (
+        None
+        if trials.sensitivity is None
+        else drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
+    )
+    found = document.of_result(result, trials, units)["sensitivity"]
+    return render("choices.html", figure=figure, table=pages.sensitivity_table(found), desk=desk)
+
+
+def several(desk: Desk, width: float) -> str:
+    """Show the units of a study and their pooled effect."""
+    study, units = desk.study, desk.units or None
+    if study is None:
+        return render("several.html", study=None, problem=desk.problems.get("several"))
+    found = document.of_study(study, units)
+    assert desk.release_file is not None
+    assert desk.long_file is not None
+    command = study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read)
+    figures = {
+        kind: drawn(partial(plot.draw, study, kind, title="", units=units), width).source for kind in ("event", "units")
+    }
+    return render(
+        "several.html", study=study, problem=None, command=command, found=found, figures=figures,
+        effects=pages.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
+        by_unit=pages.by_unit_table(found["by_unit"]),
+    )  # fmt: skip
+
+
+def comparison(desk: Desk, width: float) -> str:
+    """Show the same question asked of two releases."""
+    compared = desk.comparison
+    values: dict[str, Any] = {}
+    if compared is not None:
+        assert desk.release_file is not None
+        assert desk.other_file is not None
+        names = (desk.release_file.name, desk.other_file.name)
+        figure = drawn(partial(plot.compare, list(compared.answers), title=""), width).source
+        differing = compared.differences()
+        values = {
+            "figure": figure, "table": pages.table(compared.columns()),
+            "commands": comparison_commands(names, desk.date, desk.units),
+            "differences": pages.table({"answer": compared.names} | differing, labels=1 + len(differing)),
+        }  # fmt: skip
+    return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)
+
+
+def export(desk: Desk, width: float) -> str:
+    """Show what can be taken away, and the command and the script that do the same."""
+    if desk.result is None or desk.release_file is None:
+        return _nothing()
+    name = desk.release_file.name
+    return render("export.html", desk=desk, command=command(name, desk.date, desk.units),
+                  script=script(name, desk.date, desk.units, desk.tried))  # fmt: skip
+
+
+def _nothing() -> str:
+    return render("nothing.html")
+
+
+PANELS: Mapping[str, Callable[[Desk, float], str]] = {
+    "release_card": release, "target_card": target, "answer": answer, "effects": effects, "placebos": placebos,
+    "choices": choices, "several": several, "comparison": comparison, "export": export,
+}  # fmt: skip

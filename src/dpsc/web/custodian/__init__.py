@@ -1,0 +1,1 @@
+"""The custodian's page. It runs on the machine that holds the donors."""

@@ -1,0 +1,211 @@
+"""Starts a console on 127.0.0.1 with a token. Its pages come from templates; it prints and logs nothing but our lines.
+
+Libraries print tracebacks and warnings, and these may quote what somebody uploaded. So stdout and stderr lead nowhere,
+for Python and for libraries in C; what is said in their place names no content. ``DPSC_TRACEBACK=1`` lets all through.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import re
+import secrets
+import socket
+import sys
+import tempfile
+import warnings
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from shiny import App, Inputs, Outputs, Session, ui
+from starlette.types import ASGIApp
+
+from dpsc.answers import words
+from dpsc.errors import DpscError
+from dpsc.files import private_folder
+from dpsc.web.guard import ADDRESS, Capped, Guarded
+
+_INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
+_WWW = Path(__file__).parent / "www"
+
+
+def application(page: str, serve: Callable[[Inputs, Outputs, Session], None]) -> App:
+    """Return the application that shows a page; ``serve`` connects each that is opened."""
+    app = App(ui.page_html(page), serve, static_assets={"/console": _WWW})
+    app.sanitize_errors = True
+    assert not callable(app.ui)
+    app.ui["html"] = _INLINE_SCRIPT.sub("", app.ui["html"])
+    return app
+
+
+Say = Callable[[str], None]
+HIDDEN = "dpsc console: an error was not shown here, because it might quote a donor; DPSC_TRACEBACK=1 shows it."
+
+
+@contextmanager
+def quiet() -> Iterator[Say]:
+    """Close stdout and stderr, and yield what prints a line on stderr all the same."""
+    if os.environ.get("DPSC_TRACEBACK"):
+        yield lambda line: print(line, file=sys.stderr, flush=True)
+        return
+    with _kept(1), _kept(2) as real, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+
+        def say(line: str) -> None:
+            with suppress(OSError):  # the terminal may be gone
+                os.write(real, f"{line}\n".encode(errors="replace"))
+
+        closed = _Closed(say)
+        handler = _KindsAlone(say)
+        root = logging.getLogger()
+        root.addHandler(handler)
+        try:
+            with redirect_stdout(closed), redirect_stderr(closed):
+                yield say
+        finally:
+            root.removeHandler(handler)
+
+
+class _Closed(io.TextIOBase):
+    """A stream that keeps nothing; the first time that something is written, it says so."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._said = say, False
+
+    def writable(self) -> bool:
+        """Return True: writing is no error."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Drop the text."""
+        if not self._said and text.strip():
+            self._said = True
+            self._say(HIDDEN)
+        return len(text)
+
+
+class _KindsAlone(logging.Handler):
+    """Says of an error that a library logs only of which kind it is."""
+
+    def __init__(self, say: Say) -> None:
+        super().__init__(logging.ERROR)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say the kind."""
+        kind = record.exc_info[0] if record.exc_info and record.exc_info[0] else None
+        self._say(f"dpsc console: {kind.__name__ if kind else 'server error'}")
+
+
+@contextmanager
+def _kept(descriptor: int) -> Iterator[int]:
+    """Let a descriptor lead nowhere, and yield another that leads where it did."""
+    kept = os.dup(descriptor)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    try:
+        yield kept
+    finally:
+        os.dup2(kept, descriptor)
+        os.close(kept)
+
+
+PREFIX = "dpsc-console-"
+
+
+def serve(
+    program: Callable[[Path], ASGIApp],
+    *,
+    port: int | None,
+    browser: bool,
+    say: Callable[[str], None] = print,
+    at_end: Callable[[], None] = lambda: None,
+) -> None:
+    """Run a program until it is stopped.
+
+    Parameters
+    ----------
+    program : callable
+        Makes the application, given a private folder.
+    port : int, optional
+        A free one if left out.
+    browser : bool
+        Whether to open the page.
+    say : callable
+        Prints a line.
+    at_end : callable
+        Finishes what must not be left half done, when the page is closed and before the folder is removed.
+    """
+    os.environ["SHINY_OTEL_COLLECT"] = "none"  # no telemetry, whatever is installed beside us
+    with _bound(port) as listening, private_folder(PREFIX) as folder, _uploads_in(folder):
+        used, token = listening.getsockname()[1], secrets.token_urlsafe(32)
+        address = f"http://{ADDRESS}:{used}/?token={token}"
+        config = uvicorn.Config(
+            Guarded(Capped(program(folder)), used, token),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            ws_max_size=2**26,
+        )
+        say(f"Open {address}")
+        say("Only this machine can open it, and only with this address. Stop it with Ctrl-C.")
+        if browser:
+            _open(address, folder)
+        with quiet():
+            try:
+                uvicorn.Server(config).run(sockets=[listening])
+            except KeyboardInterrupt:  # the way to stop it
+                pass
+            finally:
+                at_end()
+
+
+@contextmanager
+def _uploads_in(folder: Path) -> Iterator[None]:
+    """Let what Shiny uploads go to a folder, which is gone at the end."""
+    tempfile.tempdir = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+
+
+def _bound(port: int | None) -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((ADDRESS, port or 0))
+        listening.listen()  # who opens the address at once waits until the server answers
+    except (OSError, OverflowError) as problem:
+        listening.close()
+        why = getattr(problem, "strerror", None) or problem
+        raise DpscError(f"port {port} cannot be used: {why}. Choose another with --port, or leave it out.") from None
+    return listening
+
+
+def _open(address: str, folder: Path) -> None:
+    """Open the page through a file that only this user can read: others see the command lines of browsers."""
+    page = folder / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(f'<!doctype html><title>dpsc</title><meta http-equiv="refresh" content="0;url={address}">')
+    webbrowser.open(page.as_uri())
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of ``dpsc/console/templates``."""
+    return _environment().get_template(template).render(words=words, **values)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    loader = ChoiceLoader([PackageLoader("dpsc.web"), PackageLoader("dpsc.answers")])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

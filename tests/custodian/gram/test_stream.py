@@ -1,0 +1,248 @@
+"""The exact integers are the same from every kind of file, block size, order and engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpsc import Donors, GramRelease
+from dpsc.custodian.donors.donor_files import Files
+from dpsc.custodian.gram import exact_sum
+from dpsc.custodian.gram.exact_sum import Counts, Products, Summand
+from dpsc.custodian.gram.sources import FileDonors, source_of
+from dpsc.errors import PanelError, TableError
+from dpsc.periods.declare import declared
+from dpsc.tables import formats
+from dpsc.tables.spec import Layout
+from dpsc.types import Array, Integers
+from tests.making import long, row_map, save, wide
+
+N, T = 237, 9
+WIDE, LONG = Layout("who", wide=True), Layout("who", "week", "cost")
+PRODUCTS = Products(row_map(T, directions=5))
+
+
+@pytest.fixture(scope="module")
+def donors() -> Array:
+    return np.round(np.random.default_rng(0).normal(size=(N, T)).cumsum(axis=1), 6)
+
+
+def expected(donors: Array, summand: Summand = PRODUCTS) -> Integers:
+    return source_of(donors).add_up(summand, lambda rows: None)[0]
+
+
+def streamed(path: Path, layout: Layout, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
+    return FileDonors(Files(path, layout, **options)).add_up(summand, lambda rows: None)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Path, kind: str, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / f"donors.{kind}")
+    total, n = streamed(path, layout)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 100_000])
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.parquet")
+    files = Files(path, layout)
+    blocks = files.blocks(size, files.identities())
+    written = [block(np.empty((T, size))) for block in blocks]
+    np.testing.assert_array_equal(np.hstack(written), donors.T)
+
+
+def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet's usual row group has a million rows; it need not fit into memory at once."""
+    monkeypatch.setattr(formats, "_LARGE_GROUP", 20 * T)
+    path = tmp_path / "donors.parquet"
+    pq.write_table(pa.Table.from_pandas(wide(donors)).select([5, 0, 3, 1, 2, 4, 6, 7, 8, 9]), path)
+    files = Files(path, WIDE)
+    blocks = files.blocks(20, files.identities())
+    assert [block(np.empty((T, 20))).shape[1] for block in blocks] == [20] * 11 + [17]
+    total, n = streamed(path, WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_block_whose_units_are_all_excluded_adds_nothing(donors: Array, tmp_path: Path) -> None:
+    path = save(wide(donors), tmp_path / "donors.parquet")  # in row groups of fifty
+    first = tuple(f"p{i:05}" for i in range(50))
+    total, n = streamed(path, WIDE, exclude=first)
+    assert n == N - 50
+    np.testing.assert_array_equal(total, expected(donors[50:]))
+
+
+def test_a_partitioned_folder_is_one_table_in_any_order(donors: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "donors"
+    frame = wide(donors[::-1]).assign(region=["north", "south", "west"] * (N // 3))
+    pq.write_to_dataset(pa.Table.from_pandas(frame), folder, partition_cols=["region"])
+    total, n = streamed(folder, WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+    for region, part in frame.groupby("region"):
+        (tmp_path / "csv" / f"region={region}").mkdir(parents=True)
+        save(part.drop(columns="region"), tmp_path / "csv" / f"region={region}" / "part.csv")
+    total, n = streamed(tmp_path / "csv", WIDE)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_donor_split_between_two_files_is_put_together(donors: Array, tmp_path: Path) -> None:
+    table = long(donors)
+    (tmp_path / "d").mkdir()
+    save(table.iloc[:1000], tmp_path / "d" / "part-1.parquet")  # 1000 is within a donor's nine rows
+    save(table.iloc[1000:], tmp_path / "d" / "part-2.parquet")
+    total, n = streamed(tmp_path / "d", LONG)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_release_from_files_is_the_release_of_their_donors(donors: Array, tmp_path: Path) -> None:
+    path = save(wide(donors), tmp_path / "donors.parquet")
+    for options in ({"scale": 2.0}, {"scale": 2.0, "directions": 4}, {"like": donors[0]}):
+        make = GramRelease(epsilon=1.0, delta=1e-6, seed=4, **options)
+        from_file, from_array = make.release(FileDonors(Files(path, WIDE))), make.release(donors)
+        np.testing.assert_array_equal(from_file.matrix, from_array.matrix)
+        assert from_file.scale == from_array.scale
+    assert from_file.times.tolist() == [f"w{t}" for t in range(1, T + 1)]
+    assert from_file.n == N
+
+
+def test_missing_cells_bounds_and_excluded_units_are_treated_as_in_memory(donors: Array, tmp_path: Path) -> None:
+    holes = donors.copy()
+    holes[5, 3] = holes[7, 0] = np.nan
+    weeks = declared([f"w{t}" for t in range(1, T + 1)])
+    for layout, frame, periods in ((WIDE, wide(holes), None), (LONG, long(holes).dropna(), weeks)):
+        path = save(frame, tmp_path / f"{layout.wide}.parquet")
+        with pytest.raises(PanelError, match=r"has no value in period w|does not have a row for every period"):
+            streamed(path, layout)
+        options: dict[str, Any] = {"missing": "interpolate", "bounds": (-2, 2), "exclude": ("p00009",)}
+        rows = Donors.from_arrays(np.delete(holes, 9, axis=0), missing="interpolate", bounds=(-2, 2))
+        for held in (False, True):
+            total, n = streamed(path, layout, **options, periods=periods, held=held)
+            assert n == N - 1
+            np.testing.assert_array_equal(total, expected(rows.values))
+
+
+def test_a_person_with_two_rows_is_refused_where_missing_cells_are(donors: Array, tmp_path: Path) -> None:
+    frame = wide(donors)
+    frame.loc[200, "who"] = "p00003"
+    with pytest.raises(PanelError, match="several rows for it, which count as none"):
+        streamed(save(frame, tmp_path / "twice.parquet"), WIDE)
+    table = long(donors)
+    with pytest.raises(PanelError, match="several rows for it, which count as none"):
+        streamed(save(pd.concat([table.iloc[:1], table]), tmp_path / "long.parquet"), LONG)
+    table.loc[4, "week"] = "w1"  # and no row for w5
+    with pytest.raises(TableError, match="does not have a row for every period"):
+        streamed(save(table, tmp_path / "long.parquet"), LONG)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_rows_of_a_donor_are_together_in_whatever_order(donors: Array, tmp_path: Path, kind: str) -> None:
+    """Sorted by a numeric identifier, as text not sorted at all; periods within a donor in any order."""
+    table = long(donors)
+    table["who"] = table["who"].str[1:].astype(int) + 995  # 1000 comes after 999, and as text before it
+    mixed = table.sample(frac=1, random_state=0).sort_values("who", kind="stable")
+    for frame in (table, mixed, mixed.iloc[::-1]):
+        path = save(frame, tmp_path / f"numbers.{kind}")
+        for held in (False, True):
+            total, n = streamed(path, LONG, held=held)
+            assert n == N
+            np.testing.assert_array_equal(total, expected(donors))
+
+
+def test_a_long_table_in_disorder_is_taken_whole_and_refused_in_a_stream(donors: Array, tmp_path: Path) -> None:
+    path = save(long(donors).sample(frac=1, random_state=0), tmp_path / "mixed.parquet")
+    total, n = streamed(path, LONG, held=True)
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
+    for missing in ("error", "interpolate"):
+        with pytest.raises(TableError, match=r"do not follow each other\. Use engine='memory'"):
+            streamed(path, LONG, missing=missing)
+
+
+def test_a_donor_who_comes_back_much_later_is_refused(
+    donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact_sum, "BLOCK_CELLS", 10 * T)  # so that the two halves are in different blocks
+    table = long(donors)
+    path = save(pd.concat([table.iloc[3:], table.iloc[:3]]), tmp_path / "halves.parquet")
+    with pytest.raises(TableError, match="do not follow each other"):
+        streamed(path, LONG, periods=declared([f"w{t}" for t in range(1, T + 1)]))
+
+
+def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Array, tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    save(wide(donors[:100]), folder / "good.parquet")
+    save(wide(donors).iloc[100:], folder / "late.parquet")
+    data = bytearray((folder / "late.parquet").read_bytes())
+    data[200:900] = b"\x00" * 700  # within a page of data: the footer is whole
+    (folder / "late.parquet").write_bytes(data)
+    with pytest.raises(TableError, match=r"late\.parquet: it cannot be read"):
+        streamed(folder, WIDE)
+    (folder / "late.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(TableError, match=r"late\.parquet: it cannot be read"):
+        streamed(folder, WIDE)
+
+
+@pytest.mark.parametrize(
+    ("frame", "layout", "problem"),
+    [
+        (pd.DataFrame({"who": ["a"], "region": ["x"], "w1": [1.0]}), WIDE, "'region' does not look like a period"),
+        (pd.DataFrame({"who": ["a"], "w1": ["12 EUR"]}), WIDE, "column 'w1' holds text in row 1"),
+        (pd.DataFrame({"who": ["a"]}), WIDE, "no columns of periods"),
+        (pd.DataFrame({"whom": ["a"], "w1": [1.0]}), WIDE, "Did you mean 'whom'"),
+        (pd.DataFrame({"who": ["a"], "week": [None], "cost": [1.0]}), LONG, "row 1 has no period"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(frame: pd.DataFrame, layout: Layout, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=problem):
+        streamed(save(frame, tmp_path / "t.parquet"), layout)
+
+
+def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
+    for layout, frame in ((WIDE, wide(donors)), (LONG, long(donors))):
+        for kind in ("parquet", "csv"):
+            files = Files(save(frame, tmp_path / f"t.{kind}"), layout)
+            seen: list[int] = []
+            FileDonors(files).add_up(PRODUCTS, seen.append)
+            assert sum(seen) == N
+            assert files.rows_expected() == pytest.approx(N, rel=0 if kind == "parquet" else 0.15)
+
+
+def test_units_taken_for_periods_are_not_published(donors: Array, tmp_path: Path) -> None:
+    frame = long(donors).rename(columns={"who": "week", "week": "who"}).sort_values("who")
+    with pytest.raises(TableError, match="are the two swapped"):
+        streamed(save(frame, tmp_path / "swapped.parquet"), LONG, Products(row_map(N)))
+
+
+def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
+    """Warnings are errors here: values whose sums overflow are worked on in silence, on threads too."""
+    huge = donors.copy()
+    huge[5], huge[6, ::2] = 1e308, 1e308
+    huge[6, 1::2] = np.nan
+    path = save(wide(huge), tmp_path / "huge.parquet")
+    total, n = streamed(path, WIDE, missing="interpolate")
+    assert n == N
+    assert total.trace() > 0
+    counting = GramRelease(epsilon=1.0, delta=1e-6, like=donors[0])
+    assert counting.release(FileDonors(Files(path, WIDE, missing="interpolate"))).n == N
+
+
+@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, layout: Layout) -> None:
+    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.csv")
+    summand = Counts(T, PRODUCTS.row_map.kernel, np.linspace(0, 1, T))
+    total, n = streamed(path, layout, summand)
+    assert n == N == total.sum()
+    np.testing.assert_array_equal(total, expected(donors, summand))

@@ -1,0 +1,205 @@
+"""What the analyst puts on the desk, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpsc.cli import app
+from dpsc.web.analyst import panels, pasted
+from dpsc.web.analyst import panels as charts
+from dpsc.web.analyst import panels as recipes
+from dpsc.web.analyst.app import _downloads
+from dpsc.web.analyst.desk import Columns, Desk, Said
+from dpsc.web.page_files import File
+
+WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
+YEARS = range(1980, 1988)
+RELEASE = Path(__file__).parent / "wages.dpsc.json"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    made = Desk(tmp_path)
+    made.open_release(File(RELEASE, "wages.dpsc.json"))
+    return made
+
+
+def comma(value: float) -> str:
+    return str(value).replace(".", ",")
+
+
+@pytest.mark.parametrize("text", [
+    "\n".join(map(str, WAGES)),
+    "\r\n".join(map(str, WAGES)) + "\r\n",
+    "wage\n" + "\n".join(map(str, WAGES)),
+    "\n".join(map(comma, WAGES)),
+    "\t".join(map(str, WAGES)),
+    "\n".join(f"{y}\t{comma(w)}" for y, w in zip(YEARS, WAGES, strict=True)),
+    "year\tlog wage\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True)),
+    "\t".join(map(str, YEARS)) + "\n" + "\t".join(map(str, WAGES)),
+    "year,log wage\n" + "\n".join(f"{y},{w}" for y, w in zip(YEARS, WAGES, strict=True)),
+    "\n".join(f"{y};{w}" for y, w in reversed(list(zip(YEARS, WAGES, strict=True)))),
+], ids=["column", "windows", "named", "commas", "row", "two columns", "header", "two rows", "csv", "back"])  # fmt: skip
+def test_a_column_from_a_spreadsheet_is_enough(desk: Desk, text: str) -> None:
+    desk.paste_target(text)
+    assert desk.problems == {}
+    desk.choose(5)
+    assert desk.result is not None
+    assert list(desk.result.target) == pytest.approx(WAGES)
+
+
+def test_what_is_wrong_is_said_beside_its_field(desk: Desk, tmp_path: Path) -> None:
+    desk.paste_target("\n".join(map(str, range(9))))
+    assert "9 numbers without periods, and the release has 8 periods, 1980 to 1987" in desk.problems["target"]
+    desk.paste_target("1980\tone\n1981\ttwo")
+    assert set(desk.problems) == {"target"}
+    assert str(tmp_path) not in desk.problems["target"]
+    desk.paste_target("x" * (pasted.LARGEST + 1))
+    assert "drop it as a file" in desk.problems["target"]
+    bad = tmp_path / "upload.json"
+    bad.write_text("{")
+    desk.open_release(File(bad, "release of June.json"))
+    assert desk.problems["release"].startswith("release of June.json: this is not valid JSON")
+    assert desk.release is not None  # the one before stays
+    desk.paste_target("\n".join(map(str, WAGES)))
+    assert set(desk.problems) == {"release"}
+
+
+def test_an_ambiguous_date_is_settled_on_the_page(desk: Desk) -> None:
+    desk.paste_target("a\tb\tc\n" + "\n".join(f"{y}\t{w}\t0" for y, w in zip(YEARS, WAGES, strict=True)))
+    assert "“column of periods”, “column of numbers”" in desk.problems["target"]
+    desk.say(Said(time="a", outcome="b"), "")
+    assert desk.problems == {}
+
+
+def test_other_units_and_other_periods_are_noted(desk: Desk) -> None:
+    desk.paste_target("\n".join(f"{y}\t{1000 * w}" for y, w in zip(range(1980, 1990), [*WAGES, 2.2, 2.3], strict=True)))
+    desk.choose(5)
+    assert desk.result is not None
+    shown = panels.answer(desk, charts.WIDE)
+    assert len(desk.result.notes) == 2
+    assert shown.count('class="note"') == 1  # the other one is said beside the light
+    assert "times larger" in shown
+
+
+def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: Desk) -> None:
+    cells = ["wage", *map(str, WAGES)]
+    cells[3] = ""
+    desk.paste_target("\n".join(cells) + "\n\n")
+    assert desk.target is not None
+    assert desk.target.isna().tolist() == [year == 1982 for year in YEARS]
+    assert desk.target.iloc[-1] == WAGES[-1]
+    desk.paste_target("\n" + "\n".join(map(str, WAGES)))
+    assert "first cell is empty" in desk.problems["target"]
+
+
+def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:
+    desk.paste_target("\n".join(map(str, WAGES)))
+    for position in (3, 6, 3, 5, 99, 1):
+        desk.choose(position)
+    assert desk.tried == ["1983", "1986", "1985"]
+    assert desk.date == "1985"
+    assert desk.result is not None
+    tried = desk.result.files(None, desk.tried).content["dates_tried"]
+    assert [row["treatment_time"] for row in tried if "asked for, too" in row["for"]] == ["1983", "1986"]
+    desk.paste_target("\n".join(str(w + 1) for w in WAGES))
+    assert desk.tried == ["1985"]  # the chosen date, for another target
+    desk.paste_target("\n".join(map(str, WAGES)))
+    assert desk.tried == ["1983", "1986", "1985"]  # nothing is forgotten
+
+
+def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.paste_target("\n".join(map(comma, WAGES)))
+    desk.choose(4)
+    desk.choose(5)
+    desk.say(Said(), "log dollars")
+    assert desk.result is not None
+    place = tmp_path / "analyst"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    downloads = _downloads(desk)
+    Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
+    Path("target.csv").write_bytes(downloads["target_table"][1]())
+    words = shlex.split(recipes.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
+    assert CliRunner().invoke(app, words[1:]).exit_code == 0
+    assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.average.effect)
+    Path("answer.py").write_bytes(downloads["script"][1]())
+    runpy.run_path("answer.py")
+    page = Path("report.html").read_text("utf-8")
+    assert "before settling on it" in page
+    assert desk.result.files("log dollars").content["answer"][0] in page
+
+
+def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
+    rows = [f"{u};{s};{y};{w + shift}" for u, s, shift in (("a", "1985", 0.0), ("b", "1986", 0.1), ("c", "", 0.2))
+            for y, w in zip(YEARS, WAGES, strict=True)]  # fmt: skip
+    desk.paste_several("region;start;year;wage\n" + "\n".join(rows))
+    assert "'unit'" in desk.problems["several"]
+    desk.name_columns(Columns(unit="region"))
+    assert desk.problems == {}
+    assert desk.study is not None
+    assert list(desk.study.results) == ["a", "b"]
+    assert desk.long_file is not None
+    words = shlex.split(recipes.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
+    assert effect["effect"] == pytest.approx(desk.study.average.effect)
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(5)
+    desk.open_other(File(RELEASE, "wages.dpsc.json"))
+    assert desk.comparison is not None
+    assert desk.comparison.names == ["wages.dpsc.json", "wages.dpsc.json (second)"]
+
+
+def test_periods_on_the_chart_are_where_the_figure_has_them(desk: Desk) -> None:
+    """Between axes that begin and end somewhere, periods at equal distances are at equal distances."""
+    desk.paste_target("\n".join(map(str, WAGES)))
+    for choose in (None, 5):
+        if choose is not None:
+            desk.choose(choose)
+        shown = panels.answer(desk, charts.WIDE)
+        at = np.array(shown.split('data-at="')[1].split('"')[0].split(), dtype=float)
+        assert len(at) == 8
+        assert 0.03 < at[0] < 0.2
+        assert 0.9 < at[-1] < 1
+        assert np.diff(at) == pytest.approx((at[-1] - at[0]) / 7, abs=1e-4)
+
+
+def test_labels_of_a_release_are_never_markup(desk: Desk) -> None:
+    desk.paste_target(
+        "period\t<img src=x onerror=alert(1)>\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True))
+    )
+    desk.say(Said(), "<script>alert(1)</script>")
+    desk.choose(5)
+    assert desk.release_file is not None
+    desk.release_file = File(desk.release_file.path, "<b>x</b>.json")
+    for panel in panels.PANELS.values():
+        shown = panel(desk, charts.WIDE)
+        assert "<script>" not in shown
+        assert "<b>" not in shown
+        assert "<img src=x" not in shown
+
+
+def test_a_line_is_named_as_it_was_pasted(desk: Desk) -> None:
+    for text in ("1\n2\nthree\n4", "wage\n1\ntwo\n4", "1980\t1\n1981\t2\n1982\tthree"):
+        desk.paste_target(text)
+        assert "line 3;" in desk.problems["target"], text
+
+
+def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: Desk) -> None:
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(4)
+    for start in ("1985", "1986"):
+        rows = [f"{unit};{start};{year};{wage}" for unit in "ab" for year, wage in zip(YEARS, WAGES, strict=True)]
+        desk.paste_several("\n".join(["unit;start;year;wage", *rows]))
+    assert desk.all_tried == ["1984", "1985", "1986"]
+    assert desk.study is not None
+    found = desk.study.files(None, desk.all_tried).content["dates_tried"]
+    assert {row["treatment_time"] for row in found} >= {"1984", "1985", "1986"}
