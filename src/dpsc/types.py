@@ -40,8 +40,6 @@ TargetsLike: TypeAlias = "Mapping[Any, TargetLike] | pd.DataFrame"
 """Several of them, by name: one entry, or one column, for each unit."""
 BoundsLike: TypeAlias = "Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]"
 """Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
-Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | bool | None"
-"""What a JSON file can hold, to be written."""
 JsonObject: TypeAlias = dict[str, Any]
 """An object of a JSON file that was read; each value is checked where it is used."""
 Write = Callable[[Array], Array]

@@ -20,6 +20,7 @@ from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import Label, TargetLike, TargetsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,8 +143,8 @@ class Release(ReleasedMatrix):
 
     def estimate(
         self,
-        target: Any,
-        treatment_time: Any,
+        target: TargetLike,
+        treatment_time: Label,
         *,
         level: float = 0.95,
         title: str = "",
@@ -181,7 +182,7 @@ class Release(ReleasedMatrix):
 
     def study(
         self,
-        targets: Mapping[Any, Any] | pd.DataFrame,
+        targets: TargetsLike,
         treatment_times: Any,
         *,
         weights: Mapping[Any, float] | pd.Series[float] | None = None,
@@ -218,7 +219,7 @@ class Release(ReleasedMatrix):
         return describe.card(self)
 
     def estimate_many(
-        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+        self, targets: TargetsLike, treatment_time: Label, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
         """Estimate several targets, all for free: a mapping of names to series, or a frame with one column per target.
 
