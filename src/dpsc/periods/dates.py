@@ -16,7 +16,7 @@ import pandas as pd
 from dpsc.errors import Parameter, TableError
 from dpsc.types import Label
 
-AS_WRITTEN = Parameter("time_format", "'%d/%m/%Y'")
+AS_WRITTEN = Parameter("time_format", "%d/%m/%Y")
 Every = Literal["moment", "day", "week", "month", "quarter", "year"]
 """How long a period is; a moment is a time of day."""
 
@@ -187,9 +187,8 @@ def require_format(time_format: str) -> None:
         datetime.strptime(datetime(2000, 1, 1).strftime(time_format), time_format)
     except (ValueError, TypeError):
         raise TableError(
-            f"{{it}} {time_format!r} is not a way of writing dates; for example {{as_written}}.",
-            it=Parameter("time_format"), as_written=AS_WRITTEN,
-        ) from None  # fmt: skip
+            f"{Parameter('time_format')} {time_format!r} is not a way of writing dates; for example {AS_WRITTEN}."
+        ) from None
 
 
 def period_name(label: Label) -> str:

@@ -333,10 +333,9 @@ class Panel:
         """
         if self.missing == "kernel":
             raise PanelError(
-                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram release "
-                "(the default if periods are declared); build it with {interpolate} or {midpoint}.",
-                interpolate=INTERPOLATE, midpoint=MIDPOINT,
-            )  # fmt: skip
+                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram "
+                f"release (the default if periods are declared); build it with {INTERPOLATE} or {MIDPOINT}."
+            )
 
     def custodian_diagnostics(self) -> dict[str, int]:
         """Count what was clipped and filled, and units that look alike. Private: see :class:`dpsc.Donors`.

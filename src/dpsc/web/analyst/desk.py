@@ -334,6 +334,5 @@ def _on_the_page(parameter: Parameter) -> str:
     """Write a parameter as the field of the page that sets it."""
     label = _ON_THE_PAGE.get(parameter.name)
     if label is None:
-        return str(parameter)
-    value = (parameter.value or "").strip("'")
-    return f"“{label}”" + (f" {value}" if value else "")
+        return parameter.python
+    return f"“{label}” {parameter.typed}".rstrip()

@@ -107,9 +107,8 @@ def named(parameter: Parameter) -> str:
     """Write a parameter as the field of the page that sets it."""
     label = LABELS.get(parameter.name)
     if label is None:
-        return str(parameter)
-    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-    return f"“{label}”" + (f" {value}" if value else "")
+        return parameter.python
+    return f"“{label}” {parameter.typed}".rstrip()
 
 
 def field_of(text: str, parameters: dict[str, Parameter]) -> str | None:
