@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
 from dpsc.analyst import estimate, study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
@@ -173,7 +174,7 @@ class Release(ReleasedMatrix):
         Returns
         -------
         PrivateResult
-            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
+            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebos()``.
         """
         return estimate.estimate(
             self, target, treatment_time, level=level, title=title, lambda_=lambda_, rank=rank, threshold=threshold
@@ -220,12 +221,8 @@ class Release(ReleasedMatrix):
     def estimate_many(
         self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
-        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column per target.
-
-        Options are those of :meth:`estimate`; the results come in a dictionary by name.
-        """
-        if not isinstance(targets, Mapping | pd.DataFrame):
-            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
+        """Estimate several targets. Deprecated: ``study(targets, date).results`` has the same answers."""
+        checks.deprecated("release.estimate_many(targets, date)", "release.study(targets, date).results")
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
 
 
