@@ -13,7 +13,7 @@ from dpsc.answers import plot
 from dpsc.answers.effects import IntervalPart
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.population import Population, symmetric_noise
-from dpsc.types import Array
+from dpsc.types import Array, TargetLike
 from tests.making import make_panel
 from tests.soak import quick_or_long
 
@@ -174,7 +174,7 @@ def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
         (np.ones(T0 + H), 1, "at least 2"),
     ],
 )
-def test_targets_that_do_not_fit_are_refused(target: object, time: int, problem: str) -> None:
+def test_targets_that_do_not_fit_are_refused(target: TargetLike, time: int, problem: str) -> None:
     with pytest.raises(ReleaseError, match=problem):
         released(walks(20)[0]).estimate(target, time)
 

@@ -21,6 +21,7 @@ from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import Label, TargetLike, TargetsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,8 +144,8 @@ class Release(ReleasedMatrix):
 
     def estimate(
         self,
-        target: Any,
-        treatment_time: Any,
+        target: TargetLike,
+        treatment_time: Label,
         *,
         level: float = 0.95,
         title: str = "",
@@ -182,7 +183,7 @@ class Release(ReleasedMatrix):
 
     def study(
         self,
-        targets: Mapping[Any, Any] | pd.DataFrame,
+        targets: TargetsLike,
         treatment_times: Any,
         *,
         weights: Mapping[Any, float] | pd.Series[float] | None = None,
@@ -219,7 +220,7 @@ class Release(ReleasedMatrix):
         return describe.card(self)
 
     def estimate_many(
-        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+        self, targets: TargetsLike, treatment_time: Label, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
         """Estimate several targets. Deprecated: ``study(targets, date).results`` has the same answers."""
         checks.deprecated("release.estimate_many(targets, date)", "release.study(targets, date).results")
