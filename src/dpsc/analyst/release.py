@@ -73,7 +73,8 @@ class Release(ReleasedMatrix):
         ``name`` is what the page calls it; by default its own name.
         """
         path = Path(path)
-        return describe.page(Release.load(path), path.name if name is None else name, file_format.sha256(path))
+        release, digest = file_format.load_with_hash(path, Release)
+        return describe.page(release, path.name if name is None else name, digest)
 
     @classmethod
     def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
