@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -79,7 +78,7 @@ class Ledger:
         delta: float,
         pure: float = 0.0,
         other: tuple[float, float] = (0.0, 0.0),
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
         adjacency: str = REPLACE_ONE,
         who: str | None = None,
     ) -> DataSet:
@@ -151,12 +150,12 @@ class Ledger:
         guarantee: Guarantee | None,
         *,
         algorithm: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
         purpose: str | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
     ) -> Iterator[Entry]:
         """Book a release that the body makes, and confirm it at the end.
 
@@ -201,18 +200,18 @@ class Ledger:
         guarantee: Guarantee | None,
         *,
         algorithm: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
         purpose: str | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
     ) -> Entry:
         """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
         promise = records.require_guarantee(guarantee)
         place = None if output is None else writable(Path(output), self.files)
         written = None if partition is None else records.name("partition", partition)
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "algorithm": records.text("algorithm", algorithm),
             "parameters": dict(parameters or {}),
             "guarantee": records.guarantee_to_json(promise),
@@ -255,7 +254,7 @@ class Ledger:
 
         A dpsc release whose guarantee differs from the booked one is not confirmed.
         """
-        body: dict[str, Any] = {}
+        body: dict[str, object] = {}
         if entry.output is not None:
             try:
                 content = Path(entry.output).read_bytes()
@@ -352,7 +351,7 @@ class Ledger:
         """Return the rows of the ledger as they are stored, for export."""
         return self._store.read(self._store.rows)
 
-    def _finish(self, entry: Entry, event: str, body: Mapping[str, Any]) -> None:
+    def _finish(self, entry: Entry, event: str, body: Mapping[str, object]) -> None:
         def work(connection: Connection, history: History) -> None:
             booked = history.booking(entry.number)
             if booked is None or booked.hash != entry.hash:
@@ -370,7 +369,7 @@ class Ledger:
         event: str,
         dataset: str,
         who: str | None,
-        body: Mapping[str, Any],
+        body: Mapping[str, object],
         *,
         booking: int | None = None,
         partition: str | None = None,

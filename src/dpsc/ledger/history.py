@@ -17,6 +17,7 @@ from dpsc.ledger.records import DataSet, Entry, State
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
+from dpsc.types import JsonObject
 
 _MALFORMED = (KeyError, TypeError, ValueError, DpscError)
 _GRAM_OF_0_1_0 = ("GramRelease", "discrete Gaussian on unit rows' Gram matrix")  # algorithm and basis
@@ -248,7 +249,7 @@ def _charge(row: Row) -> Charge:
         raise records.unreadable(row.number, problem) from None
 
 
-def read_cost(body: Mapping[str, Any]) -> Cost:
+def read_cost(body: JsonObject) -> Cost:
     """Read what a booking costs; one that is about to be made is read in the same way.
 
     0.1.0 booked a Gram release as rho-zCDP: discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and
