@@ -39,7 +39,7 @@ def read_in_every_way(path: Path, *, page: bool) -> str:
     again = loads(dumps(release), Release)
     assert np.array_equal(again.matrix, release.matrix)
     assert again.times.equals(release.times)
-    json.dumps(render.release_json(release, path), allow_nan=False)
+    json.dumps(render.release_json(release, path, sha256(path)), allow_nan=False)
     if release.guarantee is not None:
         json.dumps(record(release, sha256(path)), allow_nan=False)
     assert all(is_printable(check.why) for check in verify.checks(release))
