@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import unicodedata
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -273,3 +274,8 @@ def command(parts: Sequence[str], options: Sequence[str]) -> str:
         else:
             lines[-1] += f" {piece}"
     return " \\\n".join(lines)
+
+
+def deprecated(old: str, new: str) -> None:
+    """Warn whoever calls our caller that ``old`` goes after one version, and say what to write instead."""
+    warnings.warn(f"{old} is deprecated and goes in dpsc 0.4: write {new}.", DeprecationWarning, stacklevel=3)

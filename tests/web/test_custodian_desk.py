@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
+from dpsc.errors import Parameter
 from dpsc.web.custodian import panels
 from dpsc.web.custodian.desk import CustodianDesk
 from dpsc.web.custodian.fields import FIELDS, commands_of, in_words
@@ -96,6 +97,22 @@ def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> N
     ready.begin_anew()
     assert ready.to_do == ["Type patients to spend."]
     assert ready.out.name == "patients-2.dpsc.json"
+
+
+def test_a_column_that_is_named_like_an_option(ready: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
+    header, rows = donors_text.split("\n", 1)
+    names = header.split(";")
+    says(ready, unit="--wide", time="--periods", outcome="cost")
+    ready.use_file(dropped(tmp_path, ";".join(["--wide", "--periods", *names[2:]]) + "\n" + rows))
+    ready.work.wait()
+    says(ready, typed_name="patients")
+    assert "--unit=--wide --time=--periods" in commands_of(ready.facts)["release"]
+    assert "“" not in panels.understood(ready).split("columns")[1].split("</dd>")[0]
+    ready.spend()
+    ready.work.wait()
+    assert (ready.phase, ready.problems) == ("done", {})
+    made = Release.load(ready.folder / "patients.dpsc.json")
+    assert (made.n, made.T) == (400, 24)
 
 
 def test_many_clicks_at_once_book_once(ready: CustodianDesk) -> None:
@@ -411,4 +428,5 @@ def test_every_field_is_on_the_page_once() -> None:
         assert field.label in page
     for name in panels.PANELS:
         assert page.count(f'id="{name}"') == 1, name
-    assert in_words("add --engine memory") == "add --engine memory"
+    assert in_words(f"add {Parameter('engine', 'memory')}") == "add engine='memory'"
+    assert in_words("a column named --periods") == "a column named --periods"

@@ -121,6 +121,11 @@ class Forecast:
         """The positions of the periods in use."""
         return np.asarray(np.r_[self.first : self.T0 - self.left_out, self.T0 : len(self.series)])
 
+    @cached_property
+    def untreated(self) -> pd.Series[float]:
+        """The target in the periods before the intervention that are in use, and any before them."""
+        return self.series.iloc[: self.T0 - self.left_out]
+
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
         release, series = self.release, self.series.iloc[self.kept]
@@ -184,7 +189,7 @@ class Forecast:
         self, treatment_time: Label | None = None, longest: int | None = None
     ) -> PrivateResult | UnprovenResult:
         """Pretend that the intervention came earlier, and forecast the untreated periods after, at most ``longest``."""
-        untreated, T0 = self.series.iloc[: self.T0 - self.left_out], self.T0 - self.left_out
+        untreated, T0 = self.untreated, self.T0 - self.left_out
         if treatment_time is None:
             earlier = max(2, T0 - max(1, min(len(self.series) - self.T0, T0 // 3)))
         else:

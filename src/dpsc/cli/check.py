@@ -104,7 +104,7 @@ def check(
 
 def _commands(donors: Path, made: Rehearsal, wishes: Wishes, *, new_ledger: bool) -> list[str]:
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
-    stem = donors.name.split(".")[0] or "donors"
+    stem = donors.name.split(".")[0].lstrip("-") or "donors"
     budget = {"epsilon": wishes.epsilon, "delta": wishes.delta}
     said: dict[str, Any] = made.seen.spec.parts() | made.seen.only_in_rows | budget
     if wishes.bounds is not None:

@@ -33,14 +33,15 @@ def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
 
 def as_json(ledger: Ledger, dataset: str | None = None) -> str:
     """Return balances, bookings, and the chain as it is stored; the chain is always that of the whole ledger."""
-    names = [each.name for each in ledger.datasets() if dataset in (None, each.name)]
-    rows = ledger.rows()
+    history = ledger.history()
+    names = [each.name for each in history.datasets.values() if dataset in (None, each.name)]
+    rows = history.rows
     book = {
         "format": "dpsc-ledger",
         "version": schema.VERSION,
         "head": {"length": len(rows), "hash": rows[-1].hash if rows else START},
-        "datasets": [balance_to_json(ledger.balance(name)) for name in names],
-        "entries": [entry_to_json(entry) for entry in ledger.entries(dataset)],
+        "datasets": [balance_to_json(history.balance(name)) for name in names],
+        "entries": [entry_to_json(entry) for entry in history.entries(dataset)],
         "chain": [vars(row) for row in rows],
     }
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"

@@ -12,7 +12,9 @@ import math
 import re
 from calendar import monthrange
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -343,23 +345,40 @@ def places(labels: Iterable[Label], index: Times, time_format: str | None = None
 
 
 def finder(index: Times) -> Place:
-    """Return a function that finds a label, which was read, among periods."""
+    """Return a function that finds a label, which was read, among periods; made once for each calendar in use."""
+    return _finder(_Same(index))
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A calendar that equals itself only, so that no labels need to be compared."""
+
+    index: Times
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.index is other.index
+
+    def __hash__(self) -> int:
+        return id(self.index)
+
+
+@lru_cache(maxsize=8)
+def _finder(same: _Same) -> Place:
+    index = same.index
     every = frequency(index)
     if isinstance(index, pd.DatetimeIndex):
         return _in_hours(index)
     if every in ("year", "number") or pd.api.types.is_numeric_dtype(index):
         return _in_numbers(index, dated=every == "year")
-    if every is not None:
-        return _in_calendar(index, every)  # type: ignore[arg-type]
     if isinstance(index, pd.PeriodIndex):
-        return _in_periods(index)
+        return _in_periods(index) if every is None or every == "number" else _in_calendar(index, every)
     known: dict[Hashable, int] = {str(period).strip(): position for position, period in enumerate(index)}
     return lambda label, written: -1 if is_missing(label) else known.get(str(label).strip(), -1)
 
 
-def _in_calendar(index: Times, every: Every) -> Place:
+def _in_calendar(index: pd.PeriodIndex, every: Every) -> Place:
     """Find what is as long as a period of the calendar, or shorter; a week in dates that are a week apart, too."""
-    known = {key_of(every, read(period).first): position for position, period in enumerate(index)}  # type: ignore[union-attr]
+    known = {key_of(every, start): position for position, start in enumerate(index.start_time.date)}
 
     def place(label: Label, written: Written | None) -> int:
         if written is None:

@@ -200,9 +200,8 @@ def period_name(label: Label) -> str:
     ['2024-01', '2024-Q1', '2024-W03', '2024-01-17']
     """
     if isinstance(label, pd.Period):
-        written = read(label)
-        if written is not None and written.every == "week":
-            year, week, _ = written.first.isocalendar()
+        if label.freqstr == "W-SUN":
+            year, week, _ = label.start_time.date().isocalendar()
             return f"{year:04d}-W{week:02d}"
         return str(label).replace("Q", "-Q")
     return str(label).removesuffix(" 00:00:00")

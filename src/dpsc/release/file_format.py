@@ -183,16 +183,22 @@ def save(release: ReleasedMatrix, path: Path) -> None:
 
 def load(path: Path, kind: type[R]) -> R:
     """Read and check a file, and return a release of the given class."""
-    text = read(path)
+    return load_with_hash(path, kind)[0]
+
+
+def load_with_hash(path: Path, kind: type[R]) -> tuple[R, str]:
+    """Read and check a file, and return a release of the given class and the hash of its file."""
+    text, digest = read(path)
     try:
-        return loads(text, kind)
+        return loads(text, kind), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 
 
-def read(path: Path) -> str:
-    """Return the text of a file, or say that it is not text of a sensible size."""
-    return files.read_text(path, "dpsc release", _LARGEST_FILE)
+def read(path: Path) -> tuple[str, str]:
+    """Return the text of a file and the hash of the very bytes, or say that it is not text of a sensible size."""
+    content = files.read(path, "dpsc release", _LARGEST_FILE)
+    return files.as_text(content, path, "dpsc release"), hashlib.sha256(content).hexdigest()
 
 
 def sha256(path: Path) -> str:

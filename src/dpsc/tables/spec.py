@@ -112,9 +112,9 @@ class TableSpec:
         >>> TableSpec("firm", wide=True, periods="2021..2023", dialect=Dialect(decimal=",")).parts()
         {'unit': 'firm', 'wide': True, 'periods': '2021..2023', 'decimal': 'comma'}
         """
-        columns = {"unit": self.unit, "wide": self.wide, "time": self.time, "outcome": self.outcome}
-        rules = {"missing": self.missing, "repeated": self.repeated}
-        said = columns | {"time_format": self.time_format, "periods": self.periods} | self.dialect.words() | rules
+        columns = ("unit", "wide", "time", "outcome", "time_format", "periods")
+        said = {name: getattr(self, name) for name in columns} | self.dialect.words()
+        said |= {"missing": self.missing, "repeated": self.repeated}
         return {name: value for name, value in said.items() if value}
 
     def options(self) -> list[str]:

@@ -20,27 +20,26 @@ from typing import Any
 import pandas as pd
 
 from dpsc import checks
+from dpsc.answers.words import sentence
+from dpsc.checks import small
 from dpsc.custodian.check import check_report
-from dpsc.custodian.check.check_report import small
 from dpsc.custodian.check.examine import CustodianExamination
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.guess import Said
-from dpsc.custodian.check.outlook import Outlook
-from dpsc.custodian.check.run import custodian_examined, custodian_first_rows, only_in_rows
+from dpsc.custodian.check.run import Outlook, Rehearsal, custodian_examined, custodian_first_rows, problems_of
 from dpsc.custodian.custody import options as choices
 from dpsc.custodian.custody.options import require_reasonable, require_small_delta
 from dpsc.custodian.gram.algorithm import GramRelease
-from dpsc.custodian.gram.sources import scan
-from dpsc.errors import DpscError, ParameterError
+from dpsc.custodian.gram.sources import donors_in
+from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.tables import reader as tables
 from dpsc.tables import series as public_series
 from dpsc.tables.dialect import Dialect
-from dpsc.tables.spec import Missing, Repeated
+from dpsc.tables.spec import MIDPOINT, TableSpec
 from dpsc.web import work as unexpected
 from dpsc.web.custodian.book import Seen, Shelf
-from dpsc.web.custodian.fields import FIELDS, LABELS, READING, Facts, field_of, in_words, named, release_command
+from dpsc.web.custodian.fields import FIELDS, LABELS, READING, Facts, field_of, named, release_command
 from dpsc.web.custodian.outlook import Asked, Simulations
 from dpsc.web.custodian.release import Made, Request, beside, make, require_free
 from dpsc.web.page_files import File, Reader, directly
@@ -50,6 +49,8 @@ _BUDGET = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 _PAID_BY = {"epsilon": "Budget", "delta": "Budget", "n": "Budget", "scale": "Data", "like_before": "Data",
             "like_file": "Data", "reference_file": "Data", "file_name": "Confirm", "recipient": "Confirm",
             "purpose": "Confirm"}  # fmt: skip
+_DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
+_TABLE = ("unit", "time", "outcome", "time_format", "periods", "missing", "repeated", *_DIALECT)
 _TRIED = 100  # names of a release
 
 
@@ -70,13 +71,7 @@ class Checked:
     @property
     def sections(self) -> list[check_report.Section]:
         """What is shown."""
-        return check_report.sections(self.seen, self.findings, None, ())
-
-    @property
-    def options(self) -> dict[str, str]:
-        """How the table is read, as options of a command and their values."""
-        given = list(self.seen.options)
-        return {name: "" if name == "--wide" else given[k + 1] for k, name in enumerate(given) if name[:2] == "--"}
+        return check_report.sections(Rehearsal(self.seen, self.findings))
 
 
 class CustodianDesk:
@@ -176,9 +171,7 @@ class CustodianDesk:
                 return
             with self._about("donors_file"):
                 self._bounds()
-                rules: Any = self._value("missing"), self._value("repeated")
-                asked = self._said(), self._dialect(), self._value("periods"), *rules
-                key = self._key()
+                asked, key = self._said(), self._key()
                 self.note = ""
                 self.work.start("Looking at the donors", lambda: self._examine(donors, asked, key))
 
@@ -279,12 +272,12 @@ class CustodianDesk:
         """The periods that were said, or else those in the header of a wide table: never what only rows show."""
         try:
             if not self.fields["periods"].strip():
-                raise ParameterError("--periods is empty.")
+                raise ParameterError(f"{Parameter('periods')} is empty.")
             index = tables.typed_periods(self.fields["periods"], None, self.fields["time_format"] or None)
             return [period_name(period) for period in index]
         except (DpscError, OSError):
             seen = None if self.checked is None else self.checked.seen
-            return [] if seen is None or "--periods" in only_in_rows(seen) else list(seen.periods)
+            return [] if seen is None or "periods" in seen.only_in_rows else list(seen.periods)
 
     @property
     def outlook(self) -> Outlook | None:
@@ -298,7 +291,7 @@ class CustodianDesk:
         typed = self.fields["file_name"].strip()
         if typed:
             return self.folder / f"{typed.removesuffix('.json').removesuffix('.dpsc')}.dpsc.json"
-        stem = check_report.stem(Path(self.donors.name)) if self.donors is not None else "donors"
+        stem = "donors" if self.donors is None else Path(self.donors.name).name.split(".")[0].lstrip("-") or "donors"
         names = [stem, *(f"{stem}-{number}" for number in range(2, _TRIED))]
         places = [self.folder / f"{name}.dpsc.json" for name in names]
         return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
@@ -310,7 +303,7 @@ class CustodianDesk:
         before = self.before(periods)
         return Facts(
             dict(self.fields), self.donors, self.like, self.reference,
-            {} if self.checked is None else self.checked.options, self.count, before, max(1, len(periods) - before),
+            None if self.checked is None else self.checked.seen.spec, self.count, before, max(1, len(periods) - before),
             self.dataset, None if self.shelf.given is None else self.shelf.place, self.out,
         )  # fmt: skip
 
@@ -332,15 +325,17 @@ class CustodianDesk:
     def _value(self, name: str) -> str | None:
         return self.fields[name].strip() or None
 
-    def _said(self) -> Said:
-        wide = self.fields["shape"] == "wide"
-        time, outcome = self._value("time"), self._value("outcome")
-        if self.fields["shape"] == "long" and time is None and outcome is None:
-            raise ParameterError("--time must be said if a table is long and does not look like it.")
-        return Said(self._value("unit"), None if wide else time, outcome, wide, self._value("time_format"))
+    def _said(self) -> TableSpec:
+        """Return what the fields say of the table."""
+        shape, said = self.fields["shape"], {name: self._value(name) for name in _TABLE}
+        if shape == "long" and said["time"] is None and said["outcome"] is None:
+            raise ParameterError(f"{Parameter('time')} must be said if a table is long and does not look like it.")
+        if shape == "wide":
+            said["time"] = None
+        return TableSpec.of(said | {"wide": shape == "wide"})
 
     def _dialect(self) -> Dialect:
-        return _dialect(self._value)
+        return TableSpec.of({name: self._value(name) for name in _DIALECT}).dialect
 
     def _number(self, name: str) -> float:
         text = self.fields[name].strip().replace(",", ".")
@@ -349,13 +344,13 @@ class CustodianDesk:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise ParameterError(f"--{name.replace('_', '-')} must be a number.")
+            raise ParameterError(f"{Parameter(name)} must be a number.")
         return value
 
     def _bounds(self) -> tuple[float, float] | None:
         if not self._value("low") and not self._value("high"):
             if self.fields["missing"] == "midpoint":
-                raise ParameterError("--missing midpoint needs --bounds.")
+                raise ParameterError(f"{MIDPOINT} needs {Parameter('bounds')}.")
             return None
         return self._number("low"), self._number("high")
 
@@ -388,26 +383,20 @@ class CustodianDesk:
             raise self._public[key]
         return self._public[key]
 
-    def _examine(
-        self,
-        donors: File,
-        asked: tuple[Said, Dialect, str | None, Missing | None, Repeated | None],
-        key: tuple[Any, ...],
-    ) -> None:
+    def _examine(self, donors: File, asked: TableSpec, key: tuple[Any, ...]) -> None:
         """Run in the thread of a check."""
 
         def step() -> None:
             self.work.on_rows(0)
             try:
-                seen, found = self._read(custodian_examined, donors.path, *asked, on_rows=self.work.on_rows)
-                rows = self._read(custodian_first_rows, donors.path, *asked[:2])
+                seen, found = self._read(custodian_examined, donors.path, asked, on_rows=self.work.on_rows)
+                rows = self._read(custodian_first_rows, donors.path, asked)
             finally:
                 self.work.on_rows(0)  # whatever came of it: if somebody asked to stop, it was stopped
             with self._changing():
                 self.checked = Checked(key, seen, tuple(found), rows)
-                for name in only_in_rows(seen):
-                    field = name.removeprefix("--").replace("-", "_")
-                    self.problems[field] = "Say this from what you know of the data, not from its rows."
+                for name in seen.only_in_rows:
+                    self.problems[name] = "Say this from what you know of the data, not from its rows."
 
         try:
             self._in_thread("donors_file", donors, step)
@@ -452,26 +441,19 @@ class CustodianDesk:
         donors, checked = self.donors, self.checked
         assert donors is not None
         assert checked is not None
-        option = checked.options
+        spec = checked.seen.spec
         excluded = [label.strip() for label in self.fields["exclude"].split(",") if label.strip()]
-        missing: Any = self._value("missing")
-        repeated: Any = self._value("repeated") or "missing"
         reference = None if self.reference is None else self.reference.path
-        dialect = _dialect(lambda name: option.get(f"--{name}"))
         chosen = choices.of_options(
-            settings=None, epsilon=self._number("epsilon"), delta=self._number("delta"), smoothness=None,
-            reference=reference, scale=self._number("scale") if self._value("scale") else None,
+            spec,
+            epsilon=self._number("epsilon"),
+            delta=self._number("delta"),
+            reference=reference,
+            scale=self._number("scale") if self._value("scale") else None,
             like=None if self.like is None else self.like.path,
             like_before=None if self.like is None else self._value("like_before"),
-            periods=option.get("--periods"), time_format=option.get("--time-format"), grid_bits=None, missing=missing,
-            dialect=dialect,
-        )  # fmt: skip
-        source = scan(
-            donors.path, unit=option["--unit"], time=option.get("--time"), outcome=option.get("--outcome"),
-            wide="--wide" in option, time_format=option.get("--time-format"), periods=chosen.periods,
-            bounds=self._bounds(), missing=chosen.missing, repeated=repeated, exclude=excluded, sep=dialect.sep,
-            decimal=dialect.decimal, thousands=dialect.thousands, encoding=dialect.encoding, sheet=dialect.sheet,
-        )  # fmt: skip
+        )
+        source = donors_in(donors.path, spec, chosen.periods, bounds=self._bounds(), exclude=excluded)
         recipient, use = self.fields["recipient"].strip(), self.fields["purpose"].strip()
         for name, text in (("recipient", recipient), ("purpose", use)):
             checks.printable(name, text)
@@ -491,7 +473,7 @@ class CustodianDesk:
         self.guess = self._asked = None
         with self._about("epsilon"):
             if self.fields["n"].strip() and self._donors_said() is None:
-                raise ParameterError("--n must be a whole number above 0.")
+                raise ParameterError(f"{Parameter('n')} must be a whole number above 0.")
             epsilon, delta = self._number("epsilon"), self._number("delta")
             require_reasonable(epsilon, False)
             require_small_delta(delta, self.count, False)
@@ -525,9 +507,9 @@ class CustodianDesk:
             )
             return
         expected = self.outlook
-        for finding in [] if expected is None else check_report.problems_of(expected):
+        for finding in [] if expected is None else problems_of(expected):
             if finding.kind == "useless":
-                self.problems["epsilon"] = check_report.ended(finding.words)
+                self.problems["epsilon"] = sentence(finding.words)
             elif finding.kind == "scale" and not self._value("scale"):
                 self.problems["scale"] = (
                     f"{self.count:,} donors are too few to find out privately how much a donor moves. Say it here, or "
@@ -558,8 +540,8 @@ class CustodianDesk:
         try:
             yield
         except DpscError as problem:
-            text = in_words(problem.text(named))
-            at = field_of(problem.message, problem.parameters) or field
+            text = problem.text(named)
+            at = field_of(problem.message) or field
             if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
                 at = field
         except OSError as problem:
@@ -570,9 +552,7 @@ class CustodianDesk:
         for each in known:
             text = text.replace(str(each.path), each.name)
         with self._changing():
-            self.problems[at] = (
-                text if text.startswith(tuple(each.name for each in known)) else check_report.ended(text)
-            )
+            self.problems[at] = text if text.startswith(tuple(each.name for each in known)) else sentence(text)
 
     @contextmanager
     def _in_place_of(self, option: str, field: str) -> Iterator[None]:
@@ -580,7 +560,7 @@ class CustodianDesk:
         try:
             yield
         except DpscError as problem:
-            problem.message = problem.message.replace(f"--{option} ", f"--{field.replace('_', '-')} ")
+            problem.message = problem.message.replace(str(Parameter(option)), str(Parameter(field)))
             raise
 
     def _kept(self, file: File) -> File:
@@ -588,7 +568,3 @@ class CustodianDesk:
         kept = Path(tempfile.mkdtemp(dir=self._private)) / f"dropped{file.path.suffix}"
         os.replace(file.path, kept)
         return File(kept, file.name)
-
-
-def _dialect(said: Callable[[str], str | None]) -> Dialect:
-    return Dialect(said("sep"), said("decimal"), said("thousands"), said("encoding"), said("sheet"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsc.custodian.check.check_report import command
-from dpsc.errors import Parameter
+from dpsc.checks import command
+from dpsc.errors import Parameter, mentioned, rendered
+from dpsc.tables.spec import TableSpec
 from dpsc.web.page_files import File
 
 
@@ -81,26 +81,18 @@ _OPTIONS = {
     "reference": "a public path to subtract", "wide": "shape", "name": "name of the data set",
     "like_file": "similar series", "reference_file": "a public path to subtract",
 }  # fmt: skip
-_OPTION = re.compile(r"--([a-z][a-z-]+)")
-_NOT_HERE = re.compile(r" To go on anyway, add --i-know\.| \(dpsc plan tells how large\)")
-_AT_THE_END = "The command at the end says what was understood; correct it if it is wrong"
 LABELS = _OPTIONS | {name: field.label[:1].lower() + field.label[1:] for name, field in FIELDS.items()}
 
 
 def in_words(text: str) -> str:
-    """Write a sentence of the library with the names of fields in the place of a command's options.
+    """Write a sentence of the library with the names of fields in the place of parameters.
 
     Examples
     --------
-    >>> in_words("say --periods and check again")
+    >>> in_words(f"say {Parameter('periods')} and check again")
     'say “periods” and check again'
     """
-
-    def label(option: re.Match[str]) -> str:
-        name = LABELS.get(option[1].replace("-", "_"))
-        return option[0] if name is None else f"“{name}”"
-
-    return _OPTION.sub(label, _NOT_HERE.sub("", text).replace(_AT_THE_END, "Correct it in its field if it is wrong"))
+    return rendered(text, named)
 
 
 def named(parameter: Parameter) -> str:
@@ -111,14 +103,11 @@ def named(parameter: Parameter) -> str:
     return f"“{label}” {parameter.typed}".rstrip()
 
 
-def field_of(text: str, parameters: dict[str, Parameter]) -> str | None:
-    """Return the field that a sentence of the library is about, by the parameter or the option that it names first."""
-    options: list[str] = [option.replace("-", "_") for option in _OPTION.findall(text)]
+def field_of(text: str) -> str | None:
+    """Return the field that a sentence of the library is about: that of the first parameter that has one."""
     known = {"bounds": "low", "wide": "shape"}
-    for name in [*(parameter.name for parameter in parameters.values()), *options]:
-        if known.get(name, name) in FIELDS:
-            return known.get(name, name)
-    return None
+    fields = (known.get(parameter.name, parameter.name) for parameter in mentioned(text))
+    return next((field for field in fields if field in FIELDS), None)
 
 
 READING = ("shape", "unit", "time", "outcome", "sep", "encoding", "sheet", "periods", "time_format", "decimal",
@@ -137,8 +126,8 @@ class Facts:
     fields : mapping
         What was written into the fields.
     donors, like, reference : File or None
-    options : mapping
-        How the table is read: options of a command and their values.
+    spec : TableSpec or None
+        How the table is read, if it was checked.
     n, before, after : int or None
         Donors, and periods before an intervention and from it on.
     dataset : str
@@ -152,7 +141,7 @@ class Facts:
     donors: File | None
     like: File | None
     reference: File | None
-    options: Mapping[str, str]
+    spec: TableSpec | None
     n: int | None
     before: int
     after: int
@@ -185,9 +174,9 @@ def commands_of(facts: Facts) -> dict[str, str]:
 
 def release_command(facts: Facts) -> str:
     """Return the command that makes the release."""
-    given = [part for name, value in facts.options.items() for part in ([name, value] if value else [name])]
+    given = [] if facts.spec is None else facts.spec.options()
     given += _money(facts)
-    for name in ("missing", "repeated", "low", "scale", *(["like_before"] if facts.like is not None else [])):
+    for name in ("low", "scale", *(["like_before"] if facts.like is not None else [])):
         given += _option(facts, name)
     given += [*_file("--like", facts.like), *_file("--reference", facts.reference)]
     for label in filter(None, map(str.strip, facts["exclude"].split(","))):

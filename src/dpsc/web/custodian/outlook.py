@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpsc.analyst.plan import plan
-from dpsc.custodian.check.outlook import Outlook, outlook
+from dpsc.custodian.check.run import Outlook, outlook
 
 _LADDER, _RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together, quickly
 

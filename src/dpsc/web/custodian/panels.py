@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpsc.custodian.check.check_report import ended, small, verdict
+from dpsc.answers.words import sentence as ended
+from dpsc.checks import small
+from dpsc.custodian.check.check_report import verdict
 from dpsc.custodian.check.examine import MARK
 from dpsc.custodian.custody.payer import explained
 from dpsc.web import guard

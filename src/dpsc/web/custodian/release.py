@@ -15,7 +15,8 @@ from dpsc.analyst.release import Release
 from dpsc.custodian.custody import run
 from dpsc.custodian.custody.options import Choices
 from dpsc.custodian.custody.payer import Account
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
+from dpsc.release import describe
 from dpsc.release.describe import record
 from dpsc.release.file_format import sha256
 from dpsc.web.work import Work
@@ -74,7 +75,7 @@ def make(request: Request, work: Work) -> Made:
         made = run.booked(
             summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=request.n_is_public
         )
-    page = _written(beside(out)[1], lambda: Release.page_of(out))
+    page = _written(beside(out)[1], lambda: describe.page(made, out.name, sha256(out)))
     about = _written(beside(out)[2], lambda: _registered(made, request))
     return Made(made, out, page, about, tuple(account.told()), request.recipient, request.command)
 
@@ -89,10 +90,10 @@ def require_free(out: Path, folder: Path) -> None:
     """Refuse a name that is none, that is in another folder, or that is taken."""
     name = out.name.removesuffix(".dpsc.json")
     if not name or out.parent != folder or name.startswith(".") or not checks.is_printable(name):
-        raise ParameterError("--file-name must be a name, without a folder.")
+        raise ParameterError(f"{Parameter('file_name')} must be a name, without a folder.")
     for place in beside(out):
         if os.path.lexists(place):
-            raise ParameterError(f"--file-name: {place} is there already; choose another name.")
+            raise ParameterError(f"{Parameter('file_name')}: {place} is there already; choose another name.")
 
 
 def _written(place: Path, content: Callable[[], str]) -> Path | None:
