@@ -59,12 +59,13 @@ def write(found: Finding, where: Path, *, command: str, units: str | None, relea
         with terminal.working("drawing"):
             files.write(where, _ENDINGS[where.suffix.lower()](made, command))
         return
-    files.write(where / "result.json", made.json())
+    files.write(where / "result.json", made.json())  # the numbers first, should a figure fail
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
         for name, content in made.folder(command).items():
-            files.write(where / name, content)
+            if name != "result.json":
+                files.write(where / name, content)
 
 
 def save(found: Finding, release: Release | None, path: Path, *, units: str | None) -> None:
