@@ -138,11 +138,11 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
 
 def _page(made: Rehearsal, sections: list[Section]) -> str:
     """Return everything as a page."""
-    from dpsc.answers import pages, words
+    from dpsc.answers import report, words
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
-    return pages.render(
+    return report.render(
         "check.html",
         mark=MARK,
         verdict=verdict(made.findings),
