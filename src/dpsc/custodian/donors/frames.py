@@ -128,13 +128,13 @@ def pivot(
             unit=Parameter("unit"), time=Parameter("time"),
         )  # fmt: skip
     cells = units * shape[1] + times
-    matrix = np.full(shape[0] * shape[1], np.nan)
-    matrix[cells] = values
-    given = np.bincount(cells, minlength=1)
-    if given.max() > 1:
+    matrix, given = np.full(shape[0] * shape[1], np.nan), np.zeros(shape[0] * shape[1], dtype=bool)
+    matrix[cells], given[cells] = values, True
+    filled, again = np.count_nonzero(given), 0
+    if filled < len(cells):
         those, numbers = settled(cells, values, repeated)
-        matrix[those] = numbers
-    return matrix.reshape(shape), int((given > 0).sum()), int((given > 1).sum())
+        matrix[those], again = numbers, len(those)
+    return matrix.reshape(shape), filled, again
 
 
 def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:

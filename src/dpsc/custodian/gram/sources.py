@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
 
 Engine = Literal["auto", "memory", "stream", "dask"]
-LARGE = 100 * 2**20  # bytes of a file above which it is streamed
 _DASK, _MISSING = Parameter("engine", "'dask'"), Parameter("missing")
 
 
@@ -172,7 +171,8 @@ def scan(
         The sheet of a workbook, if it has several.
     engine : {"auto", "memory", "stream", "dask"}
         ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
-        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster.
+        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
+        fits into half of the free memory, going by the sizes of its files.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """
@@ -196,8 +196,8 @@ def scan(
     from dpsc.tables.dialect import Dialect  # needs pyarrow, as what follows
 
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-    if engine == "auto":
-        engine = "dask" if scheduler is not None else _fitting(where)
+    if engine == "auto" and scheduler is not None:
+        engine = "dask"
     layout = Layout(unit, time, outcome, wide, time_format, repeated)
     from dpsc.custodian.donors.donor_files import Files
     from dpsc.tables.formats import is_workbook
@@ -209,7 +209,8 @@ def scan(
         )  # fmt: skip
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
-    files = Files(place, layout, missing, bounds, tuple(exclude), index, engine == "memory", dialect)
+    held = None if engine == "auto" else engine == "memory"
+    files = Files(place, layout, missing, bounds, tuple(exclude), index, held, dialect)
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
@@ -217,12 +218,6 @@ def scan(
     from dpsc.custodian.gram.dask import DaskDonors
 
     return DaskDonors(files, scheduler, workers)
-
-
-def _fitting(path: Path) -> Engine:
-    if path.is_dir():
-        return "stream"
-    return "stream" if path.exists() and path.stat().st_size > LARGE else "memory"
 
 
 def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
