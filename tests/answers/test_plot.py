@@ -186,7 +186,7 @@ def test_a_long_interval_does_not_make_the_others_small(result: Result) -> None:
 
 
 def test_placebos_in_space_are_counted_in_words(result: Result) -> None:
-    found = result.placebos_in_space(units=40)
+    found = result.placebos("space", units=40)
     axes = plot.placebos(result, found, units="cases")
     counted: Any = axes.patches
     assert sum(bar.get_height() for bar in counted) == 40

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.analyst.estimate import Forecast
 from dpsc.answers import report, words
@@ -311,7 +310,7 @@ def test_a_report_is_written_from_python_as_from_the_command(tmp_path: Path) -> 
     result = SyntheticControl().fit(make_panel())
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "result.json").write_text("of an earlier report")
-    page = dpsc.report(result, str(tmp_path / "new"), units="euros", command="make it")
+    page = result.report(str(tmp_path / "new"), units="euros", command="make it")
     assert page == tmp_path / "new" / "report.html"
     contents = result.files("euros").folder("make it")
     assert {file.name: file.read_bytes() for file in page.parent.iterdir()} == contents

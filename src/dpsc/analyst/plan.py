@@ -26,7 +26,7 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.privacy.guarantee import best_guess
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T
-from dpsc.types import Array, one_thread, to_floats
+from dpsc.types import Array, TargetLike, one_thread, to_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def plan(
     smoothness: Smoothness = "high",
     rank: int = 3,
     signal_to_noise: float | None = None,
-    target: Any | None = None,
+    target: TargetLike | None = None,
     runs: int | None = None,
     seed: int = 0,
     on_progress: Callable[[], None] | None = None,
@@ -258,7 +258,7 @@ def _expected(each: list[Array]) -> Array:
     return np.column_stack([never_rising(np.column_stack([typical[:, :budgets], without_privacy])), typical[:, -1]])
 
 
-def _unit(target: Any) -> str:
+def _unit(target: TargetLike | None) -> str:
     """Name the unit of errors: the target's own, or a share of how much it moves."""
     if target is None:
         return "share of the target's deviation from its mean before"
@@ -271,7 +271,7 @@ def default_runs(T: int) -> int:
     return max(5, min(24, 1600 // T))
 
 
-def _history(target: Any) -> Array:
+def _history(target: TargetLike) -> Array:
     """Return the known values of a target that changes."""
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from numbers import Number
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import pandas as pd
 
-from dpsc import files
+from dpsc import checks, files
 from dpsc.answers import document, excel, pages, plot
 from dpsc.answers.base import Answer, Several
 from dpsc.answers.document import Document
@@ -23,54 +23,10 @@ from dpsc.privacy.guarantee import Guarantee
 PAGE = "report.html"
 
 
-class Reported(Protocol):
-    """What can be written as a report: a result or a study."""
-
-    def report(
-        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
-    ) -> Path:
-        """Write it."""
-        ...
-
-
-def report(
-    answer: Reported,
-    path: str | Path,
-    *,
-    units: str | None = None,
-    command: str = "",
-    dates_tried: Iterable[Any] = (),
-) -> Path:
-    """Write an answer as files: a page for people, the figures, the table, and the numbers for programs.
-
-    Parameters
-    ----------
-    answer : PrivateResult, UnprovenResult, NonPrivateResult or Study
-    path : path
-        A name that ends in ``.html`` gets the page alone, with its figures inside. Anything else is a folder, created
-        if it does not exist. Files of an earlier report are replaced, each completely or not at all.
-    units : str, optional
-        The outcome's units.
-    command : str, optional
-        The command that gives this answer again; the page shows it.
-    dates_tried : iterable of periods, optional
-        Treatment times for which you asked before you settled on this one: the report lists them all.
-
-    Returns
-    -------
-    Path
-        The page. In a folder it is ``report.html``, and beside it are the figures (``.svg``, ``.png``),
-        ``counterfactual.csv`` and ``result.json``.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, dpsc
-    >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 6)), axis=1)
-    >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=4)
-    >>> dpsc.report(result, f"{tempfile.mkdtemp()}/answer.html", units="euros").name
-    'answer.html'
-    """
-    return answer.report(path, units=units, command=command, dates_tried=dates_tried)
+def report(answer: Written, path: str | Path, **options: Any) -> Path:
+    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Written.report`."""
+    checks.deprecated("dpsc.report(answer, path)", "answer.report(path)")
+    return answer.report(path, **options)
 
 
 class Files:
@@ -158,9 +114,33 @@ class Written(ABC):
     def report(
         self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
     ) -> Path:
-        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+        """Write the answer as files: a page for people, the figures, the table, and the numbers for programs.
 
-        :func:`dpsc.report` says more.
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.html`` gets the page alone, with its figures inside. Anything else is a folder,
+            created if it does not exist. Files of an earlier report are replaced, each completely or not at all.
+        units : str, optional
+            The outcome's units.
+        command : str, optional
+            The command that gives this answer again; the page shows it.
+        dates_tried : iterable of periods, optional
+            Treatment times for which you asked before you settled on this one: the report lists them all.
+
+        Returns
+        -------
+        Path
+            The page. In a folder it is ``report.html``, and beside it are the figures (``.svg``, ``.png``),
+            ``counterfactual.csv`` and ``result.json``.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, dpsc
+        >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 6)), axis=1)
+        >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=4)
+        >>> result.report(f"{tempfile.mkdtemp()}/answer.html", units="euros").name
+        'answer.html'
         """
         return self.files(units, dates_tried).write(Path(path), command)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ from dpsc.answers.placebos import (
 )
 from dpsc.answers.report import Files, Written, of_result
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
+from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
@@ -54,23 +55,33 @@ class Result(Answer, Written):
         """The kinds of figures that :meth:`plot` draws."""
         return _FIGURES
 
-    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
-        """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
+    def placebos(self, kind: Literal["time", "space"] = "time", *, units: int = 200, seed: int = 0) -> Placebos:
+        """Count how often an effect at least as large shows where there is none.
 
-        Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
+        Parameters
+        ----------
+        kind : {"time", "space"}
+            Pretend that the intervention came earlier, at every possible date; or ask the same about made-up units
+            without any effect, drawn from the release alone.
+        units, seed : int
+            How many units are made up. The seed is that of the drawing; it touches neither donors nor the release's
+            noise.
         """
-        return cast("Result", self.repeats.placebo(treatment_time))
-
-    def placebos(self) -> Placebos:
-        """Pretend the intervention came earlier, at every possible date, and count how often that looks as large."""
-        return placebos_in_time(self, self.repeats)
+        if kind == "time":
+            return placebos_in_time(self, self.repeats)
+        if kind == "space":
+            return placebos_in_space(self, self.repeats, checks.whole_number("units", units, at_least=1), seed)
+        raise ParameterError(f"kind must be 'time' or 'space', not {kind!r}.")
 
     def placebos_in_space(self, units: int = 200, seed: int = 0) -> Placebos:
-        """Ask the same about made-up units without any effect, drawn from the release alone.
+        """Return placebos in space. Deprecated: ``placebos("space")``."""
+        checks.deprecated("result.placebos_in_space(units)", 'result.placebos("space", units=units)')
+        return self.placebos("space", units=units, seed=seed)
 
-        The seed is that of the drawing; it touches neither donors nor the release's noise.
-        """
-        return placebos_in_space(self, self.repeats, checks.whole_number("units", units, at_least=1), seed)
+    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
+        """Return the answer for one earlier date. Deprecated: :meth:`placebos` tries every one."""
+        checks.deprecated("result.placebo_in_time(date)", "result.placebos(), which tries every date")
+        return cast("Result", self.repeats.placebo(treatment_time))
 
     def sensitivity(self) -> Sensitivity:
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
@@ -206,9 +217,7 @@ _FIGURES: Mapping[str, plot.Drawing] = {
     "gaps": one.gaps,
     "cumulative": one.cumulative,
     "placebos": lambda result, sheet, units: placebos.in_time(result, result.placebos(), sheet, units),
-    "placebos in space": lambda result, sheet, units: placebos.in_space(
-        result, result.placebos_in_space(), sheet, units
-    ),
+    "placebos in space": lambda result, sheet, units: placebos.in_space(result, result.placebos("space"), sheet, units),
     "sensitivity": lambda result, sheet, units: choices.sensitivity(result, result.sensitivity(), sheet, units),
 }
 

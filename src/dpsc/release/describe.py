@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dpsc.periods.dates import period_name
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.rowmap import whitened_size
+from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +154,7 @@ def mechanism(release: ReleasedMatrix) -> str:
 
 def record(
     release: ReleasedMatrix, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the record; ``sha256`` is the hash of the release's file."""
     guarantee = release.guarantee
     if guarantee is None:

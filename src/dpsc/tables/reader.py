@@ -115,9 +115,7 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
     return dataset
 
 
-def rows_of(
-    table: Table, names: list[str], size: int = ROWS_AT_ONCE, *, labels: Sequence[str] = ()
-) -> Iterator[Rows]:
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, *, labels: Sequence[str] = ()) -> Iterator[Rows]:
     """Read the named columns of a table, file after file, in batches of at most ``size`` rows.
 
     The columns ``labels`` come with each different label once (:func:`dpsc.tables.arrow.coded`), in little memory.

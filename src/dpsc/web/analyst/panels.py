@@ -107,7 +107,7 @@ def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
         f"target = pd.read_csv({TARGET!r}, dtype={{'period': str}})",
         f"result = release.estimate(target, treatment_time={date!r})",
         "print(result.summary())",
-        f"dpsc.report({', '.join(['result', repr(REPORT), *said])})",
+        f"result.report({', '.join([repr(REPORT), *said])})",
         "",
     ])  # fmt: skip
 
