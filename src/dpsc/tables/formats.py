@@ -29,6 +29,7 @@ _BUFFER = 2**18  # bytes of a column read at once
 _LONGEST_HEADER = 2**24
 _FIRST_ROWS = 1000
 _OF_A_CELL, _OF_A_BYTE, _OF_A_PACKED_BYTE = 40, 6, 40  # bytes in memory, at most and while the table is read
+_PACKED = 3.0  # bytes for each row
 _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
@@ -209,7 +210,7 @@ def batches_of(
 ) -> Iterator[Any]:
     """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should.
 
-    The columns ``labels`` of a Parquet file are not unpacked: each different label comes once.
+    The columns ``labels`` of a Parquet file stay packed where that is less work: each different label comes once.
     """
     path = Path(fragment.path)
     with readable(path, schema, columns, reading):
@@ -255,8 +256,8 @@ def _parquet_batches(
     import pyarrow.parquet as pq
 
     options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
-    texts = [name for name in labels if pa.types.is_string(fragment.physical_schema.field(name).type)]
-    with pq.ParquetFile(fragment.path, read_dictionary=texts, **options) as file:
+    packed = [name for name in labels if _is_packed(fragment, name)]
+    with pq.ParquetFile(fragment.path, read_dictionary=packed, **options) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
             raise TableError(f"there is no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:
@@ -267,6 +268,15 @@ def _parquet_batches(
                 tables = (pa.Table.from_batches([part]) for part in parts)
             for table in tables:
                 yield from table.select(columns).to_batches(max_chunksize=size)
+
+
+def _is_packed(fragment: Any, name: str) -> bool:
+    """Tell whether a Parquet file holds a column of texts as few different ones and which of them each row has."""
+    groups = [fragment.metadata.row_group(i) for i in range(fragment.metadata.num_row_groups)]
+    columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+    sizes = [column.total_uncompressed_size for column in columns if column.path_in_schema == name]
+    text = pa.types.is_string(fragment.physical_schema.field(name).type)
+    return bool(text and sum(sizes) <= _PACKED * sum(group.num_rows for group in groups))
 
 
 @contextmanager

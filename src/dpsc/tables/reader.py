@@ -115,22 +115,11 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
     return dataset
 
 
-def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, *, labels: Sequence[str] = ()) -> Iterator[Rows]:
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, labels: Sequence[str] = ()) -> Iterator[Rows]:
     """Read the named columns of a table, file after file, in batches of at most ``size`` rows.
 
-    The columns ``labels`` come with each different label once (:func:`dpsc.tables.arrow.coded`), in little memory.
+    The columns ``labels`` may come as :func:`dpsc.tables.arrow.coded` returns them, if a file holds them like this.
     """
-    for rows in _rows_as_written(table, names, size, labels):
-        if labels:
-            columns = [
-                arrow.coded(column) if name in labels else column
-                for name, column in zip(names, rows.batch.columns, strict=True)
-            ]
-            rows = rows._replace(batch=pa.RecordBatch.from_arrays(columns, names))
-        yield rows
-
-
-def _rows_as_written(table: Table, names: list[str], size: int, labels: Sequence[str]) -> Iterator[Rows]:
     if isinstance(table.dataset, excel.Sheet):
         yield from table.dataset.rows(names, size, table.reading.numbers)
         return

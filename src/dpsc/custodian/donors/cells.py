@@ -15,7 +15,7 @@ from dpsc.errors import TableError
 from dpsc.periods.declare import PERIODS
 from dpsc.periods.order import Positions
 from dpsc.tables import formats
-from dpsc.tables.arrow import Rows, floats, plain
+from dpsc.tables.arrow import Rows, coded, floats, plain
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array, Write
 
@@ -33,6 +33,13 @@ def understood(rows: Rows, calendar: Calendar) -> Any:
     if len(units) < len(kept):
         values, when = values.filter(pa.array(kept)), when.filter(pa.array(kept))
     return pa.RecordBatch.from_arrays([units, when, values], [unit, time, outcome])
+
+
+def coded_rows(rows: Rows) -> Rows:
+    """Return rows of a long table with each different unit and period once: see :func:`dpsc.tables.arrow.coded`."""
+    unit, time, outcome = rows.batch.columns
+    columns = [coded(unit), coded(time), outcome]
+    return rows._replace(batch=pa.RecordBatch.from_arrays(columns, rows.batch.schema.names))
 
 
 def joined(one: Any, other: Any) -> Any:
@@ -129,7 +136,7 @@ class Calendar:
     def places(self, labels: Any) -> Positions:
         """Return the period of each label, -1 for one that is outside."""
         if pa.types.is_dictionary(labels.type):
-            return self.places(labels.dictionary)[labels.indices.to_numpy()]
+            return np.asarray(self.places(labels.dictionary)[labels.indices.to_numpy()])
         found = pc.index_in(plain(labels).cast(self.labels.type), value_set=self.labels)
         known = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.intp)
         return np.where(known < 0, -1, self.positions[known])

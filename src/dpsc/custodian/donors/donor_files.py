@@ -7,6 +7,7 @@ Wide: one row per donor, one column per period. Long: one row per donor and peri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.custodian.donors import cells
-from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, not_together, row_writer
+from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
 from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, one_row_per_unit
 from dpsc.custodian.donors.missing import Completion
@@ -91,6 +92,11 @@ class Files:
         """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
         text = formats.format_name(self.path) in ("csv", "tsv")
         return self.table.reading.words if text and self.table.reading != AS_USUAL else None
+
+    @property
+    def how(self) -> str:
+        """Whether the table is held in memory or read as a stream."""
+        return "held in memory" if self.in_memory else "read as a stream"
 
     @cached_property
     def columns(self) -> list[str]:
@@ -245,8 +251,11 @@ class Files:
     @cached_property
     def _table(self) -> list[Rows]:
         """The rows of a table held in memory; of a long one each different label once."""
-        labels = [] if self.layout.wide else self.columns[:2]
-        return list(reader.rows_of(self.table, self.columns, labels=labels))
+        if self.layout.wide:
+            return list(reader.rows_of(self.table, self.columns))
+        read = reader.rows_of(self.table, self.columns, labels=self.columns[:2])
+        with closing(in_order(cells.coded_rows, read)) as made:
+            return [coded for _, coded in made]
 
     def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
         """Yield rows with the named columns; a table held in memory is not read again."""
@@ -299,11 +308,11 @@ class Files:
                 numbers.append(arrow.floats(rows.batch.column(2), str(self.layout.outcome), rows))
                 when.append(self.calendar.places(rows.batch.column(1)))
         codes, labels = cells.factorize(units)
-        given = codes, np.concatenate(when), np.concatenate(numbers)
-        if (codes < 0).any():
-            given = tuple(part[codes >= 0] for part in given)
+        places, values = np.concatenate(when), np.concatenate(numbers)
+        if not (named := codes >= 0).all():
+            codes, places, values = codes[named], places[named], values[named]
         with in_file(self.path):
-            return labels, self.calendar.pivoted(*given, len(labels), 0)
+            return labels, self.calendar.pivoted(codes, places, values, len(labels), 0)
 
     def _of_rows(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
         """Return the units of a wide table and a row for each."""

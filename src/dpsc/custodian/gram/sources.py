@@ -21,7 +21,7 @@ from dpsc.custodian.donors.blocks import row_blocks, row_writer
 from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.donors.donors import Donors
-from dpsc.custodian.donors.frames import PeriodsFrom, read_wide
+from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
 from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
@@ -222,17 +222,17 @@ def scan(
 def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
     """Return donors of any form as a source; an array of floats is not copied, unless there is a rule to fill it."""
     if missing is not None:
-        if isinstance(donors, (DonorSource, Panel, Donors)) and not isinstance(donors, pd.DataFrame):
+        if isinstance(donors, (DonorSource, Panel, Donors)) and not is_frame(donors):
             raise ParameterError("{it} is for frames and arrays; these donors have a rule already.", it=_MISSING)
-        read = Donors.from_wide if isinstance(donors, pd.DataFrame) else Donors.from_arrays
+        read = Donors.from_wide if is_frame(donors) else Donors.from_arrays
         donors = read(donors, missing=missing)
-    if isinstance(donors, DonorSource) and not isinstance(donors, pd.DataFrame):
+    if isinstance(donors, DonorSource) and not is_frame(donors):
         return donors
     if isinstance(donors, Panel):
         return ArrayDonors(donors.donors, donors.times, donors.outcome, donors.periods_from)
     if isinstance(donors, Donors):
         return ArrayDonors(donors.values, donors.times, donors.outcome, donors.periods_from)
-    if isinstance(donors, pd.DataFrame):
+    if is_frame(donors):
         matrix = read_wide(donors, None, None)
         order = in_order(matrix.times)
         values, times = matrix.values[:, order], matrix.times[order]
