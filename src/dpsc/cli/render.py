@@ -290,24 +290,23 @@ def as_file(made: Files | Comparison, ending: str, command: str) -> bytes:
 
 
 def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
-    """Write an answer to a file or into a folder, the numbers first; a release answers further questions for free."""
+    """Write an answer to a file or into a folder; a release answers further questions for free."""
     made = found.files(units)
     if is_file(where):
         with terminal.working("drawing"):
             files.write(where, as_file(made, where.suffix.lower(), command))
         return
-    files.write(where / "result.json", made.json())
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
-        for name, content in made.folder(command).items():
+        for name, content in made.folder(command):
             files.write(where / name, content)
 
 
 def show(found: Finding, answer: Answer) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if answer.json:
-        typer.echo(json.dumps(found.files(answer.units).content, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(found.files(answer.units).content(), ensure_ascii=False, allow_nan=False))
         return
     if isinstance(found, Study):
         show_study(found, answer.units)
