@@ -245,7 +245,7 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
 
 
 def test_answers_are_compared_side_by_side(result: Result) -> None:
-    mine = result.files("cases").content
+    mine = result.files("cases").content()
     other = mine | {"average_effect": -1.0, "average_effect_interval": None, "private": False}
     axes = plot.compare([("A", mine), ("B", other)])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B, NOT PRIVATE"]

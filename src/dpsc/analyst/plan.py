@@ -17,7 +17,7 @@ from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
 from dpsc.analyst.mock_release import Rehearsal
 from dpsc.analyst.simulate import PENALTIES, Units, likely, simulated
-from dpsc.answers import pages, plot
+from dpsc.answers import plot, report
 from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.plan import plan_curves
 from dpsc.answers.figures.sheet import Sheet
@@ -95,7 +95,7 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what to expect, in words, and the curves."""
         figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
-        return pages.card("The error to expect from a release", self._words(), figure, True, "")
+        return report.card("The error to expect from a release", self._words(), figure, True, "")
 
     def _words(self) -> list[str]:
         """Say what to expect with the smallest and the largest budget, for each number of donors."""

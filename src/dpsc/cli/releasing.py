@@ -41,7 +41,7 @@ def run(
     with terminal.output_file(out, force) as output:
         with terminal.working("opening the donors"):
             expected = steps.opened(donors, chosen, reference)
-        with render.progress(f"donors, {donors.files.how}", expected) as advance:
+        with terminal.progress(f"donors, {donors.files.how}", expected) as advance:
             summed = steps.added_up(donors, chosen, advance, i_know=i_know)
         made = steps.booked(
             summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
@@ -90,7 +90,7 @@ def rehearse(
     with terminal.working("opening the donors"):
         algorithm.reference_for(donors.times)
         expected = donors.rows_expected()
-    with render.progress("donors", expected) as advance:
+    with terminal.progress("donors", expected) as advance:
         summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_rows=advance)
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from dpsc.answers import document, pages, plot, words
+from dpsc.answers import document, plot, report, tables, words
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
-from dpsc.web.analyst.desk import FEWEST_BEFORE, Desk
+from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk
 from dpsc.web.server import render
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None =
     """Draw a figure so many inches wide."""
     axes = draw(figsize=(width, None))
     figure = plot.figure_of(axes)
-    source = pages.inline_svg(plot.as_bytes(figure, "svg"))
+    source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
         return Chart(source, [], 0.0, 1.0)
     box = axes.get_position()
@@ -112,13 +112,13 @@ def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
     ])  # fmt: skip
 
 
-def release(desk: Desk, width: float) -> str:
+def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
     return render("release.html", release=desk.release, file=desk.release_file, periods=desk.periods,
                   problem=desk.problems.get("release"))  # fmt: skip
 
 
-def target(desk: Desk, width: float) -> str:
+def target(desk: AnalystDesk, width: float) -> str:
     """Show what was understood of the target, or what is wrong with it."""
     target = desk.target
     seen = None if target is None else target.dropna()
@@ -127,7 +127,7 @@ def target(desk: Desk, width: float) -> str:
                   last="" if seen is None or seen.empty else period_name(seen.index[-1]))  # fmt: skip
 
 
-def answer(desk: Desk, width: float) -> str:
+def answer(desk: AnalystDesk, width: float) -> str:
     """Show the sentence, the light and the chart on which the date is chosen."""
     result, shown, units = desk.result, desk.shown, desk.units or None
     if shown is None:
@@ -140,7 +140,7 @@ def answer(desk: Desk, width: float) -> str:
                   fewest=FEWEST_BEFORE)  # fmt: skip
 
 
-def effects(desk: Desk, width: float) -> str:
+def effects(desk: AnalystDesk, width: float) -> str:
     """Show the effects of each period and added up."""
     result, units = desk.result, desk.units or None
     if result is None:
@@ -153,17 +153,17 @@ def effects(desk: Desk, width: float) -> str:
     }
     return render(
         "effects.html", found=found, figures=figures, level=words.percent(result.level),
-        effects=pages.effects_table(found["effects"][:2], ["average", "total"]),
-        periods=pages.periods_table(found["periods"]),
+        effects=tables.effects_table(found["effects"][:2], ["average", "total"]),
+        periods=tables.periods_table(found["periods"]),
     )  # fmt: skip
 
 
-def placebos(desk: Desk, width: float) -> str:
+def placebos(desk: AnalystDesk, width: float) -> str:
     """Show effects where there is none."""
     result = desk.result
     if result is None:
         return _nothing()
-    trials, units = result.trials, desk.units or None
+    trials, units = result.trials(), desk.units or None
     drawings = {
         name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
         for name, found in (("time", trials.in_time), ("space", trials.in_space))
@@ -172,22 +172,22 @@ def placebos(desk: Desk, width: float) -> str:
     return render("placebos.html", figures=drawings, found=document.of_result(result, trials, units)["placebos"])
 
 
-def choices(desk: Desk, width: float) -> str:
+def choices(desk: AnalystDesk, width: float) -> str:
     """Show the answer under other choices, and every date that was tried."""
     result = desk.result
     if result is None:
         return _nothing()
-    trials, units = result.trials, desk.units or None
+    trials, units = result.trials(), desk.units or None
     figure = (
         None
         if trials.sensitivity is None
         else drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
     )
     found = document.of_result(result, trials, units)["sensitivity"]
-    return render("choices.html", figure=figure, table=pages.sensitivity_table(found), desk=desk)
+    return render("choices.html", figure=figure, table=tables.sensitivity_table(found), desk=desk)
 
 
-def several(desk: Desk, width: float) -> str:
+def several(desk: AnalystDesk, width: float) -> str:
     """Show the units of a study and their pooled effect."""
     study, units = desk.study, desk.units or None
     if study is None:
@@ -201,12 +201,12 @@ def several(desk: Desk, width: float) -> str:
     }
     return render(
         "several.html", study=study, problem=None, command=command, found=found, figures=figures,
-        effects=pages.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
-        by_unit=pages.by_unit_table(found["by_unit"]),
+        effects=tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
+        by_unit=tables.by_unit_table(found["by_unit"]),
     )  # fmt: skip
 
 
-def comparison(desk: Desk, width: float) -> str:
+def comparison(desk: AnalystDesk, width: float) -> str:
     """Show the same question asked of two releases."""
     compared = desk.comparison
     values: dict[str, Any] = {}
@@ -217,14 +217,14 @@ def comparison(desk: Desk, width: float) -> str:
         figure = drawn(partial(plot.compare, list(compared.answers), title=""), width).source
         differing = compared.differences()
         values = {
-            "figure": figure, "table": pages.table(compared.columns()),
+            "figure": figure, "table": tables.table(compared.columns()),
             "commands": comparison_commands(names, desk.date, desk.units),
-            "differences": pages.table({"answer": compared.names} | differing, labels=1 + len(differing)),
+            "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
         }  # fmt: skip
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)
 
 
-def export(desk: Desk, width: float) -> str:
+def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
         return _nothing()
@@ -237,7 +237,7 @@ def _nothing() -> str:
     return render("nothing.html")
 
 
-PANELS: Mapping[str, Callable[[Desk, float], str]] = {
+PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
     "release_card": release, "target_card": target, "answer": answer, "effects": effects, "placebos": placebos,
     "choices": choices, "several": several, "comparison": comparison, "export": export,
 }  # fmt: skip
