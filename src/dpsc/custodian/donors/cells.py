@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from dpsc.custodian.donors.frames import pivot
 from dpsc.errors import TableError
 from dpsc.periods.declare import PERIODS
-from dpsc.periods.order import Positions
 from dpsc.tables import formats
 from dpsc.tables.arrow import Rows, coded, floats, plain
 from dpsc.tables.spec import Repeated
-from dpsc.types import Array, Write
+from dpsc.types import Array, Positions, Write
 
 
 def understood(rows: Rows, calendar: Calendar) -> Any:

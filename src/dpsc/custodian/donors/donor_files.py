@@ -28,7 +28,7 @@ from dpsc.errors import TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import calendar as placing
 from dpsc.periods import dates
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables import spec as columns
 from dpsc.tables.arrow import Rows

@@ -16,11 +16,11 @@ from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.donors.similar_labels import alike
 from dpsc.errors import PanelError
 from dpsc.periods import calendar
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import PERIODS
 from dpsc.tables.spec import Missing, Repeated, rule_for
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, Positions, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +146,7 @@ class Donors:
         cls,
         matrix: Matrix,
         *,
-        rows: periods_of.Positions | None = None,
+        rows: Positions | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,

@@ -13,12 +13,12 @@ from dpsc.checks import did_you_mean
 from dpsc.custodian.donors.missing import settled
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.calendar import is_missing, places
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import declared
 from dpsc.tables.spec import Repeated, require_period_names, require_repeated
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, Positions, to_floats
 
 _WHOLE = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built even if most of its cells are missing
@@ -125,7 +125,7 @@ def read_long(
     return Matrix(matrix, periods_of.plain(units), index, source, counts)
 
 
-def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:
+def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> Positions:
     """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
 
     Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
@@ -156,8 +156,8 @@ def different(times: pd.Index[Any]) -> pd.Index[Any]:
 
 
 def pivot(
-    units: periods_of.Positions,
-    times: periods_of.Positions,
+    units: Positions,
+    times: Positions,
     values: Array,
     shape: tuple[int, int],
     repeated: Repeated,
@@ -184,7 +184,7 @@ def pivot(
     return matrix.reshape(shape), filled, again
 
 
-def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
+def one_row_per_unit(units: Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
     """Return a row for each of so many units from rows of a wide table, and how many cells had several."""
     if len(units) == count:
         return values, 0
@@ -242,7 +242,7 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
     return label
 
 
-def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[periods_of.Positions, pd.Index[Any]]:
+def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[Positions, pd.Index[Any]]:
     """Return the unit of each row among the different units, -1 for none, and these in order of first appearance.
 
     A label is read as text and by itself: 7, 7.0 and "7" are one unit, "007" is another, whatever other rows hold.
@@ -273,7 +273,7 @@ def text_of(label: Any) -> str | None:
     return str(label)
 
 
-def _periods(values: pd.Series[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
+def _periods(values: pd.Series[Any], what: str) -> tuple[Positions, pd.Index[Any]]:
     """Return the position of each row's label among the different labels, and these in order of first appearance."""
     try:
         codes, labels = pd.factorize(values)

@@ -20,7 +20,7 @@ from dpsc.custodian.donors.donors import Donors, array_matrix, require_public_pe
 from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide, text_of
 from dpsc.custodian.donors.similar_labels import alike
 from dpsc.errors import PanelError
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import aligned, first_treated
 from dpsc.tables.spec import INTERPOLATE, MIDPOINT, Missing, Repeated

@@ -27,8 +27,8 @@ from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
+from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
-from dpsc.periods.order import in_order
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import Array, Integers, to_floats
