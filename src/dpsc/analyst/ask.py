@@ -12,43 +12,30 @@ from dpsc.errors import TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
-from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
+from dpsc.tables.spec import TableSpec
 from dpsc.tables.target_table import Targets
 
 
 def one(
-    release: Release,
-    target: Path,
-    treatment_time: str,
-    *,
-    time: str | None = None,
-    outcome: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
-    level: float = 0.95,
-    title: str = "",
+    release: Release, target: Path, treatment_time: str, spec: TableSpec, *, level: float = 0.95, title: str = ""
 ) -> Result:
     """Return the answer for one target."""
     several = " If it is a table of several units, say which column names them: {unit}."
-    series = reader.series(target, time, outcome, time_format, dialect, advice=several)
+    series = reader.series(target, spec.time, spec.outcome, spec.time_format, spec.dialect, advice=several)
     with in_file(target):
-        first = match.typed_period(treatment_time, release.times, time_format)
+        first = match.typed_period(treatment_time, release.times, spec.time_format)
         return release.estimate(series, first, level=level, title=title)
 
 
 def several(
     release: Release,
     targets: Path,
+    treatment_time: str | None,
+    spec: TableSpec,
     *,
-    unit: str,
     start: str | None = None,
-    treatment_time: str | None = None,
     weight: str | None = None,
-    time: str | None = None,
-    outcome: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -57,14 +44,21 @@ def several(
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
     """
     found = several_targets.read(
-        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
-        dialect=dialect, start_of_all=treatment_time,
-    )  # fmt: skip
+        targets,
+        unit=spec.unit,
+        start=start,
+        time=spec.time,
+        outcome=spec.outcome,
+        weight=weight,
+        time_format=spec.time_format,
+        dialect=spec.dialect,
+        start_of_all=treatment_time,
+    )
     with in_file(targets):
         if start is None:
-            first = match.typed_period(str(treatment_time), release.times, time_format)
+            first = match.typed_period(str(treatment_time), release.times, spec.time_format)
             return release.study(found.series, first, weights=found.weights, level=level, title=title)
-        return of_targets(release, found, time_format, level=level, title=title)
+        return of_targets(release, found, spec.time_format, level=level, title=title)
 
 
 def of_targets(

@@ -167,7 +167,6 @@ def _made(
     force: bool,
 ) -> Release:
     """Add up the donors, book what the release costs, make it and write it."""
-    from dpsc.cli import render
     from dpsc.custodian.custody import run as steps
 
     if page is not None:
@@ -175,7 +174,7 @@ def _made(
     with terminal.output_file(out, force) as output:
         with terminal.working("opening the donors"):
             expected = steps.opened(donors, chosen, reference)
-        with render.progress("donors", expected) as advance:
+        with terminal.progress(f"donors, {donors.files.how}", expected) as advance:
             summed = steps.added_up(donors, chosen, advance, i_know=i_know)
         return steps.booked(
             summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
@@ -201,7 +200,6 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: Accoun
 
     The scale, for which a release may count donors with noise, is left out.
     """
-    from dpsc.cli import render
     from dpsc.custodian.custody.options import require_small_delta, require_worth_having
     from dpsc.periods.dates import period_name
 
@@ -209,7 +207,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: Accoun
     with terminal.working("opening the donors"):
         algorithm.reference_for(donors.times)
         expected = donors.rows_expected()
-    with render.progress("donors", expected) as advance:
+    with terminal.progress("donors", expected) as advance:
         summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_rows=advance)
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)
@@ -223,6 +221,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: Accoun
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
         "booking": account.would_cost(algorithm),
+        "reading": donors.files.how,
         "read_with": donors.files.as_understood,
     }
 
@@ -233,7 +232,7 @@ def _show_rehearsal(told: dict[str, Any]) -> None:
     screen = terminal.console()
     screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
     n, periods = told["donors"], f"{told['periods']} periods from {told['first_period']} to {told['last_period']}"
-    lines = [f"{n:,} donors, {periods}"]
+    lines = [f"{n:,} donors, {periods}", told["reading"]]
     lines += [] if told["read_with"] is None else [f"read with {told['read_with']}"]
     lines += [f"would promise: {told['guarantee']}", f"noise: {noise_of(told['noise_share'], n)}"]
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"

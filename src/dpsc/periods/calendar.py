@@ -22,9 +22,8 @@ import pandas as pd
 
 from dpsc.checks import is_decimal
 from dpsc.errors import PanelError, Parameter, TableError
-from dpsc.periods.dates import AS_WRITTEN, Every, Written, period_name, read, require_format, year_last
-from dpsc.periods.order import Positions, as_index
-from dpsc.types import Integers, Label, PeriodsLike, Times
+from dpsc.periods.dates import AS_WRITTEN, Every, Written, as_index, period_name, read, require_format, year_last
+from dpsc.types import Integers, Label, PeriodsLike, Positions, Times
 
 NameRow = Callable[[int], str]
 TIME = Parameter("time")

@@ -19,7 +19,6 @@ from dpsc.custodian.check.findings import Finding
 from dpsc.custodian.donors.missing import BOUNDS
 from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.custodian.gram.exact_sum import OnRows
-from dpsc.custodian.gram.sources import LARGE
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import best_guess
@@ -235,8 +234,7 @@ def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[l
 
 def _order(seen: CustodianExamination) -> list[Finding]:
     """Say that rows must be together in a file that is too large to be held in memory."""
-    inside = formats.files_in(seen.path) if seen.path.is_dir() else [seen.path]
-    if not seen.scattered or sum(file.stat().st_size for file in inside) <= LARGE:
+    if not seen.scattered or formats.fits_in_memory(seen.path, wide=False):
         return []
     words = (
         f"the rows of {seen.scattered:,} units do not follow each other, and the file is read as a stream. Sort it by "
