@@ -14,9 +14,8 @@ from dpsc.ledger.records import DataSet, Entry
 from dpsc.types import JsonObject
 
 COLUMNS = (
-    "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "purpose",
-    "sha256", "parameters", "basis", "hash",
-)  # fmt: skip
+    "number time dataset partition who algorithm epsilon delta state output purpose sha256 parameters basis hash"
+).split()
 
 
 def as_csv(ledger: Ledger, dataset: str | None = None) -> str:

@@ -12,9 +12,8 @@ import pandas as pd
 from dpsc.errors import PanelError, Parameter, TableError
 from dpsc.periods import calendar
 from dpsc.periods.calendar import finder, fits, is_missing, key_of
-from dpsc.periods.dates import AS_WRITTEN, Written, period_name, read, year_last
-from dpsc.periods.order import Positions, plain
-from dpsc.types import Label, PeriodsLike, Times
+from dpsc.periods.dates import AS_WRITTEN, Written, period_name, plain, read, year_last
+from dpsc.types import Label, PeriodsLike, Positions, Times
 
 _LISTED = 3  # periods that a message names
 
@@ -159,16 +158,11 @@ def same(one: Times, other: Times) -> bool:
     return not match.notes and bool((match.positions == np.arange(len(one))).all())
 
 
-_KINDS = {
-    "year": "years", "quarter": "quarters", "month": "months", "week": "weeks", "day": "days", "number": "numbers"
-}  # fmt: skip
-
-
 def kind(index: Times) -> str:
     """Name what the periods are, in the plural."""
     every = calendar.frequency(index)
     if every is not None:
-        return _KINDS[every]
+        return f"{every}s"
     if isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
         return "times"
     return "numbers" if pd.api.types.is_numeric_dtype(index) else "labels"
@@ -313,8 +307,9 @@ def _position(value: Label, index: Times, time_format: str | None, it: Parameter
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
         raise PanelError(
             f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}",
-            it=it, as_written=AS_WRITTEN,
-        )  # fmt: skip
+            it=it,
+            as_written=AS_WRITTEN,
+        )
     return found.pop()
 
 

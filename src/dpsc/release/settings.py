@@ -19,7 +19,7 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
-from dpsc.release.file_format import periods_from_json, periods_to_json
+from dpsc.release.file_format import object_in, periods_from_json, periods_to_json
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.release.rowmap import directions_for, whitened_size
@@ -145,24 +145,8 @@ def load(path: str | Path) -> Settings:
 
 def loads(text: str) -> Settings:
     """Read the JSON text, or say what is wrong with it."""
-    try:
-        body = json.loads(
-            text, parse_constant=_no_number, object_pairs_hook=partial(checks.names_once, "the settings say")
-        )
-    except (ValueError, RecursionError):
-        raise ReleaseError("this is not valid JSON; the file is truncated or not a settings file.") from None
-    except DpscError as problem:
-        raise ReleaseError(checks.visible(str(problem))) from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ReleaseError("this is not a dpsc settings file; dpsc plan --settings writes one.")
-    version = body.get("version")
-    if type(version) is not int or version < 1:
-        raise ReleaseError("the settings have no version number.")
-    if version > VERSION:
-        raise ReleaseError(
-            f"the settings have version {checks.shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to "
-            "read them."
-        )
+    once, made_by = partial(checks.names_once, "the settings say"), "; dpsc plan --settings writes one"
+    body = object_in(text, FORMAT, VERSION, "settings file", made_by=made_by, pairs=once)
     known = [*_ABOUT_THE_FILE, *(name for name in Settings.__dataclass_fields__ if name != "_")]
     unknown = next((str(name) for name in body if name not in known), None)
     if unknown is not None:
@@ -190,10 +174,6 @@ def _build(said: Mapping[str, Any]) -> Settings:
             raise ReleaseError("the reference path is not a list of numbers.")
         given["reference"] = np.array(given["reference"], dtype=np.float64)
     return Settings(**given)
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(word)
 
 
 def agreed(
