@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -177,7 +176,7 @@ class Forecast:
         return self.T0 - self.first >= 3
 
     @property
-    def placebo_dates(self) -> list[Any]:
+    def placebo_dates(self) -> list[Label]:
         """Every earlier period with at least 2 before it."""
         return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
 

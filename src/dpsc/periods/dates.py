@@ -61,7 +61,7 @@ def read(label: Label, time_format: str | None = None, day_first: bool | None = 
         return None
 
 
-def _digits(number: Any) -> str:
+def _digits(number: str | float | np.number) -> str:
     return str(int(number)) if float(number).is_integer() else ""
 
 
@@ -305,7 +305,7 @@ def _holds_strings(index: Times) -> bool:
     return isinstance(index[0], str) and not isinstance(index, pd.CategoricalIndex)
 
 
-def _has_own_order(index: pd.CategoricalIndex[Any]) -> bool:
+def _has_own_order(index: pd.CategoricalIndex) -> bool:
     """Tell whether the caller chose the order; pandas itself chooses the alphabetical one."""
     return bool(index.ordered) and not index.categories.is_monotonic_increasing
 

@@ -241,12 +241,13 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Any:
+def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Label:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
     it = Parameter(name, repr(text), repr(text))
     position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
     if position >= 0:
-        return index[position]
+        found: Label = index[position]
+        return found
     dated = calendar.frequency(index) not in (None, "number", "year")
     if dated and not _readings(text, time_format):
         raise TableError(f"{{it}} is not a date that can be read; write it as {period_name(index[0])}.", it=it)

@@ -82,7 +82,7 @@ def periods_from_json(periods: JsonObject) -> Times:
         return _calendar(periods).rename(name)
     values = periods["values"]
     _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
-    kinds: dict[Any, type] = {"integer": int, "number": float}
+    kinds: dict[object, type] = {"integer": int, "number": float}
     wanted = kinds.get(kind, str)
     _require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
     times = _index(kind, values, periods)
@@ -251,7 +251,7 @@ def object_in(
     what: str,
     *,
     made_by: str = "",
-    pairs: Callable[[list[tuple[Any, Any]]], JsonObject] = dict,
+    pairs: Callable[[list[tuple[str, object]]], JsonObject] = dict,
 ) -> JsonObject:
     """Return the object of a JSON file of ours, or say that it is something else, or of a later version.
 

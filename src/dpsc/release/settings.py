@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu,
 from dpsc.release.rowmap import directions_for, whitened_size
 from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_scale
 from dpsc.tables.spec import Missing, rule_for
-from dpsc.types import Array, Times
+from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__
 
 FORMAT, VERSION = "dpsc-settings", 1
@@ -159,7 +158,7 @@ def loads(text: str) -> Settings:
         raise ReleaseError(f"the settings do not follow their schema: {checks.visible(what)}") from None
 
 
-def _build(said: Mapping[str, Any]) -> Settings:
+def _build(said: JsonObject) -> Settings:
     for name in ("scale", "directions"):
         if said.get(name) is None:
             raise ReleaseError(f"they do not say {name!r}, without which releases do not add up.")
@@ -184,7 +183,7 @@ def agreed(
     *,
     sites: int = 1,
     scale: float | None = None,
-    like: Any | None = None,
+    like: TargetLike | None = None,
     smoothness: Smoothness = "high",
     grid_bits: int = GRID_BITS,
     **labels: Any,
@@ -208,9 +207,12 @@ def agreed(
             scale=Parameter("scale"),
             like=Parameter("like"),
         )
+    if like is not None:
+        scale = scale_like(like, T, smoothness)
+    assert scale is not None
     noise = math.sqrt(2 * sites) / budget_mu(epsilon, delta, grid_bits)
     return Settings(
-        scale=scale_like(like, T, smoothness) if scale is None else scale,
+        scale=scale,
         directions=directions_for(n, T, noise, Kernel.named(smoothness)),
         smoothness=smoothness,
         grid_bits=grid_bits,
@@ -220,7 +222,7 @@ def agreed(
     )
 
 
-def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
+def scale_like(path: TargetLike, T: int, smoothness: Smoothness) -> float:
     """Return the scale to agree on from a public series that moves about like a donor, such as the target's past.
 
     It is what a release would take for its scale with ``like=`` and no donor counted, to three digits.
