@@ -131,9 +131,17 @@ def test_many_clicks_at_once_book_once(ready: CustodianDesk) -> None:
 
 
 NOT_READY = [
-    ("typed_name", "Patients"), ("typed_name", ""), ("recipient", " "), ("purpose", ""), ("epsilon", "2.5"),
-    ("epsilon", "none"), ("delta", "0.5"), ("periods", "2021-01..2022-06"), ("scale", "-1"), ("n", "many"),
-]  # fmt: skip
+    ("typed_name", "Patients"),
+    ("typed_name", ""),
+    ("recipient", " "),
+    ("purpose", ""),
+    ("epsilon", "2.5"),
+    ("epsilon", "none"),
+    ("delta", "0.5"),
+    ("periods", "2021-01..2022-06"),
+    ("scale", "-1"),
+    ("n", "many"),
+]
 
 
 def test_nothing_is_spent_from_a_desk_that_is_not_ready(ready: CustodianDesk) -> None:
@@ -381,8 +389,11 @@ def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tm
     ready.work.wait()
     mine = Release.load(tmp_path / "out" / "patients-2.dpsc.json")
     assert (mine.n, list(mine.times), mine.outcome, mine.datasets) == (
-        made.n, list(made.times), made.outcome, made.datasets
-    )  # fmt: skip
+        made.n,
+        list(made.times),
+        made.outcome,
+        made.datasets,
+    )
     assert ready.book.open().entries()[1].purpose == entry.purpose == "for Dr Ruiz: yearly report"
 
 

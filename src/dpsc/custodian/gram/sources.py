@@ -249,7 +249,7 @@ def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
     if isinstance(donors, DonorSource) and not is_frame(donors):
         return donors
     if isinstance(donors, Panel):
-        return ArrayDonors(donors.donors, donors.times, donors.outcome, donors.periods_from)
+        donors = donors.pool
     if isinstance(donors, Donors):
         return ArrayDonors(donors.values, donors.times, donors.outcome, donors.periods_from)
     if is_frame(donors):
