@@ -16,6 +16,7 @@ from dpsc.answers import plot, report, words
 from dpsc.answers.figures import plan
 from dpsc.answers.figures.result import promise
 from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.report import image
 from dpsc.answers.words import meaning, number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
@@ -274,7 +275,7 @@ def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
         words={say.__name__: say for say in _SAYINGS},
-        image=report.image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
+        image=image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
     )
 
 
