@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from dpsc.analyst.release import Release
-from dpsc.custodian.check.guess import Said
 from dpsc.custodian.check.run import custodian_examined
 from dpsc.errors import DpscError, TableError
 from dpsc.tables import reader as tables
-from dpsc.tables.dialect import UNSAID
+from dpsc.tables.spec import TableSpec
 from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.work import File, Reader, Stopped
@@ -54,7 +53,7 @@ def endless(tmp_path: Path) -> Path:
 
 
 def test_it_reads_as_the_program_would(reader: Reader, series: Path) -> None:
-    pd.testing.assert_series_equal(reader(tables.series, series, None, None), tables.series(series, None, None))
+    pd.testing.assert_series_equal(reader(tables.series, series), tables.series(series))
     assert reader(Release.load, RELEASE).guarantee == Release.load(RELEASE).guarantee
     assert reader(os.getpid) != os.getpid()
 
@@ -64,20 +63,20 @@ def test_a_refusal_has_its_own_words_file_and_parameters(reader: Reader, series:
     wrong.write_text("year,wage\n1980,many\n")
     for path, time in ((tmp_path / "no.csv", None), (wrong, None), (series, "yaer")):
         with pytest.raises(DpscError) as here:
-            tables.series(path, time, None)
+            tables.series(path, TableSpec(time=time))
         with pytest.raises(type(here.value)) as there:
-            reader(tables.series, path, time, None)
+            reader(tables.series, path, TableSpec(time=time))
         assert str(there.value) == str(here.value)
-        assert (there.value.parameters, there.value.file) == (here.value.parameters, here.value.file)
+        assert (there.value.message, there.value.file) == (here.value.message, here.value.file)
 
 
 def test_a_file_without_end_is_ended_and_the_next_one_is_read(reader: Reader, series: Path, endless: Path) -> None:
     first = reader(os.getpid)
     reader._patience = 0.5
     with pytest.raises(TableError, match=STOPPED):
-        reader(tables.series, endless, None, None)
+        reader(tables.series, endless)
     reader._patience = 60.0
-    assert list(reader(tables.series, series, None, None)) == [1.5, 2.5]
+    assert list(reader(tables.series, series)) == [1.5, 2.5]
     assert reader(os.getpid) != first
 
 
@@ -100,14 +99,14 @@ def test_what_lies_in_the_folder_is_not_imported(series: Path, tmp_path: Path, m
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
     made = Reader()
-    assert list(made(tables.series, series, None, None)) == [1.5, 2.5]
+    assert list(made(tables.series, series)) == [1.5, 2.5]
     made.end()
     assert not (tmp_path / "imported").exists()
 
 
 def test_rows_are_counted_here_and_whoever_counts_may_stop_it(reader: Reader, series: Path) -> None:
     rows: list[int] = []
-    asked = (series, Said("year", None, None, True, None), UNSAID, None, None, None)
+    asked = (series, TableSpec("year", wide=True))
     reader(custodian_examined, *asked, on_rows=rows.append)
     assert sum(rows) > 0
     before = reader(os.getpid)

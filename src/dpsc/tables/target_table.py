@@ -13,10 +13,9 @@ from dpsc.errors import Parameter, TableError
 from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.tables import arrow, formats
-from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
 from dpsc.tables.reader import open_table, require_column, require_rows, require_unambiguous, rows_of
-from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, find
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
 _OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT}
@@ -40,16 +39,7 @@ class Targets:
 
 
 def read(
-    path: Path,
-    *,
-    unit: str,
-    start: str | None,
-    time: str | None = None,
-    outcome: str | None = None,
-    weight: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
-    start_of_all: str | None = None,
+    path: Path, said: TableSpec, *, start: str | None, weight: str | None = None, start_of_all: str | None = None
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
 
@@ -57,16 +47,16 @@ def read(
     """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    unit, dialect = said.unit, said.dialect
     with in_file(path):
         given = [name for name in (unit, start, weight) if name is not None]
         if len(set(given)) < len(given):
-            raise TableError("{unit}, {start} and {weight} must name different columns.", unit=UNIT, start=START,
-                             weight=WEIGHT)  # fmt: skip
+            raise TableError(f"{UNIT}, {START} and {WEIGHT} must name different columns.")
         header = open_table(path, [], dialect, given).schema.names
         for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT)):
             if name is not None:
                 find(header, name, it)
-        time, outcome = _the_others(header, given, time, outcome)
+        time, outcome = _the_others(header, given, said.time, said.outcome)
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
         dataset = open_table(path, list(labels.values()), dialect, given)
@@ -81,7 +71,7 @@ def read(
                     arrow.floats(cell, name, rows).tolist() if column in numbers else arrow.plain(cell).to_pylist()
                 )
         require_rows(len(found["unit"]), path)
-        when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), time_format)
+        when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), said.time_format)
         starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
         frame = pd.DataFrame(found | {"time": list(when), "start": starts})
         return _targets(frame, labels | numbers, path)
@@ -93,9 +83,8 @@ def _the_others(names: list[str], given: list[str], time: str | None, outcome: s
     missing = [name for name in (time, outcome) if name is None]
     if missing and len(left) != len(missing):
         raise TableError(
-            f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
-            time=TIME, outcome=OUTCOME,
-        )  # fmt: skip
+            f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
+        )
     time = left.pop(0) if time is None else time
     return time, left.pop(0) if outcome is None else outcome
 
@@ -128,13 +117,11 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
         if "weight" in frame and starts[name] is not None:
             weight = _same(rows["weight"], name, names["weight"], WEIGHT)
             if weight is None:
-                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({{it}}).", it=WEIGHT)
+                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({WEIGHT}).")
             weights[name] = float(weight)
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
-        raise TableError(
-            f"no unit has a first treated period: column {names['start']!r} ({{start}}) is empty.", start=START
-        )
+        raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
     return Targets(series, starts, weights if "weight" in frame else None)
 
 
@@ -144,7 +131,6 @@ def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:
     if len(found) > 1:
         one, other = ("nothing" if value is None else repr(value) for value in found[:2])
         raise TableError(
-            f"unit {unit!r} has {one} and {other} in column {column!r} ({{it}}): all rows of a unit must agree.",
-            it=it,
+            f"unit {unit!r} has {one} and {other} in column {column!r} ({it}): all rows of a unit must agree."
         )
     return found[0]

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
 from dpsc.answers.report import Files
 from dpsc.web.analyst import panels
-from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk, Columns, Said
+from dpsc.web.analyst.desk import FEWEST_BEFORE, SAID, AnalystDesk, Columns
 from dpsc.web.server import Page, application
-from dpsc.web.work import Reader
+from dpsc.web.work import File, Reader
 
+Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
 
 
@@ -43,7 +45,7 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.dropped(desk.drop_several, "several_file")
     page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
     page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
-    page.when(lambda *how: desk.say(Said(*how[:-1]), how[-1]), "time", "outcome", "time_format", "decimal", "units")
+    page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
     page.when(lambda *names: desk.name_columns(Columns(*names)), "unit_column", "start_column", "weight_column")
     page.when(lambda position: desk.choose(int(position)), "chosen", ignore_init=False)  # not there before a click
     page.pressed(lambda: desk.choose(_next(desk, -1)), "earlier")
@@ -77,11 +79,11 @@ def _restore(desk: AnalystDesk) -> None:
     """Fill the fields of a page that was loaded again."""
     ui.update_text_area("pasted", value=desk.pasted)
     said, columns = desk.said, desk.columns
-    texts = {"time": said.time, "outcome": said.outcome, "time_format": said.time_format, "units": desk.units}
+    texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
     names = {"unit_column": columns.unit, "start_column": columns.start, "weight_column": columns.weight}
     for name, value in (texts | names).items():
         ui.update_text(name, value=value)
-    ui.update_select("decimal", selected=said.decimal)
+    ui.update_select("decimal", selected=said.get("decimal", ""))
 
 
 def _open_demo(desk: AnalystDesk) -> None:
@@ -99,38 +101,35 @@ def _next(desk: AnalystDesk, step: int) -> int:
 def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Callable[[], bytes]]]:
     """Return the files that the page offers, by the id of their links."""
 
+    def name(file: File | None) -> str:
+        return "" if file is None else file.name
+
+    def content(file: File | None) -> bytes:
+        assert file is not None
+        return file.path.read_bytes()
+
+    def made(what: Made | None) -> Made:
+        assert what is not None
+        return what
+
     def files() -> Files:
-        assert desk.result is not None
-        return desk.result.files(desk.units or None, desk.tried)
+        return made(desk.result).files(desk.units or None, desk.tried)
 
     def study() -> Files:
-        assert desk.study is not None
-        return desk.study.files(desk.units or None, desk.all_tried)
+        return made(desk.study).files(desk.units or None, desk.all_tried)
 
-    def name() -> str:
-        return "" if desk.release_file is None else desk.release_file.name
-
-    def comparison() -> bytes:
-        assert desk.comparison is not None
-        return desk.comparison.html()
-
-    def table() -> bytes:
-        assert desk.long_file is not None
-        return desk.long_file.path.read_bytes()
-
-    def release() -> bytes:
-        assert desk.release_file is not None
-        return desk.release_file.path.read_bytes()
+    def asked() -> tuple[str, str, str]:
+        return name(desk.release_file), desk.date, desk.units
 
     return {
-        "report": (panels.REPORT, lambda: files().html(panels.command(name(), desk.date, desk.units))),
+        "report": (panels.REPORT, lambda: files().html(panels.command(*asked()))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
-        "script": ("answer.py", lambda: panels.script(name(), desk.date, desk.units, desk.tried).encode("utf-8")),
+        "script": ("answer.py", lambda: panels.script(*asked(), desk.tried).encode("utf-8")),
         "target_table": (panels.TARGET, desk.target_table),
-        "release_again": (name, release),
+        "release_again": (lambda: name(desk.release_file), lambda: content(desk.release_file)),
         "study_report": (panels.STUDY, lambda: study().html()),
-        "study_table": (lambda: "" if desk.long_file is None else desk.long_file.name, table),
+        "study_table": (lambda: name(desk.long_file), lambda: content(desk.long_file)),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
-        "comparison_report": (panels.COMPARISON, comparison),
+        "comparison_report": (panels.COMPARISON, lambda: made(desk.comparison).html()),
     }
