@@ -126,7 +126,7 @@ class Analysis:
         index = None
         if self.periods is not None:
             index = reader.typed_periods(self.periods, self.reference_path(), self.time_format)
-        files = Files(self.data, self.layout, periods=index, held=True, dialect=self.dialect)
+        files = Files(self.data, self.layout, periods=index, held=True)
         fallback: Missing | None = None if index is None or self.method == "gram" else "interpolate"
         with in_file(self.data):
             matrix = files.matrix()
