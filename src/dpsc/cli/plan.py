@@ -79,7 +79,9 @@ def plan(
         from dpsc import files
         from dpsc.analyst.plan import default_runs, what_it_takes
         from dpsc.analyst.plan import plan as expected
-        from dpsc.answers import plot, words
+        from dpsc.answers import figures as plot
+        from dpsc.answers import words
+        from dpsc.answers.figures.plan import plan_curves
         from dpsc.cli import planning
         from dpsc.tables import reader
         from dpsc.tables.dialect import Dialect
@@ -125,7 +127,7 @@ def plan(
         unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
         if out is not None:
             with terminal.output_folder(out, force) as output, terminal.working("drawing"):
-                figure = plot.plan_curves(result.table, unit)
+                figure = plot.figure_of(plan_curves(result.table, unit, plot.Sheet()))
                 table = files.csv_text(result.table.columns, result.table.itertuples(index=False, name=None))
                 files.write(output.place / "plan.csv", table)
                 files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from dpsc.answers import document, plot, report, tables, words
+from dpsc.answers import document, report, tables, words
+from dpsc.answers import figures as plot
+from dpsc.answers.figures import choices as other_figures
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
@@ -34,7 +36,7 @@ class Chart(NamedTuple):
 
 def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None = None) -> Chart:
     """Draw a figure so many inches wide."""
-    axes = draw(figsize=(width, None))
+    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
     figure = plot.figure_of(axes)
     source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
@@ -46,9 +48,8 @@ def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None =
     return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
 
 
-def target_alone(series: pd.Series[float], units: str | None, figsize: tuple[float, float | None]) -> Axes:
+def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> Axes:
     """Draw the target before any date is chosen."""
-    sheet = Sheet(None, "", figsize)
     axes = sheet.axes(3.6)
     times = PeriodAxis(series.index)
     axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
@@ -135,7 +136,7 @@ def answer(desk: AnalystDesk, width: float) -> str:
     if result is None:
         chart = drawn(partial(target_alone, shown, units), width, shown.index)
         return render("answer.html", desk=desk, result=None, chart=chart, sentences=[], fewest=FEWEST_BEFORE)
-    chart = drawn(partial(plot.draw, result, "path", title="", units=units), width, result.target.index)
+    chart = drawn(partial(plot.draw, result, "path", units=units), width, result.target.index)
     return render("answer.html", desk=desk, result=result, chart=chart, sentences=words.answer(result, units),
                   fewest=FEWEST_BEFORE)  # fmt: skip
 
@@ -147,7 +148,7 @@ def effects(desk: AnalystDesk, width: float) -> str:
         return _nothing()
     found = document.of_result(result, Trials(), units)
     figures = {
-        kind: drawn(partial(plot.draw, result, kind, title="", units=units), width).source
+        kind: drawn(partial(plot.draw, result, kind, units=units), width).source
         for kind in ("gaps", "cumulative")
         if result.observed.notna().any()
     }
@@ -165,7 +166,7 @@ def placebos(desk: AnalystDesk, width: float) -> str:
         return _nothing()
     trials, units = result.trials(), desk.units or None
     drawings = {
-        name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
+        name: drawn(partial(other_figures.placebos, result, found, units=units), width).source
         for name, found in (("time", trials.in_time), ("space", trials.in_space))
         if found is not None
     }
@@ -181,7 +182,7 @@ def choices(desk: AnalystDesk, width: float) -> str:
     figure = (
         None
         if trials.sensitivity is None
-        else drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
+        else drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
     )
     found = document.of_result(result, trials, units)["sensitivity"]
     return render("choices.html", figure=figure, table=tables.sensitivity_table(found), desk=desk)
@@ -196,9 +197,7 @@ def several(desk: AnalystDesk, width: float) -> str:
     assert desk.release_file is not None
     assert desk.long_file is not None
     command = study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read)
-    figures = {
-        kind: drawn(partial(plot.draw, study, kind, title="", units=units), width).source for kind in ("event", "units")
-    }
+    figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
     return render(
         "several.html", study=study, problem=None, command=command, found=found, figures=figures,
         effects=tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
@@ -214,7 +213,7 @@ def comparison(desk: AnalystDesk, width: float) -> str:
         assert desk.release_file is not None
         assert desk.other_file is not None
         names = (desk.release_file.name, desk.other_file.name)
-        figure = drawn(partial(plot.compare, list(compared.answers), title=""), width).source
+        figure = drawn(partial(other_figures.compared, compared.answers), width).source
         differing = compared.differences()
         values = {
             "figure": figure, "table": tables.table(compared.columns()),
