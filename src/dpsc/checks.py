@@ -45,7 +45,7 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
     return number
 
 
-def epsilon(name: str, value: Any) -> float:
+def epsilon(name: str, value: object) -> float:
     """Return a privacy budget: above zero, and not so large that its square overflows."""
     number = finite_number(name, value, above=0)
     if number > LARGEST_EPSILON:
@@ -55,7 +55,7 @@ def epsilon(name: str, value: Any) -> float:
     return number
 
 
-def delta(name: str, value: Any) -> float:
+def delta(name: str, value: object) -> float:
     """Return a failure probability: at least zero and below one."""
     number = finite_number(name, value, at_least=0)
     if number >= 1:
@@ -65,7 +65,7 @@ def delta(name: str, value: Any) -> float:
     return number
 
 
-def share(name: str, value: Any) -> float:
+def share(name: str, value: object) -> float:
     """Return a share strictly between zero and one."""
     number = finite_number(name, value, above=0)
     if number >= 1:
@@ -84,7 +84,7 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
-def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse a word that is none of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise _refused(name, f"{shown(value)} is not one of {', '.join(allowed)}.")
@@ -103,7 +103,7 @@ def is_printable(text: str) -> bool:
     return all(c.isprintable() or unicodedata.category(c) == "Zs" or c in "\u200c\u200d" for c in text)
 
 
-def printable(name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+def printable(name: str, value: object, longest: int = LONGEST_TEXT) -> str:
     """Return a text that can be shown, or refuse it by name."""
     if not isinstance(value, str) or len(value) > longest or not is_printable(value):
         raise _refused(
@@ -133,14 +133,14 @@ def _refused(name: str, why: str) -> ParameterError:
     return ParameterError(f"{{parameter}} {why}", parameter=Parameter(name))
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Show a short scalar as it is and anything else by its type: it may be a frame of donors."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
     return f"a {type(value).__name__}"
 
 
-def read_as(label: Any) -> str:
+def read_as(label: object) -> str:
     """Return a label without what people do not notice: case, spaces, Unicode form.
 
     Examples
@@ -152,7 +152,7 @@ def read_as(label: Any) -> str:
     return "".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def did_you_mean(name: str, known: Iterable[Any]) -> str:
+def did_you_mean(name: str, known: Iterable[object]) -> str:
     """Return a question with the nearest known name, to add to a refusal; an empty text if none is near.
 
     Examples
@@ -165,7 +165,7 @@ def did_you_mean(name: str, known: Iterable[Any]) -> str:
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
-def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+def names_once(said: str, pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """Return what an object of a JSON file holds, if it has few names, and no name twice.
 
     A reviewer may have seen only one of two values. ``said`` begins the sentence of a refusal.
@@ -179,7 +179,7 @@ def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """
     if len(pairs) > MOST_NAMES:
         raise ParameterError(f"{said} more than {MOST_NAMES} names, which is too many.")
-    found: dict[Any, Any] = {}
+    found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
             raise ParameterError(f"{said} {str(name)[:40]!r} twice.")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpsc.cli.audit import _report
-from dpsc.evidence.audit.broken_elsewhere import EXHIBITS
+from dpsc.evidence.audit.broken import EXHIBITS
 from dpsc.evidence.audit.run import audit
 from dpsc.evidence.audit.shipped import cases
 from dpsc.privacy import additive

@@ -24,11 +24,18 @@ RELEASE = Path(__file__).parent / "wages.dpsc.json"
 STOPPED = r"reading this file took more than .* seconds or too much memory, so it was stopped\. Is it the right file\?"
 
 
-@pytest.fixture
-def reader() -> Iterator[Reader]:
+@pytest.fixture(scope="module")
+def process() -> Iterator[Reader]:
     made = Reader()
     yield made
     made.end()
+
+
+@pytest.fixture
+def reader(process: Reader) -> Iterator[Reader]:
+    """The same for all tests: it takes a second to start, and starts again by itself when it was ended."""
+    yield process
+    process._patience = 60.0
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
@@ -15,6 +14,7 @@ from dpsc.tables import target_table as several_targets
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.tables.target_table import Targets
+from dpsc.types import Label
 
 
 def one(
@@ -69,7 +69,7 @@ def of_targets(
     return release.study(found.series, starts, weights=found.weights, level=level, title=title)
 
 
-def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:
+def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Label:
     if text is None:
         return None
     try:

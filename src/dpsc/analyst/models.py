@@ -170,8 +170,11 @@ def target_models(population: Population, y: Array) -> tuple[list[Candidate], fl
     def log_weight(i: int, j: int) -> float:
         return model(_SIZES[i], _OWN_SHARES[j], len(y)).log_evidence + float(prior[j])
 
-    found = explored(log_weight, (int(np.argmin(abs(_SIZES - 1))), int(np.argmin(abs(_OWN_SHARES - 1)))),
-                     (len(_SIZES), len(_OWN_SHARES)), -math.log(_LEAST_WEIGHT))  # fmt: skip
+    start, shape = (
+        (int(np.argmin(abs(_SIZES - 1))), int(np.argmin(abs(_OWN_SHARES - 1)))),
+        (len(_SIZES), len(_OWN_SHARES)),
+    )
+    found = explored(log_weight, start, shape, -math.log(_LEAST_WEIGHT))
     total = log_sum(found.values())
     weights = {at: math.exp(log - total) for at, log in found.items()}
     kept = {at: weight for at, weight in weights.items() if weight >= _LEAST_WEIGHT}

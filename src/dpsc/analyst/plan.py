@@ -15,8 +15,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
-from dpsc.analyst.mock_release import Rehearsal
-from dpsc.analyst.simulate import PENALTIES, Units, likely, simulated
+from dpsc.analyst.simulate import PENALTIES, Rehearsal, Units, likely, simulated
 from dpsc.answers import figures as plot
 from dpsc.answers import report
 from dpsc.answers.effects import detectable_effect
@@ -235,11 +234,10 @@ def _forecasts(
 
 def _errors(units: Units, sizes: list[int], found: list[list[MixtureUncertainty]]) -> Array:
     """Return one row per n: the error of each release, of ridge at each penalty, and of the last value."""
-    free = units.error(units.target[units.T0 - 1])
-    return np.array([
-        [*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free]
-        for n, each in zip(sizes, found, strict=True)
-    ])  # fmt: skip
+    free, rows = units.error(units.target[units.T0 - 1]), []
+    for n, each in zip(sizes, found, strict=True):
+        rows.append([*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free])
+    return np.array(rows)
 
 
 def _typical(each: list[Any]) -> Array:

@@ -12,20 +12,20 @@ from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
 from dpsc.analyst.targets import as_series, require_order
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Label, TargetLike, TargetsLike, one_thread
+from dpsc.types import DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
 
 
 def study(
     release: ReleasedMatrix,
     targets: TargetsLike,
-    treatment_times: Any,
+    treatment_times: DatesLike,
     *,
-    weights: Mapping[Any, float] | pd.Series[float] | None = None,
+    weights: WeightsLike | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -74,7 +74,7 @@ def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Serie
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
 
 
-def _uncertainty(result: Any) -> MixtureUncertainty:
+def _uncertainty(result: Result) -> MixtureUncertainty:
     assert isinstance(result.uncertainty, MixtureUncertainty)
     return result.uncertainty
 
@@ -83,7 +83,7 @@ def _is_missing(date: Any) -> bool:
     return date is None or (np.ndim(date) == 0 and bool(pd.isna(date)))
 
 
-def _dates(names: list[Label], treatment_times: Any) -> dict[Any, Any]:
+def _dates(names: list[Label], treatment_times: Any) -> dict[Label, Label]:
     """Return each target's date; one date is for all."""
     if isinstance(treatment_times, pd.Series):
         treatment_times = treatment_times.to_dict()
@@ -108,7 +108,7 @@ def _dates(names: list[Label], treatment_times: Any) -> dict[Any, Any]:
     return {name: treatment_times.get(name) for name in names}
 
 
-def _weights(names: list[Label], weights: Any) -> pd.Series[float]:
+def _weights(names: list[Label], weights: WeightsLike | None) -> pd.Series[float]:
     """Return the weight of every treated unit, equal if none is given."""
     if weights is None:
         return pd.Series(1.0, index=pd.Index(names, tupleize_cols=False))

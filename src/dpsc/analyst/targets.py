@@ -85,7 +85,7 @@ def _from_frame(release: ReleasedMatrix, frame: pd.DataFrame) -> Column:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 

@@ -41,7 +41,7 @@ def run(
     with terminal.output_file(out, force) as output:
         with terminal.working("opening the donors"):
             expected = steps.opened(donors, chosen, reference)
-        with terminal.progress("donors", expected) as advance:
+        with terminal.progress(f"donors, {donors.files.how}", expected) as advance:
             summed = steps.added_up(donors, chosen, advance, i_know=i_know)
         made = steps.booked(
             summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
@@ -108,6 +108,7 @@ def rehearse(
     screen = terminal.console()
     screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
     screen.print(f"  {n:,} donors, {T} periods from {first} to {last}", soft_wrap=True)
+    screen.print(f"  {donors.files.how}", soft_wrap=True)
     if donors.files.as_understood is not None:
         screen.print(f"  read with {donors.files.as_understood}", soft_wrap=True)
     screen.print(f"  would promise: {promise}", soft_wrap=True)

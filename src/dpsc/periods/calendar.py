@@ -22,9 +22,8 @@ import pandas as pd
 
 from dpsc.checks import is_decimal
 from dpsc.errors import PanelError, Parameter, TableError
-from dpsc.periods.dates import AS_WRITTEN, Every, Written, period_name, read, require_format, year_last
-from dpsc.periods.order import Positions, as_index
-from dpsc.types import Integers, Label, PeriodsLike, Times
+from dpsc.periods.dates import AS_WRITTEN, Every, Written, as_index, period_name, read, require_format, year_last
+from dpsc.types import Integers, Label, PeriodsLike, Positions, Times
 
 NameRow = Callable[[int], str]
 TIME = Parameter("time")
@@ -144,18 +143,21 @@ def all_read(
         return None
     position = known.index(None)
     wrong = repr(str(labels[position])[:40]) if where is None else where(position)
+    given = Parameter("time_format", repr(time_format), repr(time_format))
     complaint = "is not a date, though most periods are" if time_format is None else "does not match {given}"
     if column is None:
         raise PanelError(
             f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or convert them "
             "first, for example with pd.to_datetime(..., format=...).",
-            given=Parameter("time_format", repr(time_format), repr(time_format)),
+            given=given,
         )
     raise TableError(
         f"{wrong} in column {column!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
         "written, for example {as_written}.",
-        time=TIME, given=Parameter("time_format", repr(time_format), repr(time_format)), as_written=AS_WRITTEN,
-    )  # fmt: skip
+        time=TIME,
+        given=given,
+        as_written=AS_WRITTEN,
+    )
 
 
 def frequency(index: Times) -> Every | Literal["number"] | None:
@@ -325,8 +327,10 @@ def _day_first(labels: Sequence[Label], column: str | None) -> bool | None:
         raise PanelError(f"the dates {problem}. {remedy}")
     raise TableError(
         f"the dates in column {column!r} ({{time}}) {problem}. {remedy}",
-        time=TIME, days=AS_WRITTEN, months=Parameter("time_format", "'%m/%d/%Y'"),
-    )  # fmt: skip
+        time=TIME,
+        days=AS_WRITTEN,
+        months=Parameter("time_format", "'%m/%d/%Y'"),
+    )
 
 
 Place = Callable[[Label, Written | None], int]

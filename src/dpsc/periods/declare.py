@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
-from dpsc.periods.order import in_order, plain
+from dpsc.periods.dates import in_order, plain
 from dpsc.types import PeriodsLike, Times
 
 LARGEST = 100_000  # periods of a range, so that a slip of the pen does not fill the memory

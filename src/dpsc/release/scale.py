@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,7 +20,7 @@ from dpsc.privacy import discrete, exact
 from dpsc.privacy.source import Source
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import movement
-from dpsc.types import Array, Integers, to_floats
+from dpsc.types import Array, Integers, TargetLike, to_floats
 
 ScaleFrom = Literal["given", "counted", "like and counted", "none"]
 
@@ -62,7 +62,7 @@ class Scale:
 NO_SCALE = Scale(0.0, "none", 0.0)
 
 
-def guess_from(like: Any, T: int, kernel: Kernel) -> float | None:
+def guess_from(like: TargetLike, T: int, kernel: Kernel) -> float | None:
     """Return how much a public series would move over T periods; None if it does not move at all."""
     try:
         values = to_floats(like, "like")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,13 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
-from dpsc.release.file_format import periods_from_json, periods_to_json
+from dpsc.release.file_format import object_in, periods_from_json, periods_to_json
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.release.rowmap import directions_for, whitened_size
 from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_scale
 from dpsc.tables.spec import Missing, rule_for
-from dpsc.types import Array, Times
+from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__
 
 FORMAT, VERSION = "dpsc-settings", 1
@@ -145,24 +144,8 @@ def load(path: str | Path) -> Settings:
 
 def loads(text: str) -> Settings:
     """Read the JSON text, or say what is wrong with it."""
-    try:
-        body = json.loads(
-            text, parse_constant=_no_number, object_pairs_hook=partial(checks.names_once, "the settings say")
-        )
-    except (ValueError, RecursionError):
-        raise ReleaseError("this is not valid JSON; the file is truncated or not a settings file.") from None
-    except DpscError as problem:
-        raise ReleaseError(checks.visible(str(problem))) from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ReleaseError("this is not a dpsc settings file; dpsc plan --settings writes one.")
-    version = body.get("version")
-    if type(version) is not int or version < 1:
-        raise ReleaseError("the settings have no version number.")
-    if version > VERSION:
-        raise ReleaseError(
-            f"the settings have version {checks.shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to "
-            "read them."
-        )
+    once, made_by = partial(checks.names_once, "the settings say"), "; dpsc plan --settings writes one"
+    body = object_in(text, FORMAT, VERSION, "settings file", made_by=made_by, pairs=once)
     known = [*_ABOUT_THE_FILE, *(name for name in Settings.__dataclass_fields__ if name != "_")]
     unknown = next((str(name) for name in body if name not in known), None)
     if unknown is not None:
@@ -175,7 +158,7 @@ def loads(text: str) -> Settings:
         raise ReleaseError(f"the settings do not follow their schema: {checks.visible(what)}") from None
 
 
-def _build(said: Mapping[str, Any]) -> Settings:
+def _build(said: JsonObject) -> Settings:
     for name in ("scale", "directions"):
         if said.get(name) is None:
             raise ReleaseError(f"they do not say {name!r}, without which releases do not add up.")
@@ -192,10 +175,6 @@ def _build(said: Mapping[str, Any]) -> Settings:
     return Settings(**given)
 
 
-def _no_number(word: str) -> float:
-    raise ValueError(word)
-
-
 def agreed(
     n: int,
     T: int,
@@ -204,7 +183,7 @@ def agreed(
     *,
     sites: int = 1,
     scale: float | None = None,
-    like: Any | None = None,
+    like: TargetLike | None = None,
     smoothness: Smoothness = "high",
     grid_bits: int = GRID_BITS,
     **labels: Any,
@@ -228,9 +207,12 @@ def agreed(
             scale=Parameter("scale"),
             like=Parameter("like"),
         )
+    if like is not None:
+        scale = scale_like(like, T, smoothness)
+    assert scale is not None
     noise = math.sqrt(2 * sites) / budget_mu(epsilon, delta, grid_bits)
     return Settings(
-        scale=scale_like(like, T, smoothness) if scale is None else scale,
+        scale=scale,
         directions=directions_for(n, T, noise, Kernel.named(smoothness)),
         smoothness=smoothness,
         grid_bits=grid_bits,
@@ -240,7 +222,7 @@ def agreed(
     )
 
 
-def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
+def scale_like(path: TargetLike, T: int, smoothness: Smoothness) -> float:
     """Return the scale to agree on from a public series that moves about like a donor, such as the target's past.
 
     It is what a release would take for its scale with ``like=`` and no donor counted, to three digits.

@@ -115,14 +115,17 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
     return dataset
 
 
-def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
-    """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, labels: Sequence[str] = ()) -> Iterator[Rows]:
+    """Read the named columns of a table, file after file, in batches of at most ``size`` rows.
+
+    The columns ``labels`` may come as :func:`dpsc.tables.arrow.coded` returns them, if a file holds them like this.
+    """
     if isinstance(table.dataset, excel.Sheet):
         yield from table.dataset.rows(names, size, table.reading.numbers)
         return
     for fragment in table.dataset.get_fragments():
         first = 0
-        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading):
+        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading, labels=labels):
             yield Rows(fragment.path, first, batch, table.reading.numbers)
             first += batch.num_rows
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import dates, match
-from dpsc.periods.order import in_order
+from dpsc.periods.dates import in_order
 from dpsc.tables import reader
 from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from dpsc.custodian.weights import printed
 from dpsc.custodian.weights.classic import ridge_weights
-from dpsc.evidence.audit.search import jacobian_ratio
+from dpsc.evidence.audit.sensitivities import jacobian_ratio
 from dpsc.evidence.audit.shipped import cases
 from dpsc.evidence.paper import ours, recipes, theory
 from dpsc.evidence.paper.points import Point, generate

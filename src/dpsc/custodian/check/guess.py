@@ -21,11 +21,12 @@ import pyarrow.compute as pc
 from dpsc.checks import is_number
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.periods import calendar, dates
+from dpsc.periods.dates import in_order, plain
 from dpsc.periods.declare import declared
-from dpsc.periods.order import Positions, in_order, plain
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
+from dpsc.types import Positions
 
 _HINTS = {
     "unit": "unit id who name pseudonym patient person people customer client firm company store shop branch region "

@@ -15,7 +15,6 @@ from dpsc.custodian.check.guess import Said
 from dpsc.custodian.check.outlook import Outlook, outlook
 from dpsc.custodian.donors.missing import BOUNDS
 from dpsc.custodian.gram.exact_sum import OnRows
-from dpsc.custodian.gram.sources import LARGE
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.tables import formats
@@ -112,8 +111,7 @@ def custodian_first_rows(donors: Path, said: Said, dialect: Dialect, rows: int =
 
 def _order(seen: CustodianExamination) -> list[Finding]:
     """Say that rows must be together in a file that is too large to be held in memory."""
-    inside = formats.files_in(seen.path) if seen.path.is_dir() else [seen.path]
-    if not seen.scattered or sum(file.stat().st_size for file in inside) <= LARGE:
+    if not seen.scattered or formats.fits_in_memory(seen.path, wide=False):
         return []
     words = (
         f"the rows of {seen.scattered:,} units do not follow each other, and the file is read as a stream. Sort it by "

@@ -17,10 +17,10 @@ import pandas as pd
 from dpsc.custodian.donors.blocks import row_blocks
 from dpsc.custodian.donors.bounds import Bounds, Scaling
 from dpsc.custodian.donors.donors import Donors, array_matrix, require_public_periods
-from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, read_long, read_wide, text_of
+from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide, text_of
 from dpsc.custodian.donors.similar_labels import alike
 from dpsc.errors import PanelError
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import aligned, first_treated
 from dpsc.tables.spec import INTERPOLATE, MIDPOINT, Missing, Repeated
@@ -102,7 +102,7 @@ class Panel:
     @classmethod
     def from_long(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         unit: Hashable,
         time: Hashable,
@@ -122,7 +122,7 @@ class Panel:
         Parameters
         ----------
         df : DataFrame
-            Never modified.
+            Of pandas, polars or Arrow. Never modified.
         unit, time, outcome : column names
         treatment_time
             The first treated period; a day in a month means that month.
@@ -159,7 +159,7 @@ class Panel:
     @classmethod
     def from_wide(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         treatment_time: Any,
         unit: Hashable | None = None,

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from dpsc.analyst.mock_release import Rehearsal
+from dpsc.analyst.simulate import Rehearsal
 from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.weights.classic import ridge_weights
 from dpsc.custodian.weights.objective import ObjectivePerturbation
