@@ -33,9 +33,9 @@ def reproduce(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
 ) -> None:
     """Run the paper's experiments again, under three recipes for the noise."""
+    from dpsc.evidence.paper.figures import SPECS
     from dpsc.evidence.paper.points import RECIPES
     from dpsc.evidence.paper.reproduce import points_of, reproduce
-    from dpsc.evidence.paper.tidy import SPECS
 
     figures = terminal.choose("figure", figure or [], list(SPECS))
     recipes = terminal.choose("recipe", recipe or [], list(RECIPES))

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import beta
 
-from dpsc.evidence.paper.ours import minimise_over_ball
+from dpsc.evidence.paper.recipes import minimise_over_ball
 from dpsc.types import Array
 
 Score = Callable[[Array], Array]
