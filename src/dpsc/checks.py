@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -130,7 +131,7 @@ def visible(text: str) -> str:
 
 
 def _refused(name: str, why: str) -> ParameterError:
-    return ParameterError(f"{{parameter}} {why}", parameter=Parameter(name))
+    return ParameterError(f"{Parameter(name)} {why}")
 
 
 def shown(value: object) -> str:
@@ -210,6 +211,65 @@ def is_number(name: str) -> bool:
 def is_decimal(name: str) -> bool:
     """Tell whether it is a number with decimals."""
     return is_number(name) and bool(re.search(r"[.eE]", name))
+
+
+def options(said: Mapping[str, Any]) -> list[str]:
+    """Return parameters as options of a command; a value that looks like an option stays a value.
+
+    Examples
+    --------
+    >>> options({"unit": "--wide", "wide": True, "epsilon": 1.0, "delta": 1e-6, "bounds": (-5, 10.5)})
+    ['--unit=--wide', '--wide', '--epsilon', '1', '--delta', '1e-6', '--bounds', '-5', '10.5']
+    """
+    parts: list[str] = []
+    for name, value in said.items():
+        option = f"--{name.replace('_', '-')}"
+        values = [] if value is True else [_typed(each) for each in (value if isinstance(value, tuple) else (value,))]
+        if len(values) == 1 and values[0].startswith("-"):
+            parts.append(f"{option}={values[0]}")
+        else:
+            parts += [option, *values]
+    return parts
+
+
+def _typed(value: object) -> str:
+    """Write a value for a command: a number with all its digits."""
+    return _as_people_write(repr(value).removesuffix(".0")) if isinstance(value, float) else str(value)
+
+
+def small(number: float) -> str:
+    """Write a number as people read it: 1e-6, not 1e-06."""
+    return _as_people_write(f"{number:g}")
+
+
+def _as_people_write(number: str) -> str:
+    return re.sub(r"e([+-])0+", r"e\1", number)
+
+
+def command(parts: Sequence[str], options: Sequence[str]) -> str:
+    """Return a command for a shell, each option with its value, on lines that do not wrap.
+
+    A file whose name begins with a dash is named with its folder. Control characters in the name of a column or file
+    are written out: pasted into a terminal, they would be keys.
+
+    Examples
+    --------
+    >>> print(command(["dpsc", "release", "my donors.csv"], ["--unit", "who", "--wide", "-o", "r.json"]))
+    dpsc release 'my donors.csv' --unit who --wide -o r.json
+    """
+    pieces: list[str] = []
+    for option in map(written_out, options):
+        if option.startswith("-") or not pieces:
+            pieces.append(shlex.quote(option))
+        else:
+            pieces[-1] += f" {shlex.quote(option)}"
+    lines = [shlex.join(written_out(f"./{part}" if part.startswith("-") else part) for part in parts)]
+    for piece in pieces:
+        if len(lines[-1]) + len(piece) > 74:
+            lines.append(f"    {piece}")
+        else:
+            lines[-1] += f" {piece}"
+    return " \\\n".join(lines)
 
 
 def deprecated(old: str, new: str) -> None:

@@ -127,8 +127,9 @@ def donors_text() -> str:
     rng = np.random.default_rng(11)
     paths = 100 + 4 * rng.normal(size=(400, 2)) @ np.cumsum(rng.normal(size=(2, 24)), axis=1)
     paths += rng.normal(size=paths.shape)
-    rows = [f"P{i:03d};{period};{paths[i, k]:.2f}".replace(".", ",") for i in range(400)
-            for k, period in enumerate(PERIODS)]  # fmt: skip
+    rows = [
+        f"P{i:03d};{period};{paths[i, k]:.2f}".replace(".", ",") for i in range(400) for k, period in enumerate(PERIODS)
+    ]
     return "\n".join(["patient;month;cost", *rows]) + "\n"
 
 

@@ -115,8 +115,11 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
 def test_several_units_and_a_comparison(page: Page, tmp_path: Path) -> None:
     asked(page)
     open_tab(page, "Several units")
-    rows = [f"{u},{s},{1980 + k},{1.4 + k / 10 + shift}" for u, s, shift in (("north", 1985, 0), ("south", 1986, 0.1))
-            for k in range(8)]  # fmt: skip
+    rows = [
+        f"{u},{s},{1980 + k},{1.4 + k / 10 + shift}"
+        for u, s, shift in (("north", 1985, 0), ("south", 1986, 0.1))
+        for k in range(8)
+    ]
     table = tmp_path / "regions.csv"
     table.write_text("region,start,year,wage\n" + "\n".join(rows))
     page.set_input_files("#several_file", table)

@@ -179,10 +179,10 @@ def plan(
     most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
     for name, (value, limit) in most.items():
         if checks.whole_number(name, value, at_least=1) > limit:
-            raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
+            raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
     ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
     if not 1e-6 <= ratio <= 1e6:
-        raise ParameterError("{it} must not be beyond a million.", it=Parameter("signal_to_noise"))
+        raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
     history = None if target is None else _history(target)

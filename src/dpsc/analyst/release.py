@@ -105,8 +105,8 @@ class Release(ReleasedMatrix):
         identities, datasets = _all_different(releases)
         if disjoint is not True:
             raise ReleaseError(
-                "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
-                it=Parameter("disjoint", "True", typed=""),
+                f"merging is for releases of different donors: give {Parameter('disjoint', True)} if you know "
+                "that no donor is in two of them."
             )
         first = releases[0]
         for other in releases[1:]:

@@ -63,7 +63,7 @@ def _answer(
     try:
         return estimate(release, target, date, level=level)
     except ReleaseError as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Series[float]:
@@ -71,7 +71,7 @@ def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Serie
     try:
         return match.aligned(as_series(release, target), release.times)[0]
     except (PanelError, ReleaseError) as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def _uncertainty(result: Result) -> MixtureUncertainty:

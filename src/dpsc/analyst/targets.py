@@ -104,7 +104,7 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
         series, match = matching.aligned(given, release.times)
         matching.require_complete(series.iloc[:T0])
     except PanelError as problem:
-        raise ReleaseError(problem.message, **problem.parameters) from None
+        raise ReleaseError(problem.message) from None
     if np.isinf(series.to_numpy(dtype=np.float64)).any():
         raise ReleaseError("target is infinite in a period after the intervention.")
     if isinstance(given.index.name, str):

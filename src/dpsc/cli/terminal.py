@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dpsc import checks, files
-from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, without_passwords
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, UnwiseError, rendered, without_passwords
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -123,9 +123,7 @@ _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--
 
 def as_option(parameter: Parameter) -> str:
     """Write a parameter of the library as the option that sets it."""
-    option = _OPTION_OF.get(parameter.name, f"--{parameter.name.strip('_').replace('_', '-')}")
-    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-    return f"{option} {value}" if value else option
+    return _OPTION_OF.get(parameter.name, parameter.option)
 
 
 _asked_to_stop = threading.Event()
@@ -147,7 +145,7 @@ def errors(command: str) -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
-            typer.echo(f"dpsc {command}: {without_passwords(str(message))}", err=True)
+            typer.echo(f"dpsc {command}: {without_passwords(rendered(str(message), as_option))}", err=True)
 
     def stop(*_: Any) -> None:
         _asked_to_stop.set()
@@ -163,6 +161,8 @@ def errors(command: str) -> Iterator[None]:
             yield
     except DpscError as problem:
         message = problem.text(as_option)
+        if isinstance(problem, UnwiseError):
+            message += " To go on anyway, add --i-know."
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         message = without_passwords(f"{where}{problem.strerror or problem}.")

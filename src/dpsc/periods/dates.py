@@ -18,7 +18,7 @@ import pandas as pd
 from dpsc.errors import PanelError, Parameter, TableError, UnorderedError
 from dpsc.types import Column, Label, PeriodsLike, Positions, Times
 
-AS_WRITTEN = Parameter("time_format", "'%d/%m/%Y'")
+AS_WRITTEN = Parameter("time_format", "%d/%m/%Y")
 Every = Literal["moment", "day", "week", "month", "quarter", "year"]
 """How long a period is; a moment is a time of day."""
 
@@ -189,9 +189,7 @@ def require_format(time_format: str) -> None:
         datetime.strptime(datetime(2000, 1, 1).strftime(time_format), time_format)
     except (ValueError, TypeError):
         raise TableError(
-            f"{{it}} {time_format!r} is not a way of writing dates; for example {{as_written}}.",
-            it=Parameter("time_format"),
-            as_written=AS_WRITTEN,
+            f"{Parameter('time_format')} {time_format!r} is not a way of writing dates; for example {AS_WRITTEN}."
         ) from None
 
 

@@ -243,18 +243,17 @@ def _listed(names: list[str]) -> str:
 
 def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Label:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
-    it = Parameter(name, repr(text), repr(text))
-    position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
+    it = Parameter(name, text)
+    position = _position(text, index, time_format, it, f", or say how dates are written, for example {AS_WRITTEN}.")
     if position >= 0:
         found: Label = index[position]
         return found
     dated = calendar.frequency(index) not in (None, "number", "year")
     if dated and not _readings(text, time_format):
-        raise TableError(f"{{it}} is not a date that can be read; write it as {period_name(index[0])}.", it=it)
+        raise TableError(f"{it} is not a date that can be read; write it as {period_name(index[0])}.")
     raise TableError(
-        f"{{it}} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
-        "Name the first treated period itself.",
-        it=it,
+        f"{it} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
+        "Name the first treated period itself."
     )
 
 
@@ -272,7 +271,7 @@ def first_treated(index: Times, treatment_time: Label) -> int:
     1
     """
     where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
-    it = Parameter("treatment_time", repr(treatment_time), repr(treatment_time))
+    it = Parameter("treatment_time", str(treatment_time))
     position = _position(treatment_time, index, None, it, f"; {where}.")
     if position >= 0:
         return position
@@ -306,11 +305,7 @@ def _position(value: Label, index: Times, time_format: str | None, it: Parameter
         return -1
     if len(found) > 1:
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
-        raise PanelError(
-            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}",
-            it=it,
-            as_written=AS_WRITTEN,
-        )
+        raise PanelError(f"{it} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}")
     return found.pop()
 
 

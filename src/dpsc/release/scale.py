@@ -70,7 +70,7 @@ def guess_from(like: TargetLike, T: int, kernel: Kernel) -> float | None:
         raise ParameterError(problem.message) from None
     path = values[np.isfinite(values)]
     if values.ndim != 1 or len(path) < 2:
-        raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
+        raise ParameterError(f"{Parameter('like')} must be a series of at least 2 finite numbers.")
     size = movement(path, kernel) * math.sqrt((T - 1) / (len(path) - 1))
     least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
     return size if least < size <= LARGEST_SCALE else None
@@ -80,7 +80,7 @@ def require_scale(scale: float) -> None:
     """Refuse a scale that is not a positive number of sensible size."""
     checks.finite_number("scale", scale, above=0)
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
+        raise ParameterError(f"{Parameter('scale')} must not be beyond {LARGEST_SCALE:g}.")
 
 
 def share_for(n: int, mu: float, guessed: bool) -> float:
@@ -94,11 +94,10 @@ def share_for(n: int, mu: float, guessed: bool) -> float:
         return min(share, _LARGEST_SHARE_GUESSED)
     if share > LARGEST_SHARE:
         raise ParameterError(
-            f"{n} donors are too few to find out privately, within this budget, how much a donor moves. Give {{like}}, "
-            "a public series that moves about as much as a donor, such as the target before the intervention; or "
-            "{scale}, how much such a series moves over the whole time, from public knowledge.",
-            like=Parameter("like"),
-            scale=Parameter("scale"),
+            f"{n} donors are too few to find out privately, within this budget, how much a donor moves. Give "
+            f"{Parameter('like')}, a public series that moves about as much as a donor, such as the target "
+            f"before the intervention; or {Parameter('scale')}, how much such a series moves over the whole "
+            "time, from public knowledge."
         )
     return share
 

@@ -82,15 +82,15 @@ class Settings:
             object.__setattr__(self, "periods", calendar(self.periods).rename(self.periods.name))
         T = LARGEST_T if self.periods is None else len(self.periods)
         if not 2 <= T <= LARGEST_T:
-            raise ParameterError(f"{{it}} must be 2 to {LARGEST_T} periods, not {T}.", it=Parameter("periods"))
+            raise ParameterError(f"{Parameter('periods')} must be 2 to {LARGEST_T} periods, not {T}.")
         if checks.whole_number("directions", self.directions, at_least=1) >= T:
-            raise ParameterError(f"{{it}} must be below the {T} periods.", it=Parameter("directions"))
+            raise ParameterError(f"{Parameter('directions')} must be below the {T} periods.")
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
-            raise ParameterError("{it} must be between 4 and 26.", it=Parameter("grid_bits"))
+            raise ParameterError(f"{Parameter('grid_bits')} must be between 4 and 26.")
         if self.reference is not None:
             fits = self.periods is None or self.reference.shape == (T,)
             if self.reference.ndim != 1 or not fits or not (np.abs(self.reference) <= LARGEST_NUMBER).all():
-                raise ParameterError("{it} must be one number of sensible size per period.", it=Parameter("reference"))
+                raise ParameterError(f"{Parameter('reference')} must be one number of sensible size per period.")
         if self.epsilon is not None:
             checks.epsilon("epsilon", self.epsilon)
         if self.delta is not None:
@@ -203,9 +203,8 @@ def agreed(
     """
     if (scale is None) == (like is None):
         raise ParameterError(
-            "settings for several sites need {scale} or {like}, not both: what each finds in its own donors differs.",
-            scale=Parameter("scale"),
-            like=Parameter("like"),
+            f"settings for several sites need {Parameter('scale')} or {Parameter('like')}, not both: what each "
+            "finds in its own donors differs."
         )
     if like is not None:
         scale = scale_like(like, T, smoothness)
@@ -230,8 +229,6 @@ def scale_like(path: TargetLike, T: int, smoothness: Smoothness) -> float:
     kernel = Kernel.named(smoothness)
     guess = guess_from(path, T, kernel)
     if guess is None:
-        raise ParameterError(
-            "the series does not move, so it says nothing about donors; give {scale}.", scale=Parameter("scale")
-        )
+        raise ParameterError(f"the series does not move, so it says nothing about donors; give {Parameter('scale')}.")
     expected = estimated(np.zeros(MOST_COUNTS), 0, 1.0, guess)
     return float(f"{expected / whitened_size(1.0, T, kernel):.3g}")

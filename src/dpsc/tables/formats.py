@@ -55,9 +55,9 @@ def nothing_quoted(path: Path | str) -> Iterator[None]:
     raise refusal(path, f"something in it cannot be read as donors ({kind}).")
 
 
-def refusal(path: Path | str, message: str, **parameters: Parameter) -> TableError:
+def refusal(path: Path | str, message: str) -> TableError:
     """Return an error about a file."""
-    problem = TableError(message, **parameters)
+    problem = TableError(message)
     problem.file = str(path)
     return problem
 
@@ -304,8 +304,7 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) 
     if is_text(path) and not _is_written_in(path, reading.encoding):
         return refusal(
             path,
-            f"it is not text in {reading.encoding_name}; say in which encoding it is, for example {{it}}.",
-            it=ENCODING,
+            f"it is not text in {reading.encoding_name}; say in which encoding it is, for example {ENCODING}.",
         )
     if is_text(path) and schema is not None:
         found = _first_mistake(path, schema, columns, reading)
@@ -381,10 +380,9 @@ def text_in(name: str, path: Path | str, row: int | None) -> TableError:
     return refusal(
         path,
         f"column {name!r} holds text{where}; it must hold only numbers, without units. Leave a missing value empty. If "
-        "numbers have a decimal comma or marks between thousands, such as 1.234,5 or 1,234.5, say so: {decimal}, or "
-        "{thousands}.",
-        decimal=DECIMAL_COMMA, thousands=Parameter("thousands", "'comma'"),
-    )  # fmt: skip
+        "numbers have a decimal comma or marks between thousands, such as 1.234,5 or 1,234.5, say so: "
+        f"{DECIMAL_COMMA}, or {Parameter('thousands', 'comma')}.",
+    )
 
 
 def two_readings(name: str, path: Path | str, row: int | None) -> TableError:
@@ -394,6 +392,5 @@ def two_readings(name: str, path: Path | str, row: int | None) -> TableError:
         path,
         f"column {name!r} holds numbers that can be read in two ways{where}. A made-up one: 1.234 is one thousand two "
         "hundred thirty-four if decimals follow a comma, and one point two three four if they follow a point; for "
-        "1,234 it is the other way round. Say which it is: {comma} or {point}.",
-        comma=DECIMAL_COMMA, point=DECIMAL_POINT,
-    )  # fmt: skip
+        f"1,234 it is the other way round. Say which it is: {DECIMAL_COMMA} or {DECIMAL_POINT}.",
+    )

@@ -104,8 +104,7 @@ class Identities:
         """Make the checks that need all units."""
         if sum(self.left_out) != len(set(self.exclude)):
             raise TableError(
-                "not every unit of {exclude} is in the data; labels are matched as they are written.",
-                exclude=Parameter("exclude"),
+                f"not every unit of {Parameter('exclude')} is in the data; labels are matched as they are written."
             )
         hashes = np.frombuffer(self.hashes, dtype=np.uint64)
         hashes.sort()  # in place: there may be many
@@ -116,10 +115,10 @@ class Identities:
 def not_together(unit: str) -> TableError:
     """Return the refusal of a long table in which the rows of a unit do not follow each other."""
     return TableError(
-        f"the rows of a unit ({unit!r}, {{unit}}) do not follow each other. Use {{memory}}, which takes them in any "
-        "order, or {dask} for more than fits into memory; or sort the table by unit first.",
-        unit=UNIT, memory=Parameter("engine", "'memory'"), dask=Parameter("engine", "'dask'"),
-    )  # fmt: skip
+        f"the rows of a unit ({unit!r}, {UNIT}) do not follow each other. Use {Parameter('engine', 'memory')}, "
+        f"which takes them in any order, or {Parameter('engine', 'dask')} for more than fits into memory; or "
+        "sort the table by unit first."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -159,7 +159,6 @@ class Calendar:
             donor = "a donor" if first is None else f"the donor at position {first + short}"
             raise TableError(
                 f"{donor} does not have a row for every period. Say which periods there are, for example with "
-                "{periods}; what is missing is then filled.",
-                periods=PERIODS,
+                f"{PERIODS}; what is missing is then filled."
             )
         return matrix

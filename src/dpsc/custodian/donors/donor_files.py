@@ -119,15 +119,14 @@ class Files:
             not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
             if not periods:
-                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({{unit}}).", unit=UNIT)
+                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({UNIT}).")
             if self.periods is not None:
                 return [self.layout.unit, *self._declared_columns(periods)]
             columns.require_period_names(
                 periods,
-                "In a wide table every column except {unit} is a period: drop the other columns, or give a long "
-                "table (one row per unit and period) with {time} and {outcome}.",
-                unit=UNIT, time=TIME, outcome=OUTCOME,
-            )  # fmt: skip
+                f"In a wide table every column except {UNIT} is a period: drop the other columns, or give a long table "
+                f"(one row per unit and period) with {TIME} and {OUTCOME}.",
+            )
             for name in periods:
                 reader.require_column(self.dataset, name, number=True)
             reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *periods])
@@ -193,9 +192,8 @@ class Files:
                 here = [str(label).strip() for label in index].index(problem.label)
                 shown = f"of {self._row_of(here)}" if private else repr(problem.label)
                 raise TableError(
-                    f"the period {shown} does not sort in time order as text; say how the dates are written, for "
-                    "example {it}.",
-                    it=dates.AS_WRITTEN,
+                    f"the period {shown} does not sort in time order as text; say how the dates are written, "
+                    f"for example {dates.AS_WRITTEN}."
                 ) from None
             return periods_of.plain(index[order]), [written[i] for i in order]
 
@@ -230,8 +228,7 @@ class Files:
                 raise formats.refusal(
                     self.path,
                     "no row of the table has one of the declared periods; if its dates are written in another way, "
-                    "say how with {it}.",
-                    it=dates.AS_WRITTEN,
+                    f"say how with {dates.AS_WRITTEN}.",
                 )
         labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
         declared = self.periods is not None
@@ -409,10 +406,9 @@ class Files:
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
         if self.periods is None and not self.layout.wide and text and len(self.times) > n:
             raise TableError(
-                f"column {self.layout.time!r} ({{time}}) has more different labels than column "
-                f"{self.layout.unit!r} ({{unit}}) has units; are the two swapped?",
-                time=TIME, unit=UNIT,
-            )  # fmt: skip
+                f"column {self.layout.time!r} ({TIME}) has more different labels than column "
+                f"{self.layout.unit!r} ({UNIT}) has units; are the two swapped?"
+            )
 
 
 def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:

@@ -208,7 +208,6 @@ def require_public_periods(periods_from: PeriodsFrom) -> None:
     """Refuse to release anything over periods that the rows of single donors may have added."""
     if periods_from == "rows with gaps":
         raise PanelError(
-            "the periods were read from the donors, and not every unit has a row for each: a period that one donor "
-            "alone has would be published. Declare them, for example with {periods}.",
-            periods=PERIODS,
+            "the periods were read from the donors, and not every unit has a row for each: a period that one "
+            f"donor alone has would be published. Declare them, for example with {PERIODS}."
         )

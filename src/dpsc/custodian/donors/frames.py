@@ -170,10 +170,9 @@ def pivot(
     """
     if not declared and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
-            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are {{unit}} "
-            "and {time} the right columns?",
-            unit=Parameter("unit"), time=Parameter("time"),
-        )  # fmt: skip
+            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are "
+            f"{Parameter('unit')} and {Parameter('time')} the right columns?"
+        )
     cells = units * shape[1] + times
     matrix, given = np.full(shape[0] * shape[1], np.nan), np.zeros(shape[0] * shape[1], dtype=bool)
     matrix[cells], given[cells] = values, True
@@ -236,7 +235,7 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
     matches = np.flatnonzero(units.astype(str) == typed)
     if len(matches) != 1:
         raise PanelError(
-            f"the unit {typed!r} ({{it}}) is not in the data; labels are matched as they are written.", it=parameter
+            f"the unit {typed!r} ({parameter}) is not in the data; labels are matched as they are written."
         )
     label: Hashable = units[matches[0]]
     return label
