@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from dpsc.answers.words import sentence
+from dpsc.checks import command, options
 from dpsc.custodian.check import check_report
 from dpsc.custodian.check.examine import MARK, CustodianExamination
 from dpsc.custodian.check.findings import Finding
@@ -23,7 +24,7 @@ from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
-from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands, dpsc
+from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands
 from dpsc.web.server import render
 from dpsc.web.work import File
 
@@ -167,7 +168,7 @@ class Data:
 
     def command(self) -> str:
         """Show the command of the check."""
-        return commands(dpsc(["check", self.name], self._form.options(*READING)))
+        return commands(command(["dpsc", "check", self.name], options(self._form.said(*READING))))
 
     @property
     def name(self) -> str:
@@ -240,8 +241,7 @@ class Data:
 
     def _read_once(self, step: Callable[..., Any], *arguments: object) -> Any:
         """Read a public file once: a page that waits for it again and again could not be used."""
-        dialect = TableSpec.of({name: self._form[name] for name in DIALECT}).dialect
-        arguments = (*arguments, self._form["time_format"] or None, dialect)
+        arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
         key = (step.__name__, *arguments)
         if key not in self._public:
             try:
