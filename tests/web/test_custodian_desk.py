@@ -300,7 +300,7 @@ def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: Custod
     ready.data.check()
     ready.work.wait()
     assert ready.confirm.to_do == []
-    assert ready.confirm.request().source.files.layout.repeated == "sum"
+    assert ready.confirm.request().source.files.spec.repeated == "sum"
     for panel in (ready.data.command, ready.confirm.commands):
         assert "--repeated sum" in commands(panel)[0]
 

@@ -228,7 +228,7 @@ class Analysis:
         index = None
         if spec.periods is not None:
             index = reader.typed_periods(spec.periods, self.reference(), spec.time_format)
-        donors = Files(path, spec, periods=index, held=True, dialect=spec.dialect)
+        donors = Files(path, spec, periods=index, held=True)
         missing = spec.missing
         if missing is None and index is not None and asked.method != "gram":
             missing = "interpolate"

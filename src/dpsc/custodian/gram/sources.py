@@ -228,7 +228,7 @@ def donors_in(
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
-    files = Files(place, spec, spec.missing, bounds, tuple(exclude), index, held, spec.dialect)
+    files = Files(place, spec, bounds, tuple(exclude), index, held)
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
