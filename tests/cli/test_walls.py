@@ -267,7 +267,7 @@ def test_numbers_that_are_paid_for_are_kept_when_figures_cannot_be_made(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a font that is missing")
 
-    monkeypatch.setattr("dpsc.answers.plot.draw", fail)
+    monkeypatch.setattr("dpsc.answers.figures.draw", fail)
     code, _, err = quick("fit", files / "panel.csv", *FIT, *BUDGET, "--ledger", book, "-o", files / "answer")
     assert code == 1
     assert f"what was computed is in {files / 'answer'}" in err

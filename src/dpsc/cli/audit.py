@@ -67,7 +67,7 @@ def audit(
 
 def attack(asked: Attacks, *, as_json: bool) -> bool:
     """Run, write a figure and JSON, print the table; return whether claims held and what is broken was caught."""
-    from dpsc.answers.plot import as_bytes
+    from dpsc.answers.figures import as_bytes
     from dpsc.evidence.audit.broken import BROKEN
     from dpsc.evidence.audit.run import audit, draw
     from dpsc.evidence.audit.shipped import NAMES, cases

@@ -210,10 +210,11 @@ def _settings(
 
 def _write(out: Path, force: bool, table: pd.DataFrame, unit: str) -> None:
     """Write the curves and the table."""
-    from dpsc.answers import plot
+    from dpsc.answers import figures as plot
+    from dpsc.answers.figures.plan import plan_curves
 
     with terminal.output_folder(out, force) as output, terminal.working("drawing"):
-        figure = plot.plan_curves(table, unit)
+        figure = plot.figure_of(plan_curves(table, unit, plot.Sheet()))
         text = files.csv_text(table.columns, table.itertuples(index=False, name=None))
         files.write(output.place / "plan.csv", text)
         for kind in ("png", "svg"):

@@ -14,7 +14,7 @@ import numpy as np
 from dpsc.checks import visible
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
-from dpsc.custodian.donors.similar_labels import groups_alike
+from dpsc.custodian.donors.frames import groups_alike
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING

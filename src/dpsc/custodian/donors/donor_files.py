@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,10 @@ import pyarrow.compute as pc
 
 from dpsc.custodian.donors import cells
 from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
-from dpsc.custodian.donors.bounds import Bounds
-from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, one_row_per_unit
-from dpsc.custodian.donors.missing import Completion
-from dpsc.custodian.donors.similar_labels import alike
+from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
+from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.errors import TableError, UnorderedError
 from dpsc.periods import calendar as calendars
-from dpsc.periods import calendar as placing
 from dpsc.periods import dates
 from dpsc.periods import dates as periods_of
 from dpsc.tables import arrow, formats, reader
@@ -36,10 +33,6 @@ from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec
 from dpsc.types import Array, Write
-
-if TYPE_CHECKING:
-    pass
-
 
 _SAMPLE = 2**20
 
@@ -133,7 +126,7 @@ class Files:
     def _declared_columns(self, names: list[str]) -> list[str]:
         """Return the columns of a wide table that hold the declared periods, in their order; a header is public."""
         assert self.periods is not None
-        found = placing.places(names, self.periods, self.spec.time_format)
+        found = calendars.places(names, self.periods, self.spec.time_format)
         for position, period in enumerate(self.periods):
             if (found == position).sum() != 1:
                 which = "no column" if position not in found else "more than one column"
@@ -220,7 +213,7 @@ class Files:
         """Which period the labels of a long table stand for."""
         written, places = self._ordered[1], np.arange(len(self.times))
         if self.periods is not None:
-            places = placing.places(written, self.periods, self.spec.time_format)
+            places = calendars.places(written, self.periods, self.spec.time_format)
             if not (places >= 0).any():
                 raise formats.refusal(
                     self.path,

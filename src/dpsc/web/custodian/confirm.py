@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dpsc import checks, files
 from dpsc.analyst.release import Release
@@ -17,7 +16,8 @@ from dpsc.checks import command, options
 from dpsc.custodian.custody import run
 from dpsc.custodian.custody.options import Choices, of_options
 from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.gram.sources import donors_in
+from dpsc.custodian.gram.dask import DaskDonors
+from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
 from dpsc.release import describe
 from dpsc.release.file_format import load_with_hash
@@ -56,7 +56,7 @@ class Request:
 
     ledger: str
     chosen: Choices
-    source: Any
+    source: FileDonors | DaskDonors
     reference: Path | None
     dataset: str
     purpose: str
@@ -160,7 +160,7 @@ class Confirm:
     def command(self, out: Path) -> str:
         """Return the command that makes the release."""
         form, data, checked = self._form, self._data, self._data.checked
-        given = {} if checked is None else checked.seen.spec.parts()
+        given: dict[str, object] = {} if checked is None else dict(checked.seen.spec.parts())
         given |= form.said("epsilon", "delta", "low", "scale")
         if data.like is not None:
             given |= form.said("like_before") | {"like": data.like.name}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands
 from dpsc.web.server import render
 from dpsc.web.work import File
 
+PublicSeries: TypeAlias = "pd.Series[float] | None"
 _HEIGHTS = {sign: f"h{k}" for k, sign in enumerate("·▁▂▃▄▅▆▇█")}
 
 
@@ -73,7 +74,7 @@ class Data:
         self.checked: Checked | None = None
         self.series: pd.Series[float] | None = None
         self.periods: list[str] = []
-        self._public: dict[tuple[object, ...], Any] = {}  # what was read of public files, or why it could not be
+        self._public: dict[tuple[object, ...], PublicSeries | DpscError] = {}  # or why it could not be read
         self._typed: tuple[str, str] = ("", "")
         self._declared: list[str] = []
 
@@ -239,7 +240,7 @@ class Data:
             return self._declared
         return list(self.checked.seen.periods)
 
-    def _read_once(self, step: Callable[..., Any], *arguments: object) -> Any:
+    def _read_once(self, step: Callable[..., PublicSeries], *arguments: object) -> PublicSeries:
         """Read a public file once: a page that waits for it again and again could not be used."""
         arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
         key = (step.__name__, *arguments)
@@ -248,6 +249,7 @@ class Data:
                 self._public[key] = self._form.read(step, *arguments)
             except DpscError as problem:
                 self._public[key] = problem
-        if isinstance(self._public[key], DpscError):
-            raise self._public[key]
-        return self._public[key]
+        found = self._public[key]
+        if isinstance(found, DpscError):
+            raise found
+        return found

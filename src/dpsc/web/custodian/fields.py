@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dpsc.errors import DpscError, Parameter, ParameterError, mentioned
 from dpsc.tables.spec import MIDPOINT
@@ -158,10 +157,10 @@ class Form(Desk):
             raise ParameterError(f"{MIDPOINT} needs {Parameter('bounds')}.")
         return None
 
-    def said(self, *names: str) -> dict[str, Any]:
+    def said(self, *names: str) -> dict[str, object]:
         """Return what was written into fields, by the names of the command's parameters."""
         special = ("shape", "low", "high")
-        given: dict[str, Any] = {name: self[name] for name in names if self[name] and name not in special}
+        given: dict[str, object] = {name: self[name] for name in names if self[name] and name not in special}
         if "shape" in names and self["shape"] == "wide":
             given["wide"] = True
         if "low" in names and self["low"] and self["high"]:
