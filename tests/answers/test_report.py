@@ -30,7 +30,8 @@ from tests.making import make_panel
 
 
 def caption(axes: Any) -> str:
-    return next(str(text.get_text()) for text in axes.figure.texts if text.get_gid() == "caption")
+    (legend,) = axes.figure.legends
+    return str(legend.get_title().get_text())
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
 from dpsc.answers.effects import IntervalKind
-from dpsc.answers.plot import figure_of
+from dpsc.answers.figures import figure_of
 from dpsc.answers.result import Result
 from dpsc.answers.words import number
 from tests.making import make_panel

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from dpsc.answers import document, plot, report
+from dpsc.answers import document, report
+from dpsc.answers import figures as plot
 from dpsc.answers.base import Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import study
@@ -74,7 +75,7 @@ class Study(Pooled, Written):
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
-        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+        return plot.draw(self, kind, plot.Sheet(ax, title, figsize, shown=True))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""

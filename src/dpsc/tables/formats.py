@@ -22,8 +22,8 @@ from dpsc.tables.dialect import AS_USUAL, DECIMAL_COMMA, DECIMAL_POINT, ENCODING
 from dpsc.tables.spec import MISSING
 
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
-_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
-            ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}  # fmt: skip
+_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS |= {".feather": "feather", ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}
 _SHOWN = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "feather": "Feather", "xlsx": "an Excel workbook"}
 _BUFFER = 2**18  # bytes of a column read at once
 _LONGEST_HEADER = 2**24

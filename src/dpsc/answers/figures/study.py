@@ -98,13 +98,15 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     title = wrapped(sheet.words(study.title or usual, study.private), figure.get_figwidth() - 0.2, TITLE, "bold")
     figure.suptitle(title, x=0.08 / figure.get_figwidth(), ha="left", fontsize=TITLE, fontweight="bold",
                     parse_math=False)  # fmt: skip
-    figure.supylabel(_outcome(study) + (f" ({units})" if units else ""), fontsize=LABEL, parse_math=False)
+    beside = wrapped(_outcome(study) + (f" ({units})" if units else ""), 1.2 * down, LABEL)
+    label = figure.supylabel(beside, fontsize=LABEL, parse_math=False)
     entries: dict[str, Any] = {}
     for panel in panels[: len(names)]:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     sheet.below(panels[0], list(entries.values()), list(entries), caption_of(study, shown=len(names)))
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once: with many panels that takes a second
+    label.set_y((panels[0].get_position().y1 + panels[len(names) - 1].get_position().y0) / 2)
     first: Axes = panels[0]
     return first
 
