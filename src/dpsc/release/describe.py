@@ -18,6 +18,7 @@ from dpsc.answers import report, words
 from dpsc.answers.figures import plan
 from dpsc.answers.figures.result import promise
 from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.report import image
 from dpsc.answers.words import meaning, number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
@@ -276,7 +277,7 @@ def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
         words={say.__name__: say for say in _SAYINGS},
-        image=report.image(partial(movement, release)),
+        image=image(partial(movement, release)),
     )
 
 
