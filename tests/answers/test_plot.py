@@ -233,9 +233,13 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
     panels = first.figure.axes
     assert panels[0] is first
     assert [title(panel).replace("\n", " ") for panel in panels] == [
-        "north, from 2021-09", "south, from 2022-07", "east, from 2022-07", "west, from 2023-03",
-        "the islands, never treated", "nowhere, never treated",
-    ]  # fmt: skip
+        "north, from 2021-09",
+        "south, from 2022-07",
+        "east, from 2022-07",
+        "west, from 2023-03",
+        "the islands, never treated",
+        "nowhere, never treated",
+    ]
     for panel, result in zip(panels, study.results.values(), strict=False):
         np.testing.assert_array_equal(lines(panel)["observed"], result.target)
         assert [line.get_gid() for line in panel.lines].count("intervention") == 1

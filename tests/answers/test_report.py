@@ -137,8 +137,14 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     assert len(addresses) == 6
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
     assert set(contents) == {
-        "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
-    }  # fmt: skip
+        "result.json",
+        "counterfactual.csv",
+        "report.html",
+        "path.svg",
+        "path.png",
+        "gaps.svg",
+        "gaps.png",
+    }
 
 
 def drawings(page: str) -> list[str]:

@@ -80,8 +80,8 @@ class Study(Pooled, Written):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""
         figure = plot.figure_of(plot.draw(self, "event"))
-        return report.card(self.title or f"Study of {len(self.results)} treated units", self._words(), figure,
-                        self.private, self.reason)  # fmt: skip
+        heading = self.title or f"Study of {len(self.results)} treated units"
+        return report.card(heading, self._words(), figure, self.private, self.reason)
 
     def _document(self, units: str | None = None, dates_tried: Sequence[str] = ()) -> Document:
         """Return everything as plain values, for programs."""

@@ -49,11 +49,11 @@ def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = N
     places = dates.values
     axes.axhline(0, color=GREY, lw=1)
     axes.vlines(places[:-1], found.table["lower"], found.table["upper"], color=BLUE, alpha=0.4, lw=_width(len(places)))
-    axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="",
-              label=f"an earlier date, when nothing happened, with its {percent(result.level)} interval")  # fmt: skip
+    label = f"an earlier date, when nothing happened, with its {percent(result.level)} interval"
+    axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="", label=label)
     axes.vlines(places[-1:], found.real.lower, found.real.upper, color=VERMILION, alpha=0.5, lw=_width(len(places)))
-    axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="",
-              label=f"the intervention: {_said(found, 'earlier dates look as large')}")  # fmt: skip
+    label = f"the intervention: {_said(found, 'earlier dates look as large')}"
+    axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="", label=label)
     axes.axhline(found.real.effect, color=VERMILION, lw=1, ls=(0, (1, 1.5)))
     label_y(axes, effect_on(result, units))
     plain(axes)
@@ -69,8 +69,8 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     axes = sheet.axes(3.3)
     effects = found.table["effect"].to_numpy(dtype=np.float64)
     widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
-    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8,
-              label=f"{len(effects)} made-up units without any effect")  # fmt: skip
+    label = f"{len(effects)} made-up units without any effect"
+    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=1)

@@ -162,10 +162,19 @@ class Sheet:
             return
         figure, wide = figure_of(axes), self.width - 2 * _MARGIN
         legend = figure.legend(
-            handles, [wrapped(label, wide - 0.6, LABEL) for label in labels], loc="outside lower left",
-            ncols=_columns(labels, wide), frameon=False, fontsize=LABEL, columnspacing=1.4, borderpad=0,
-            handler_map=_side_by_side(), title=wrapped(caption, wide, SMALL), title_fontsize=SMALL, alignment="left",
-        )  # fmt: skip
+            handles,
+            [wrapped(label, wide - 0.6, LABEL) for label in labels],
+            loc="outside lower left",
+            ncols=_columns(labels, wide),
+            frameon=False,
+            fontsize=LABEL,
+            columnspacing=1.4,
+            borderpad=0,
+            handler_map=_side_by_side(),
+            title=wrapped(caption, wide, SMALL),
+            title_fontsize=SMALL,
+            alignment="left",
+        )
         legend.get_title().set(color=GREY, linespacing=_LINE, parse_math=False, gid="caption")
         box: Any = legend.get_children()[0]
         box.get_children().reverse()

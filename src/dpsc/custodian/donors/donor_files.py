@@ -233,7 +233,9 @@ class Files:
     @cached_property
     def in_memory(self) -> bool:
         """Whether the table is held in memory."""
-        return formats.fits_in_memory(self.path, wide=self.spec.wide) if self.held is None else self.held
+        if self.held is not None:
+            return self.held
+        return formats.fits_in_memory(self.path, wide=self.spec.wide, dataset=self.dataset)
 
     @cached_property
     def _table(self) -> list[Rows]:
