@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table as Grid
+from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
@@ -22,7 +23,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpsc.analyst.plan import Plan, Taking, Way
+    from dpsc.analyst.plan import Plan, Taking
     from dpsc.release.settings import Settings
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
@@ -224,11 +225,7 @@ def _show(table: pd.DataFrame, unit: str) -> None:
     names = ("detectable", "error", "error_in_shock", "without_privacy", "last_value")
     for row, *cells in zip(table.itertuples(), *(words.column(table[name]) for name in names), strict=True):
         shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", _right(row.guess), *cells)
-    screen = terminal.console()
-    screen.print(shown)
-    screen.print()
-    for line in _LEGEND:
-        screen.print(line, style="dim")
+    terminal.blocks(terminal.console(), shown, Text("\n".join(_LEGEND), "dim"))
 
 
 def _grid(title: str, heads: Sequence[str]) -> Grid:
@@ -258,18 +255,26 @@ _LEGEND = (
 def _show_ways(taking: Taking, wished: str) -> None:
     """Say what it takes to reach what is wished, or what to change."""
     from dpsc.analyst.plan import EPSILONS
+    from dpsc.privacy.guarantee import best_guess
 
-    screen = terminal.console()
     n = int(taking.expected.table["n"].iloc[0])
-    if not taking.ways:
-        screen.print(
-            f"{wished}: no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as "
-            "many periods before the intervention. What would help: a target that averages more units.",
-            style="bold",
-        )
-        return
+    said = []
     for way in taking.ways:
-        screen.print(f"{wished}: {_way(way, n)}", style="bold")
+        guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
+        enough = f"ε = {way.epsilon:.2g} is enough"
+        if way.change == "budget":
+            large = "; that is a large budget" if way.epsilon > 4 else ""
+            said.append(f"{enough} with {n:,} donors ({guess}){large}.")
+        else:
+            donors = way.change == "donors"
+            what = f"{way.n:,} donors" if donors else f"{way.T0} periods before the intervention"
+            said.append(f"with {what}, {enough} ({guess}).")
+    nothing = (
+        f"no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as many periods "
+        "before the intervention. What would help: a target that averages more units."
+    )
+    for line in said or [nothing]:
+        terminal.console().print(f"{wished}: {line}", style="bold")
 
 
 def _wish(question: Question, wished: float | None) -> str:
@@ -284,17 +289,6 @@ def _wish(question: Question, wished: float | None) -> str:
     return f"{said} of the target's mean before the intervention, which is {words.number(wished)}"
 
 
-def _way(way: Way, n: int) -> str:
-    from dpsc.privacy.guarantee import best_guess
-
-    guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
-    if way.change == "budget":
-        large = "; that is a large budget" if way.epsilon > 4 else ""
-        return f"ε = {way.epsilon:.2g} is enough with {n:,} donors ({guess}){large}."
-    what = f"{way.n:,} donors" if way.change == "donors" else f"{way.T0} periods before the intervention"
-    return f"with {what}, ε = {way.epsilon:.2g} is enough ({guess})."
-
-
 def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], unit: str) -> None:
     """Print what each of several releases may cost, and what fewer would bring."""
     from dpsc.answers import words
@@ -304,20 +298,18 @@ def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], un
     columns = [words.column([row[name] for row in rows]) for name in _EACH]
     for row, *cells in zip(rows, *columns, strict=True):
         shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
-    screen = terminal.console()
-    screen.print(shown)
-    screen.print(
-        "\nThe ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
-        "new periods or new donors need another.",
-        style="dim",
+    told = (
+        "The ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
+        "new periods or new donors need another."
     )
+    terminal.blocks(terminal.console(), shown, Text(told, "dim"))
 
 
 def _share_of(text: str, level: float | None) -> float:
     """Understand an effect: a number, or a percentage of the target's mean before the intervention."""
-    number_, is_percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    is_percent = text.strip().endswith("%")
     try:
-        value = float(number_)
+        value = float(text.strip().removesuffix("%"))
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
