@@ -16,7 +16,7 @@ import pandas as pd
 from dpsc import checks
 from dpsc.analyst import targets
 from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
-from dpsc.analyst.models import Candidate, donor_free_evidence, plain_model, target_models
+from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.errors import ParameterError
@@ -68,6 +68,7 @@ def estimate(
     lambda_: float | None = None,
     rank: int | None = None,
     threshold: float | None = None,
+    averages: int | None = None,
 ) -> PrivateResult | UnprovenResult:
     """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
 
@@ -75,11 +76,13 @@ def estimate(
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
+    targets.require_averages(averages)
     targets.require_order(target, treatment_time)
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
-    return Forecast(release, series, T0, moments, method, checks.share("level", level), title, notes).result()
+    level = checks.share("level", level)
+    return Forecast(release, series, T0, moments, method, level, title, notes, averages=averages).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +106,8 @@ class Forecast:
         Warnings to the reader.
     first, left_out : int
         Use only the periods from ``first`` on, without the last ``left_out`` before the intervention.
+    averages : int, optional
+        How many units the target is the average of, if that is known.
     """
 
     release: ReleasedMatrix
@@ -115,6 +120,7 @@ class Forecast:
     notes: tuple[str, ...] = ()
     first: int = 0
     left_out: int = 0
+    averages: int | None = None
 
     @cached_property
     def kept(self) -> Integers:
@@ -159,10 +165,11 @@ class Forecast:
     def _population_model(self, y: Array) -> tuple[list[Candidate], Verdict, dict[str, float]]:
         """Return the models of a target that is one of the donors' population, and whether donors help."""
         population = self.release.population.over(self.kept)
-        candidates, evidence = target_models(population, y)
-        bayes_factor = evidence - donor_free_evidence(y, population.size())
+        models = TargetModels(population, y, self.averages)
+        bayes_factor = models.log_evidence - donor_free_evidence(y)
+        doubt = targets.other_units(self.notes) or targets.in_other_units(models)
         found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
-        return candidates, verdict(bayes_factor, targets.other_units(self.notes)), found
+        return models.candidates, verdict(bayes_factor, doubt), found
 
     def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""

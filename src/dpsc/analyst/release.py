@@ -150,6 +150,7 @@ class Release(ReleasedMatrix):
         lambda_: float | None = None,
         rank: int | None = None,
         threshold: float | None = None,
+        averages: int | None = None,
     ) -> PrivateResult | UnprovenResult:
         """Return a counterfactual for a public target; it costs nothing more.
 
@@ -169,6 +170,9 @@ class Release(ReleasedMatrix):
             Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
             of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
             singular values above ``threshold``.
+        averages : int, optional
+            How many units the target is the average of, if that is known: intervals are then shorter, and a target in
+            other units is noticed more often.
 
         Returns
         -------
@@ -176,7 +180,15 @@ class Release(ReleasedMatrix):
             With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
         """
         return estimate.estimate(
-            self, target, treatment_time, level=level, title=title, lambda_=lambda_, rank=rank, threshold=threshold
+            self,
+            target,
+            treatment_time,
+            level=level,
+            title=title,
+            lambda_=lambda_,
+            rank=rank,
+            threshold=threshold,
+            averages=averages,
         )
 
     def study(

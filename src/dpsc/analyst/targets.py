@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
+from dpsc.analyst.models import TargetModels
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match as matching
 from dpsc.periods.calendar import holes
@@ -17,6 +20,9 @@ from dpsc.release.rowmap import movement
 from dpsc.types import to_floats
 
 OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
+_OTHER_UNITS = (1e-3, 1e-2, 1e2, 1e3)
+_CLEAR = 10.0  # a log Bayes factor
+_LARGEST = 1000.0  # c^2
 _LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages of many move less
 
 
@@ -126,6 +132,26 @@ def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> 
     times = min(max(size / usual, usual / size), 1e18)  # beyond which the number would fill the line
     direction = "larger" if size > usual else "smaller"
     return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}{OTHER_UNITS}"]
+
+
+def in_other_units(models: TargetModels) -> str:
+    """Return a question if the target would fit the donors far better in other units, or is far larger than they are."""
+    if models.population.has_level:
+        return ""
+    logs = {factor: models.log_evidence_if_times(factor) for factor in (1.0, *_OTHER_UNITS)}
+    best = max(logs, key=lambda factor: logs[factor])
+    if logs[best] > logs[1.0] + _CLEAR:
+        return f"the target fits the donors much better times {best:g}{OTHER_UNITS}"
+    size = math.exp(sum(c.weight * math.log(c.size) for c in models.candidates))
+    if size > _LARGEST:
+        return f"the target's movements are {math.sqrt(size):,.0f} times a donor's{OTHER_UNITS}"
+    return ""
+
+
+def require_averages(averages: int | None) -> None:
+    """Refuse what is no number of units."""
+    if averages is not None:
+        checks.whole_number("averages", averages, at_least=1)
 
 
 def other_units(notes: tuple[str, ...]) -> str:

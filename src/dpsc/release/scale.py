@@ -83,6 +83,13 @@ def require_scale(scale: float) -> None:
         raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
 
 
+def require_constant(constant: float) -> None:
+    """Refuse a constant, as a share of the scale, that is not a positive number of sensible size."""
+    checks.finite_number("constant", constant, above=0)
+    if not 1e-3 <= constant <= 1e3:
+        raise ParameterError("{it} must be between 0.001 and 1,000.", it=Parameter("constant"))
+
+
 def share_for(n: int, mu: float, guessed: bool) -> float:
     """Return which share of mu squared to spend on counts of n donors, or say that n is too small.
 

@@ -30,7 +30,15 @@ from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, MOST_COORDINATES, require_public_labels
-from dpsc.release.rowmap import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, whitened_size
+from dpsc.release.rowmap import (
+    ENOUGH_FOR_CONSTANT,
+    ENOUGH_PER_DIRECTION,
+    RowMap,
+    constant_for,
+    constant_over_scale,
+    directions_for,
+    whitened_size,
+)
 from dpsc.release.scale import (
     COUNTED_AT_MOST,
     LARGEST_SHARE,
@@ -38,6 +46,7 @@ from dpsc.release.scale import (
     estimated,
     guess_from,
     noisy_counts,
+    require_constant,
     require_scale,
     share_for,
 )
@@ -93,6 +102,9 @@ class GramRelease:
         reference is subtracted from it if it is a Series over the donors' periods.
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
+    constant : float, optional
+        How large the constant beside each donor's movement is, as a share of the scale: 0.7 to 3, by default the more
+        the more donors there are. Sites whose releases are to add up agree on it.
     grid_bits : int
         The resolution of the integer arithmetic: entries of unit vectors are cut off at 2^-grid_bits. The default has
         room for sixty million donors; each bit less gives room for four times as many.
@@ -115,6 +127,7 @@ class GramRelease:
     scale: float | None = None
     like: Any | None = None
     directions: int | None = None
+    constant: float | None = None
     grid_bits: int = GRID_BITS
     seed: int | None = None
 
@@ -134,6 +147,8 @@ class GramRelease:
             guess_from(self.like, 2, Kernel.named(self.smoothness))
         if self.directions is not None:
             checks.whole_number("directions", self.directions, at_least=1)
+        if self.constant is not None:
+            require_constant(self.constant)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"{{it}} must be between 4 and 26, not {self.grid_bits}.", it=Parameter("grid_bits"))
 
@@ -162,6 +177,7 @@ class GramRelease:
             reference=agreed.reference_path,
             scale=agreed.scale,
             directions=agreed.directions,
+            constant=agreed.constant,
             grid_bits=agreed.grid_bits,
             seed=seed,
         )
@@ -224,9 +240,11 @@ class GramRelease:
         donor and public numbers, replacing one changes the sum of q q' by a matrix D of squared Frobenius norm
         ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2)
         above it has ``mu^2 = sum_i D_ii^2 / s^2 + sum_{i<j} 2 D_ij^2 / s^2 = ||D||_F^2 / s^2 <= 2 * 16^k / s^2``, so
-        s = sqrt(2) 4^k / mu. It holds for any public map of one row; it would break if a vector could be longer (round
-        to nearest instead of truncating), or if rows were dropped or scaled by something computed from other
-        rows. The scale, if donors are counted for it, is released before with a share of mu^2, so that it is public
+        s = sqrt(2) 4^k / mu. It holds for any public map of one row. The constant R of the map follows from the scale
+        and from the number of donors' labels (:func:`dpsc.release.rowmap.constant_over_scale`), which neighbours share
+        and the release publishes: both data sets are mapped with the same R. It would break if a vector could be longer
+        (round to nearest instead of truncating), if rows were dropped or scaled by something computed from other rows,
+        or if R followed from the number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before with a share of mu^2, so that it is public
         for the matrix (adaptive composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
@@ -287,7 +305,8 @@ class GramRelease:
         scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
-        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value), self.grid_bits)
+        share = constant_over_scale(counted, noise) if self.constant is None else self.constant
+        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, share), self.grid_bits)
         total, n = where.add_up(Products(row_map), on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
@@ -331,9 +350,13 @@ class GramRelease:
         """
         T = len(where.times)
         summand = Counts(T, kernel, reference)
-        if self.scale is not None and (isinstance(where, ArrayDonors) or self.directions is not None):
+        all_given = self.directions is not None and self.constant is not None
+        if self.scale is not None and (isinstance(where, ArrayDonors) or all_given):
             return summand.zero, len(where.values) if isinstance(where, ArrayDonors) else 0
-        enough = math.ceil(ENOUGH_PER_DIRECTION * T * self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits)
+        for_directions = 0.0 if self.directions is not None else ENOUGH_PER_DIRECTION * T
+        for_constant = 0.0 if self.constant is not None else ENOUGH_FOR_CONSTANT
+        noise = self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits
+        enough = math.ceil(max(for_directions, for_constant) * noise)
         enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
         counts, counted = where.add_up(summand, on_rows, enough)
         if counted == 0:
@@ -385,7 +408,7 @@ class GramRelease:
             Kernel.named(self.smoothness),
             self.reference_for(summed.times),
             made.directions if self.directions is None else min(self.directions, made.T - 1),
-            made.constant,
+            made.constant if self.constant is None else constant_for(summed.scale.value, self.constant),
             self.grid_bits,
         )
         if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
