@@ -98,6 +98,7 @@ def gamma_costs(log_odds: Array, rng: np.random.Generator) -> Array:
 FAMILIES = {
     "design": {
         "orders": Family(52, 40, -0.5, 1.0, 0, 0.15, orders),
+        "orders, very unequal": Family(52, 40, -1.0, 1.7, 0, 0.15, orders),
         "visits": Family(52, 40, -2.0, 1.0, 0, 0.20, visits),
         "costs": Family(52, 40, -1.5, 1.0, 0, 0.15, costs),
     },
@@ -164,7 +165,7 @@ def one_run(family: Family, n: int, shock: float, key: tuple[object, ...], seed:
     for m, donors, y in problems_of(family, n, shock, key):
         if np.ptp(y[:T0]) == 0:
             continue
-        release = GramRelease(epsilon=1.0, delta=DELTA, like=y[:T0], seed=seed).release(donors)
+        release = GramRelease(epsilon=1.0, delta=DELTA, like=y[:T0], seed=seed, smoothness=os.environ.get("SMOOTH", "high"), constant=float(os.environ["CONST"]) if "CONST" in os.environ else None).release(donors)
         options = {"averages": m} if said else {}
         result = release.estimate(y, T0, **options)
         forecast, half_width = regression(donors.mean(axis=0), y, T0)

@@ -16,8 +16,8 @@ from scipy.linalg import eigh
 from dpsc.release.population import Population, root_of, solve
 from dpsc.types import Array
 
-_SIZES = 10.0 ** np.arange(-5, 6.1, 0.5)  # c^2: from averages of many thousands to other units of measurement
-_USUAL_SIZES = 9  # how many of them are expected: each has a prior weight of one in so many
+_SIZES = 10.0 ** np.arange(-5, 6.1, 0.25)  # c^2: from averages of many thousands to other units of measurement
+_USUAL_SIZES = 18  # how many of them are expected: each has a prior weight of one in so many
 _SIZE_SPREAD = 1.0  # of log c^2 about -log m, for a target that is known to be the average of m units
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
@@ -25,7 +25,7 @@ _LOADING = 0.3  # tau: the variance of the loading on the mean, about 1, of a ta
 _LOADED = 0.01  # the prior weight of such targets ...
 _LOADED_SIZES = _SIZES <= 0.02  # ... which are averages of fifty and more
 _NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
-_LEAST_WEIGHT = 1e-4
+_LEAST_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +78,13 @@ class Observed:
         return -self._log_size - self._squares / 2 - self._log_level
 
     def log_evidence_of_any_size(self) -> float:
-        """Return the log density if the covariance may have any size: each half decade has a weight of one in nine.
+        """Return the log density if the covariance may have any size: each quarter of a decade has a weight of one in 18.
 
         ``integral over v > 0 of v^(-d/2) exp(-S / (2 v)) dv / v = Gamma(d/2) (S/2)^(-d/2)``.
         """
         half = (self.T0 - int(self.path.free_level)) / 2
         sizes = math.lgamma(half) - half * math.log(max(self._squares, 1e-300) / 2)
-        return -self._log_size - self._log_level + sizes - math.log(_USUAL_SIZES * math.log(10) / 2)
+        return -self._log_size - self._log_level + sizes - math.log(_USUAL_SIZES * math.log(10) / 4)
 
     @property
     def _squares(self) -> float:

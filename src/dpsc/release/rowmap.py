@@ -19,8 +19,8 @@ _FEWEST_DIRECTIONS = 3
 _DIRECTIONS_PER_DONOR = 0.8  # over the noise's standard deviation
 ENOUGH_PER_DIRECTION = 1.25  # the same the other way round: donors that fill a direction, for each unit of noise
 SMALL_CONSTANT = 0.7  # R over the scale: at least, and whatever n is in releases of version 0.2.0
-_LARGE_CONSTANT = 3.0  # at most
-_CONSTANT_GROWS = 0.15  # times the cube root of donors for each unit of noise
+_LARGE_CONSTANT = 2.5  # at most
+_CONSTANT_GROWS = 0.12  # times the cube root of donors for each unit of noise
 ENOUGH_FOR_CONSTANT = (_LARGE_CONSTANT / _CONSTANT_GROWS) ** 3  # donors for each unit of noise: more change nothing
 
 
@@ -40,7 +40,7 @@ class RowMap:
     directions : int or None
         How many, at most T - 1. None as in version 0.1.0: rows keep their level, and there is no constant.
     constant : float
-        R, 0.7 to 3 times a typical |w|: more with more donors; 0 without directions.
+        R, 0.7 to 2.5 times a typical |w|: more with more donors; 0 without directions.
     grid_bits : int
         Entries are cut off at 2^-grid_bits.
     """

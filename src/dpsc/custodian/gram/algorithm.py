@@ -103,8 +103,8 @@ class GramRelease:
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
     constant : float, optional
-        How large the constant beside each donor's movement is, as a share of the scale: 0.7 to 3, by default the more
-        the more donors there are. Sites whose releases are to add up agree on it.
+        How large the constant beside each donor's movement is, as a share of the scale: by default 0.7 to 2.5, the
+        more the more donors there are. Sites whose releases are to add up agree on it.
     grid_bits : int
         The resolution of the integer arithmetic: entries of unit vectors are cut off at 2^-grid_bits. The default has
         room for sixty million donors; each bit less gives room for four times as many.
