@@ -117,9 +117,9 @@ def parquet(n: int) -> Path:
 
 def files(n: int) -> object:
     from dpsc.custodian.donors.donor_files import Files
-    from dpsc.tables.spec import Layout
+    from dpsc.tables.spec import TableSpec
 
-    return Files(parquet(n), Layout("who", wide=True))
+    return Files(parquet(n), TableSpec("who", wide=True))
 
 
 def products(T: int) -> Any:

@@ -39,13 +39,13 @@ def read_in_every_way(path: Path, *, page: bool) -> str:
     again = loads(dumps(release), Release)
     assert np.array_equal(again.matrix, release.matrix)
     assert again.times.equals(release.times)
-    json.dumps(render.release_json(release, path), allow_nan=False)
+    json.dumps(render.release_json(release, path, sha256(path)), allow_nan=False)
     if release.guarantee is not None:
         json.dumps(record(release, sha256(path)), allow_nan=False)
     assert all(is_printable(check.why) for check in verify.checks(release))
     uses: list[Callable[[], Any]] = [
         lambda: file_checking.run(path, None, as_json=True),
-        lambda: render.show_release(release, path),
+        lambda: render.show_release(release, path, sha256(path)),
         lambda: Release.merge([release, other(release)], disjoint=True),
         lambda: Release.page_of(path) if page else None,
         lambda: asked(release) if release.T >= 3 else None,

@@ -43,7 +43,6 @@ _HOME = {
     for module, names in {
         "analyst.plan": "Plan plan",
         "analyst.release": "Release",
-        "answers.report": "report",
         "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
         "answers.study": "Study",
         "custodian.donors.donors": "Donors",
@@ -61,14 +60,16 @@ _HOME = {
     for name in names.split()
 }
 __all__ = sorted(["__version__", *_HOME])
+_DEPRECATED = {"report": "answers.report"}  # still there, and warn when they are called
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module the first time it is used."""
-    if name not in _HOME:
+    where = _HOME.get(name) or _DEPRECATED.get(name)
+    if where is None:
         raise AttributeError(f"module 'dpsc' has no attribute {name!r}")
-    home = import_module(f"dpsc.{_HOME[name]}")
-    value = home if name == _HOME[name] else getattr(home, name)
+    home = import_module(f"dpsc.{where}")
+    value = home if name == where else getattr(home, name)
     globals()[name] = value
     return value
 

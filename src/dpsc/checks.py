@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -213,3 +214,8 @@ def is_number(name: str) -> bool:
 def is_decimal(name: str) -> bool:
     """Tell whether it is a number with decimals."""
     return is_number(name) and bool(re.search(r"[.eE]", name))
+
+
+def deprecated(old: str, new: str) -> None:
+    """Warn whoever calls our caller that ``old`` goes after one version, and say what to write instead."""
+    warnings.warn(f"{old} is deprecated and goes in dpsc 0.4: write {new}.", DeprecationWarning, stacklevel=3)

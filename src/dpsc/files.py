@@ -39,19 +39,29 @@ def write(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
     _sync_folder(path.parent)
 
 
-def read_text(path: Path, what: str, largest: int) -> str:
-    """Read a text file of at most so many bytes, or say that it is not what it should be."""
+def read(path: Path, what: str, largest: int) -> bytes:
+    """Read a file of at most so many bytes, or say that it is not what it should be."""
     try:
         with path.open("rb") as file:
             content = file.read(largest + 1)
-        text = content.decode("utf-8-sig")
     except OSError as problem:
         raise ReleaseError(f"cannot read {path}: {problem.strerror or problem}.") from None
-    except UnicodeDecodeError:
-        raise ReleaseError(f"{path} is not a {what}: it is not text.") from None
     if len(content) > largest:
         raise ReleaseError(f"{path} is not a {what}: it is too large.")
-    return text
+    return content
+
+
+def as_text(content: bytes, path: Path, what: str) -> str:
+    """Return the content of a text file, or say that it is not what it should be."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ReleaseError(f"{path} is not a {what}: it is not text.") from None
+
+
+def read_text(path: Path, what: str, largest: int) -> str:
+    """Read a text file of at most so many bytes, or say that it is not what it should be."""
+    return as_text(read(path, what, largest), path, what)
 
 
 def harmless(value: Any) -> Any:

@@ -1,16 +1,18 @@
-"""Arrays that all modules share: their types, numbers from whatever a caller has, and BLAS with one thread.
+"""Types that all modules share, numbers from whatever a caller has, and BLAS with one thread.
+
+What people give is wide (``TargetLike``), what modules hand each other is narrow (``Times``, ``Array``).
 
 A multi-threaded BLAS waits by spinning, which on a busy machine makes a T × T eigenproblem ten times slower.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,25 @@ from dpsc.errors import PanelError
 
 Array = NDArray[np.floating[Any]]
 Integers = NDArray[np.int64]
+Positions = NDArray[np.intp]
+Label: TypeAlias = Hashable
+"""One period or one unit, as a table or a caller names it: text, a number, a date of any kind."""
+Times: TypeAlias = "pd.Index[Any]"
+"""Periods, as numbers, dates, pandas periods or text."""
+Labels: TypeAlias = "pd.Index[Any]"
+"""Units, as a table names them."""
+Column: TypeAlias = "pd.Series[Any]"
+"""Cells of a table that were not looked at yet."""
+PeriodsLike: TypeAlias = str | Iterable[Hashable]
+"""Periods as people give them: ``"2022-01..2024-12"``, a list, or an index."""
+TargetLike: TypeAlias = "Column | pd.DataFrame | Mapping[Any, float] | Sequence[float] | NDArray[Any]"
+"""A target as people give it: by period, in a small frame, or numbers alone from the first period on."""
+TargetsLike: TypeAlias = "Mapping[Any, TargetLike] | pd.DataFrame"
+"""Several of them, by name: one entry, or one column, for each unit."""
+BoundsLike: TypeAlias = "Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]"
+"""Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of a JSON file that was read; each value is checked where it is used."""
 Write = Callable[[Array], Array]
 """Writes a block of donors into T × size memory, one column each, and returns the filled part; may be called again."""
 

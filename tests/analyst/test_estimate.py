@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from dpsc.answers import plot
 from dpsc.answers.effects import IntervalPart
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.population import Population, symmetric_noise
-from dpsc.types import Array
+from dpsc.types import Array, TargetLike
 from tests.making import make_panel
 from tests.soak import quick_or_long
 
@@ -173,7 +174,7 @@ def test_a_target_with_another_kind_of_periods_is_told_so() -> None:
         (np.ones(T0 + H), 1, "at least 2"),
     ],
 )
-def test_targets_that_do_not_fit_are_refused(target: object, time: int, problem: str) -> None:
+def test_targets_that_do_not_fit_are_refused(target: TargetLike, time: int, problem: str) -> None:
     with pytest.raises(ReleaseError, match=problem):
         released(walks(20)[0]).estimate(target, time)
 
@@ -184,7 +185,7 @@ def test_senseless_estimators_are_refused() -> None:
         with pytest.raises(ParameterError, match=next(iter(options))):
             release.estimate(np.ones(T0 + H), T0, **options)
     with pytest.raises(ReleaseError, match="mapping"):
-        release.estimate_many([np.ones(T0 + H)], T0)  # type: ignore[arg-type]
+        release.study([np.ones(T0 + H)], T0)  # type: ignore[arg-type]
 
 
 def test_only_one_estimator_at_a_time() -> None:
@@ -261,27 +262,27 @@ def test_a_placebo_in_time_uses_untreated_periods_only() -> None:
     donors, target = walks(2000, noise=0.1)
     treated = target + np.where(np.arange(T0 + H) >= T0, 100.0, 0.0)
     result = released(donors, 4.0).estimate(treated, T0)
-    placebo = result.placebo_in_time()
+    placebo: Any = result.repeats.placebo()
     assert placebo.target.index.tolist() == list(range(T0))
     assert placebo.treatment_time == T0 - H
     assert "PLACEBO" in placebo.summary()
     assert abs(placebo.att) < 1 < abs(result.att)
-    assert result.placebo_in_time(20).treatment_time == 20
+    assert result.repeats.placebo(20).treatment_time == 20
     for time in (1, T0):
         with pytest.raises(DpscError):
-            result.placebo_in_time(time)
+            result.repeats.placebo(time)
 
 
 def test_two_step_results_have_no_free_placebo() -> None:
     with pytest.raises(ParameterError, match="touch the donors again"):
-        OutputPerturbation(epsilon=1.0).fit(make_panel()).placebo_in_time()
+        OutputPerturbation(epsilon=1.0).fit(make_panel()).repeats.placebo()
 
 
 def test_several_targets_at_once() -> None:
     donors, target = walks(500)
     release = released(donors)
     frame = pd.DataFrame({"a": target, "b": -2 * target})
-    results = release.estimate_many(frame, T0)
+    results = release.study(frame, T0).results
     assert list(results) == ["a", "b"]
     for name in frame:
         assert results[name].counterfactual.equals(release.estimate(frame[name], T0).counterfactual)
@@ -301,7 +302,7 @@ def test_results_can_be_pickled_and_drawn(tmp_path: object) -> None:
     result = released(donors).estimate(target, T0)
     again = pickle.loads(pickle.dumps(result))
     assert again.summary() == result.summary()
-    assert again.placebo_in_time().att == result.placebo_in_time().att
+    assert again.repeats.placebo().att == result.repeats.placebo().att
     plot.figure_of(result.plot()).draw_without_rendering()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dpsc import GramRelease, Release, ReleaseError
 from dpsc.answers import words
-from dpsc.types import Array
+from dpsc.types import Array, TargetLike
 
 T0, T = 14, 20
 
@@ -27,7 +27,7 @@ def release(paths: Array) -> Release:
 def test_every_form_of_a_target_gives_the_same_answer(paths: Array, release: Release) -> None:
     y, months = paths[0], pd.period_range("2022-01", periods=T, freq="M")
     names = months.strftime("%Y-%m")
-    forms = {
+    forms: dict[str, TargetLike] = {
         "a Series by month": pd.Series(y, index=months),
         "text": pd.Series(y, index=names),
         "month ends": pd.Series(y, index=months.to_timestamp(how="end").normalize()),
@@ -79,10 +79,10 @@ def test_several_units_in_one_table_are_sent_to_a_study(paths: Array, release: R
 
 def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> None:
     with pytest.raises(ReleaseError, match="other way round"):
-        release.estimate("2023-03", paths[0])
+        release.estimate("2023-03", paths[0])  # type: ignore[arg-type]
     for targets in ({"a": paths[0], "b": paths[1]}, pd.DataFrame(paths[:2].T, columns=["a", "b"])):
         with pytest.raises(ReleaseError, match="other way round"):
-            release.study({"a": "2023-03", "b": "2023-04"}, targets)
+            release.study({"a": "2023-03", "b": "2023-04"}, targets)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("factor", [1000.0, 0.001])

@@ -186,7 +186,7 @@ def test_a_long_interval_does_not_make_the_others_small(result: Result) -> None:
 
 
 def test_placebos_in_space_are_counted_in_words(result: Result) -> None:
-    found = result.placebos_in_space(units=40)
+    found = result.placebos("space", units=40)
     axes = plot.placebos(result, found, units="cases")
     counted: Any = axes.patches
     assert sum(bar.get_height() for bar in counted) == 40
@@ -245,7 +245,7 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
 
 
 def test_answers_are_compared_side_by_side(result: Result) -> None:
-    mine = result.files("cases").content
+    mine = result.files("cases").content()
     other = mine | {"average_effect": -1.0, "average_effect_interval": None, "private": False}
     axes = plot.compare([("A", mine), ("B", other)])
     assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B, NOT PRIVATE"]

@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpsc
 from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
 from dpsc.analyst.estimate import Forecast
-from dpsc.answers import report, words
 from dpsc.answers import result as results
+from dpsc.answers import words
 from dpsc.answers.base import Verdict
 from dpsc.answers.effects import IntervalKind, IntervalPart
-from dpsc.answers.placebos import Trials
+from dpsc.answers.placebos import NoRepeats
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
@@ -66,7 +65,7 @@ def test_a_target_not_observed_after_the_intervention_has_no_effect() -> None:
     unseen = result.target.copy()
     unseen.iloc[15:] = np.nan
     assert "no effect to report" in " ".join(words.answer(replace(result, target=unseen)))
-    document = replace(result, target=unseen).files().content
+    document = replace(result, target=unseen).files().content()
     assert document["average_effect"] is None
     json.dumps(document, allow_nan=False)
 
@@ -99,7 +98,7 @@ def strong() -> Any:
 def contents(strong: Any) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "MADE_UP", MADE_UP)
-        made: dict[str, bytes] = strong.files("€").folder("dpsc estimate <x>")
+        made: dict[str, bytes] = dict(strong.files("€").folder("dpsc estimate <x>"))
     return made
 
 
@@ -110,7 +109,8 @@ def page(contents: dict[str, bytes]) -> str:
 
 def light_page(result: Any) -> str:
     """Return the page without placebos and other choices, which take a moment."""
-    return report.of_result(result, Trials).html().decode("utf-8")
+    page: str = replace(result, repeats=NoRepeats()).files().html().decode("utf-8")
+    return page
 
 
 def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes], page: str) -> None:
@@ -207,7 +207,7 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     assert len(between) == 2
     assert "<figure>" not in between[0]
     assert f".{verdict.grade} .light" in page
-    document = report.of_result(result, Trials).content
+    document = result.files().content()
     assert document["verdict"] == {
         "grade": verdict.grade,
         "headline": verdict.headline,
@@ -223,7 +223,7 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
 def test_without_a_verdict_nothing_is_said_of_it() -> None:
     result = SyntheticControl().fit(make_panel())
     assert result.verdict is None
-    assert result.files().content["verdict"] is None
+    assert result.files().content()["verdict"] is None
     assert "Do the donors help?" not in light_page(result) + result.summary()
 
 
@@ -276,7 +276,7 @@ def test_intervals_that_are_not_symmetric_are_written_and_drawn_as_they_are() ->
 
 
 def test_a_non_private_page_says_so_and_makes_no_promise() -> None:
-    contents = SyntheticControl().fit(make_panel()).files().folder("dpsc fit")
+    contents = dict(SyntheticControl().fit(make_panel()).files().folder("dpsc fit"))
     page = contents["report.html"].decode("utf-8")
     assert "NOT PRIVATE" in page
     assert "What was protected" not in page
@@ -311,9 +311,9 @@ def test_a_report_is_written_from_python_as_from_the_command(tmp_path: Path) -> 
     result = SyntheticControl().fit(make_panel())
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "result.json").write_text("of an earlier report")
-    page = dpsc.report(result, str(tmp_path / "new"), units="euros", command="make it")
+    page = result.report(str(tmp_path / "new"), units="euros", command="make it")
     assert page == tmp_path / "new" / "report.html"
-    contents = result.files("euros").folder("make it")
+    contents = dict(result.files("euros").folder("make it"))
     assert {file.name: file.read_bytes() for file in page.parent.iterdir()} == contents
     assert result.report(tmp_path / "a" / "page.html") == tmp_path / "a" / "page.html"
     assert [file.name for file in (tmp_path / "a").iterdir()] == ["page.html"]
@@ -379,12 +379,12 @@ def test_every_text_of_a_table_is_in_quotation_marks_and_no_number_is() -> None:
 
 def test_dates_that_somebody_asked_for_before_are_listed(strong: Any, page: str) -> None:
     asked = ["2021-Q2", "2021-Q4", strong.target.index[3], "2021-Q2"]
-    content = strong.files(dates_tried=asked).content
+    content = strong.files(dates_tried=asked).content()
     tried = {row["treatment_time"]: row["for"] for row in content["dates_tried"]}
     assert tried["2021-Q4"] == ["the intervention"]
     assert tried["2021-Q2"] == ["asked for, too", "dated earlier", "placebo"]
     listed = strong.files(dates_tried=asked).html().decode().split("<h2>Dates tried</h2>")[1].split("<h2>")[0]
     assert "before settling on it" in listed
-    own = strong.files(dates_tried=["2021-Q4"]).content["dates_tried"]
+    own = strong.files(dates_tried=["2021-Q4"]).content()["dates_tried"]
     assert not any("asked for, too" in row["for"] for row in own)
     assert "before settling on it" not in page

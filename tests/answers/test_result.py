@@ -57,7 +57,7 @@ def test_every_result_says_what_it_is(kind: str, private: bool, intervals: Inter
     assert result.repeats.available is (intervals == "effect")
     if not result.repeats.available:
         with pytest.raises(ParameterError, match="touch the donors again"):
-            result.placebo_in_time()
+            result.repeats.placebo()
 
 
 def test_no_guarantee_can_be_put_on_a_result_without_one(panel: Panel) -> None:
@@ -73,9 +73,9 @@ def test_a_placebo_is_free_only_where_there_are_periods_for_it() -> None:
         assert result.repeats.available is (T0 == 3)
         if T0 == 2:
             with pytest.raises(ParameterError, match="at least 2 periods"):
-                result.placebo_in_time()
+                result.repeats.placebo()
         else:
-            assert result.placebo_in_time().T0 == 2
+            assert result.repeats.placebo().T0 == 2
 
 
 def test_nobody_asks_a_result_for_its_class() -> None:

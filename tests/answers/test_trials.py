@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
+import dpsc
 from dpsc import GramRelease, ParameterError, Release, SyntheticControl
 from dpsc.types import Array
 from tests.making import make_panel
@@ -115,7 +118,7 @@ def test_placebos_in_time_try_every_date(paths: Array, release: Release) -> None
     placebos = result.placebos()
     assert list(placebos.table.index) == [str(t) for t in range(2, T0)]
     assert placebos.table["periods"].tolist() == [min(T - T0, T0 - t) for t in range(2, T0)]
-    alone = result.placebo_in_time(18)
+    alone = result.repeats.placebo(18)
     assert placebos.table.loc["18", "effect"] == pytest.approx(alone.att)
     assert placebos.share == 0  # a large effect
     assert release.estimate(paths[0] + 0.1 * (np.arange(T) >= T0), T0).placebos().share > 0.1
@@ -123,11 +126,11 @@ def test_placebos_in_time_try_every_date(paths: Array, release: Release) -> None
 
 def test_placebos_in_space_are_drawn_from_the_release_alone(paths: Array, release: Release) -> None:
     result = release.estimate(paths[0] + 30 * (np.arange(T) >= T0), T0)
-    placebos = result.placebos_in_space(units=40)
+    placebos = result.placebos("space", units=40)
     assert len(placebos.table) == 40
     assert placebos.share == 0
-    assert placebos.table.equals(result.placebos_in_space(units=40).table)
-    assert not placebos.table.equals(result.placebos_in_space(units=40, seed=1).table)
+    assert placebos.table.equals(result.placebos("space", units=40).table)
+    assert not placebos.table.equals(result.placebos("space", units=40, seed=1).table)
     inside = (placebos.table["lower"] <= 0) & (placebos.table["upper"] >= 0)
     assert inside.mean() > 0.8
 
@@ -149,8 +152,26 @@ def test_other_choices_are_one_table(paths: Array, release: Release) -> None:
 
 def test_only_a_release_is_asked_again_for_free() -> None:
     result = SyntheticControl().fit(make_panel(T0=8, h=3))
-    for ask in (result.placebos_in_space, result.sensitivity):
+    for ask in (lambda: result.placebos("space"), result.sensitivity):
         with pytest.raises(ParameterError, match="free only from a Gram release"):
             ask()
     assert np.isnan(result.p_value)
     assert np.isnan(result.detectable())
+
+
+def test_names_of_0_2_0_stay_for_a_version_and_name_what_replaces_them(
+    paths: Array, release: Release, tmp_path: Path
+) -> None:
+    result = release.estimate(paths[0], T0)
+    with pytest.warns(DeprecationWarning, match=r"write result\.placebos\(\), which tries every date\.$") as warned:
+        assert result.placebo_in_time(18).att == result.repeats.placebo(18).att
+    assert warned[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=r'write result\.placebos\("space", units=units\)'):
+        assert result.placebos_in_space(5).table.equals(result.placebos("space", units=5).table)
+    with pytest.warns(DeprecationWarning, match=r"write release\.study\(targets, date\)\.results"):
+        assert release.estimate_many({"one": paths[0]}, T0)["one"].att == result.att
+    panel = make_panel(T0=8, h=3)
+    with pytest.warns(DeprecationWarning, match=r"write answer\.report\(path\)"):
+        assert dpsc.report(SyntheticControl().fit(panel), tmp_path / "page.html").is_file()
+    with pytest.raises(ParameterError, match="kind must be 'time' or 'space', not 'both'"):
+        result.placebos("both")  # type: ignore[arg-type]

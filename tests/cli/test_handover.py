@@ -114,7 +114,7 @@ def test_if_the_page_fails_the_release_that_was_paid_for_is_there(files: Path, m
 
     book = files / "book.sqlite"
     Ledger(book, create=True).add_dataset("patients", epsilon=2.0, delta=1e-6)
-    monkeypatch.setattr(Release, "page_of", broken)
+    monkeypatch.setattr(describe, "page", broken)
     code, _, err = release(files, "--ledger", book)
     assert code == 0
     assert "dpsc inspect" in err

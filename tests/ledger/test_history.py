@@ -119,7 +119,7 @@ def delta_of(losses: Sequence[Loss], epsilon: float) -> float:
     return rest_delta + min(ways)
 
 
-def allowed_by_0_2_0(epsilon: float, delta: float, bodies: Sequence[Mapping[str, Any]]) -> bool:
+def allowed_by_0_2_0(epsilon: float, delta: float, bodies: Sequence[dict[str, Any]]) -> bool:
     """Whether any theorem showed it: plain sums, or the curves for either reading of entries of 0.1.0."""
     stated = [(Fraction(str(b["guarantee"]["epsilon"])), Fraction(str(b["guarantee"]["delta"]))) for b in bodies]
     sums = [sum(each) for each in zip(*stated, strict=True)]

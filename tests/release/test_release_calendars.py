@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from dpsc import Donors, GramRelease, Panel, PanelError, Release, ReleaseError, scan
-from dpsc.answers import report, words
-from dpsc.answers.placebos import Trials
+from dpsc.answers import words
+from dpsc.answers.placebos import NoRepeats
 from dpsc.custodian.gram.sources import Engine
 from dpsc.release import settings
 from dpsc.release.file_format import dumps
@@ -252,7 +252,7 @@ def test_a_panel_takes_a_target_in_another_form() -> None:
 )
 def test_labels_are_shown_as_people_write_them(freq: str, form: str, first: str, last: str) -> None:
     result = released(form, freq).estimate(pd.Series(TARGET, index=written(form, freq)), written(form, freq)[10])
-    files = report.of_result(result, Trials)
+    files = replace(result, repeats=NoRepeats()).files()
     contents = {"result.json": files.json(), "counterfactual.csv": files.csv()}
     if freq == "W-SUN":  # a page has figures, which take a while; weeks are the hardest to write
         contents["report.html"] = files.html()

@@ -107,7 +107,7 @@ def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:
     assert desk.tried == ["1983", "1986", "1985"]
     assert desk.date == "1985"
     assert desk.result is not None
-    tried = desk.result.files(None, desk.tried).content["dates_tried"]
+    tried = desk.result.files(None, desk.tried).content()["dates_tried"]
     assert [row["treatment_time"] for row in tried if "asked for, too" in row["for"]] == ["1983", "1986"]
     desk.paste_target("\n".join(str(w + 1) for w in WAGES))
     assert desk.tried == ["1985"]  # the chosen date, for another target
@@ -134,7 +134,7 @@ def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, mon
     runpy.run_path("answer.py")
     page = Path("report.html").read_text("utf-8")
     assert "before settling on it" in page
-    assert desk.result.files("log dollars").content["answer"][0] in page
+    assert desk.result.files("log dollars").content()["answer"][0] in page
 
 
 def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
@@ -201,5 +201,5 @@ def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: Desk) -> No
         desk.paste_several("\n".join(["unit;start;year;wage", *rows]))
     assert desk.all_tried == ["1984", "1985", "1986"]
     assert desk.study is not None
-    found = desk.study.files(None, desk.all_tried).content["dates_tried"]
+    found = desk.study.files(None, desk.all_tried).content()["dates_tried"]
     assert {row["treatment_time"] for row in found} >= {"1984", "1985", "1986"}

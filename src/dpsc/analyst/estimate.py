@@ -24,7 +24,7 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
 from dpsc.release import population as moments
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Array, Integers, one_thread
+from dpsc.types import Array, Integers, Label, TargetLike, one_thread
 
 CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
 
@@ -60,8 +60,8 @@ WITHOUT_NOISE = "intervals of this estimator do not include the noise of the rel
 
 def estimate(
     release: ReleasedMatrix,
-    target: Any,
-    treatment_time: Any,
+    target: TargetLike,
+    treatment_time: Label,
     *,
     level: float = 0.95,
     title: str = "",
@@ -127,6 +127,11 @@ class Forecast:
         """The positions of the periods in use."""
         return np.asarray(np.r_[self.first : self.T0 - self.left_out, self.T0 : len(self.series)])
 
+    @cached_property
+    def untreated(self) -> pd.Series[float]:
+        """The target in the periods before the intervention that are in use, and any before them."""
+        return self.series.iloc[: self.T0 - self.left_out]
+
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
         release, series = self.release, self.series.iloc[self.kept]
@@ -187,9 +192,11 @@ class Forecast:
         """Every earlier period with at least 2 before it."""
         return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
 
-    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> PrivateResult | UnprovenResult:
+    def placebo(
+        self, treatment_time: Label | None = None, longest: int | None = None
+    ) -> PrivateResult | UnprovenResult:
         """Pretend that the intervention came earlier, and forecast the untreated periods after, at most ``longest``."""
-        untreated, T0 = self.series.iloc[: self.T0 - self.left_out], self.T0 - self.left_out
+        untreated, T0 = self.untreated, self.T0 - self.left_out
         if treatment_time is None:
             earlier = max(2, T0 - max(1, min(len(self.series) - self.T0, T0 // 3)))
         else:

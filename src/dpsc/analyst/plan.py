@@ -17,7 +17,7 @@ from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
 from dpsc.analyst.mock_release import Rehearsal
 from dpsc.analyst.simulate import PENALTIES, Units, likely, simulated
-from dpsc.answers import pages, plot
+from dpsc.answers import plot, report
 from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.plan import plan_curves
 from dpsc.answers.figures.sheet import Sheet
@@ -26,7 +26,7 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.privacy.guarantee import best_guess
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T
-from dpsc.types import Array, one_thread, to_floats
+from dpsc.types import Array, TargetLike, one_thread, to_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,7 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what to expect, in words, and the curves."""
         figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
-        return pages.card("The error to expect from a release", self._words(), figure, True, "")
+        return report.card("The error to expect from a release", self._words(), figure, True, "")
 
     def _words(self) -> list[str]:
         """Say what to expect with the smallest and the largest budget, for each number of donors."""
@@ -126,7 +126,7 @@ def plan(
     smoothness: Smoothness = "high",
     rank: int = 3,
     signal_to_noise: float | None = None,
-    target: Any | None = None,
+    target: TargetLike | None = None,
     runs: int | None = None,
     seed: int = 0,
     on_progress: Callable[[], None] | None = None,
@@ -258,7 +258,7 @@ def _expected(each: list[Array]) -> Array:
     return np.column_stack([never_rising(np.column_stack([typical[:, :budgets], without_privacy])), typical[:, -1]])
 
 
-def _unit(target: Any) -> str:
+def _unit(target: TargetLike | None) -> str:
     """Name the unit of errors: the target's own, or a share of how much it moves."""
     if target is None:
         return "share of the target's deviation from its mean before"
@@ -271,7 +271,7 @@ def default_runs(T: int) -> int:
     return max(5, min(24, 1600 // T))
 
 
-def _history(target: Any) -> Array:
+def _history(target: TargetLike) -> Array:
     """Return the known values of a target that changes."""
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]

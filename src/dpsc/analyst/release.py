@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
 from dpsc.analyst import estimate, study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
@@ -20,6 +21,7 @@ from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.types import Label, TargetLike, TargetsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,7 +73,8 @@ class Release(ReleasedMatrix):
         ``name`` is what the page calls it; by default its own name.
         """
         path = Path(path)
-        return describe.page(Release.load(path), path.name if name is None else name, file_format.sha256(path))
+        release, digest = file_format.load_with_hash(path, Release)
+        return describe.page(release, path.name if name is None else name, digest)
 
     @classmethod
     def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
@@ -142,8 +145,8 @@ class Release(ReleasedMatrix):
 
     def estimate(
         self,
-        target: Any,
-        treatment_time: Any,
+        target: TargetLike,
+        treatment_time: Label,
         *,
         level: float = 0.95,
         title: str = "",
@@ -177,7 +180,7 @@ class Release(ReleasedMatrix):
         Returns
         -------
         PrivateResult
-            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebo_in_time()``.
+            With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebos()``.
         """
         return estimate.estimate(
             self,
@@ -193,7 +196,7 @@ class Release(ReleasedMatrix):
 
     def study(
         self,
-        targets: Mapping[Any, Any] | pd.DataFrame,
+        targets: TargetsLike,
         treatment_times: Any,
         *,
         weights: Mapping[Any, float] | pd.Series[float] | None = None,
@@ -230,14 +233,10 @@ class Release(ReleasedMatrix):
         return describe.card(self)
 
     def estimate_many(
-        self, targets: Mapping[Any, Any] | pd.DataFrame, treatment_time: Any, **options: Any
+        self, targets: TargetsLike, treatment_time: Label, **options: Any
     ) -> dict[Any, PrivateResult | UnprovenResult]:
-        """Estimate several targets, all for free: a mapping of names to series, or a frame with one column per target.
-
-        Options are those of :meth:`estimate`; the results come in a dictionary by name.
-        """
-        if not isinstance(targets, Mapping | pd.DataFrame):
-            raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
+        """Estimate several targets. Deprecated: ``study(targets, date).results`` has the same answers."""
+        checks.deprecated("release.estimate_many(targets, date)", "release.study(targets, date).results")
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
 
 

@@ -17,12 +17,12 @@ from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import one_thread
+from dpsc.types import Label, TargetLike, TargetsLike, one_thread
 
 
 def study(
     release: ReleasedMatrix,
-    targets: Mapping[Any, Any] | pd.DataFrame,
+    targets: TargetsLike,
     treatment_times: Any,
     *,
     weights: Mapping[Any, float] | pd.Series[float] | None = None,
@@ -56,7 +56,9 @@ def study(
     )
 
 
-def _answer(release: ReleasedMatrix, name: Any, target: Any, date: Any, level: float) -> PrivateResult | UnprovenResult:
+def _answer(
+    release: ReleasedMatrix, name: Label, target: TargetLike, date: Label, level: float
+) -> PrivateResult | UnprovenResult:
     """Estimate one unit; what is wrong with it is said with its name."""
     try:
         return estimate(release, target, date, level=level)
@@ -64,7 +66,7 @@ def _answer(release: ReleasedMatrix, name: Any, target: Any, date: Any, level: f
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
 
 
-def _shown(release: ReleasedMatrix, name: Any, target: Any) -> pd.Series[float]:
+def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Series[float]:
     """Return a unit that was never treated over the release's periods; those that it lacks are empty."""
     try:
         return match.aligned(as_series(release, target), release.times)[0]
@@ -81,7 +83,7 @@ def _is_missing(date: Any) -> bool:
     return date is None or (np.ndim(date) == 0 and bool(pd.isna(date)))
 
 
-def _dates(names: list[Any], treatment_times: Any) -> dict[Any, Any]:
+def _dates(names: list[Label], treatment_times: Any) -> dict[Any, Any]:
     """Return each target's date; one date is for all."""
     if isinstance(treatment_times, pd.Series):
         treatment_times = treatment_times.to_dict()
@@ -106,7 +108,7 @@ def _dates(names: list[Any], treatment_times: Any) -> dict[Any, Any]:
     return {name: treatment_times.get(name) for name in names}
 
 
-def _weights(names: list[Any], weights: Any) -> pd.Series[float]:
+def _weights(names: list[Label], weights: Any) -> pd.Series[float]:
     """Return the weight of every treated unit, equal if none is given."""
     if weights is None:
         return pd.Series(1.0, index=pd.Index(names, tupleize_cols=False))

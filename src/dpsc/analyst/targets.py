@@ -17,7 +17,7 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.rowmap import movement
-from dpsc.types import to_floats
+from dpsc.types import Column, Label, TargetLike, to_floats
 
 OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
 _OTHER_UNITS = (1e-3, 1e-2, 1e2, 1e3)
@@ -38,7 +38,9 @@ def require_order(target: Any, treatment_time: Any) -> None:
         raise ReleaseError("the target comes first, then the treatment time; they are the other way round.")
 
 
-def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[pd.Series[float], int, tuple[str, ...]]:
+def matched(
+    release: ReleasedMatrix, target: TargetLike, treatment_time: Label
+) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Return the target over the release's periods, the number of periods before the first treated one, and notes.
 
     Periods beyond the release are cut, periods of the release after the target's end are left empty; notes say so.
@@ -54,7 +56,7 @@ def matched(release: ReleasedMatrix, target: Any, treatment_time: Any) -> tuple[
     return series.rename(release.outcome), T0, tuple(notes)
 
 
-def as_series(release: ReleasedMatrix, target: Any) -> pd.Series[float]:
+def as_series(release: ReleasedMatrix, target: TargetLike) -> pd.Series[float]:
     """Understand a Series by period, a frame (two columns, one column, one row, or a long table), or numbers alone."""
     if isinstance(target, pd.DataFrame):
         target = _from_frame(release, target)
@@ -68,7 +70,7 @@ def as_series(release: ReleasedMatrix, target: Any) -> pd.Series[float]:
     return pd.Series(values, index=release.times[: len(values)])
 
 
-def _from_frame(release: ReleasedMatrix, frame: pd.DataFrame) -> pd.Series[Any]:
+def _from_frame(release: ReleasedMatrix, frame: pd.DataFrame) -> Column:
     """Return the one series in a frame: by a column of periods, by its index, or by the names of its columns."""
     if len(frame) == 1 and len(frame.columns) > 2:
         row = frame.iloc[0]
@@ -93,7 +95,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _are_the_periods(release: ReleasedMatrix, column: pd.Series[Any]) -> bool:
+def _are_the_periods(release: ReleasedMatrix, column: Column) -> bool:
     """Tell whether a column holds periods of the release, most of them."""
     try:
         match = matching.matched(column.unique(), release.times)

@@ -12,8 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import excel, pages, plot, words
-from dpsc.answers import pages as web
+from dpsc.answers import excel, plot, report, tables, words
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
@@ -110,13 +109,13 @@ class Comparison:
     def html(self, command: str = "") -> bytes:
         """Return a page with the figure and the table."""
         differing = self.differences()
-        page = web.render(
+        page = report.render(
             "compare.html",
             title=self.title,
             says=self.sentence(),
-            table=pages.table(self.columns()),
-            differences=pages.table({"answer": self.names} | differing, labels=1 + len(differing)),
-            image=pages.image(lambda figsize: self._axes(figsize, "")),  # the page asks the question
+            table=tables.table(self.columns()),
+            differences=tables.table({"answer": self.names} | differing, labels=1 + len(differing)),
+            image=report.image(lambda figsize: self._axes(figsize, "")),  # the page asks the question
             private=all(document["private"] for _, document in self.answers),
             command=command,
             version=__version__,

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpsc.answers import words
-from dpsc.answers.base import Answer, Several
+from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.effects import NO_PERCENT, Effect
 from dpsc.answers.placebos import ALSO_ASKED, Placebos, Trials
 from dpsc.periods.dates import period_name
@@ -55,7 +55,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
     }
 
 
-def of_study(study: Several, units: str | None = None, others: Sequence[str] = ()) -> Document:
+def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()) -> Document:
     """Return the answers of several units and their pooled effects."""
     first = next(iter(study.results.values()))
     tried: dict[str, list[str]] = {}

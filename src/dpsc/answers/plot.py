@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.base import Answer
+from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.figures import choices, plan
 from dpsc.answers.figures.choices import in_space, in_time
 from dpsc.answers.figures.sheet import Sheet
@@ -21,21 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Drawing = Callable[[Any, Sheet, str | None], "Axes"]
-"""Draws an answer on a sheet, in units."""
-
-
-class Drawable(Protocol):
-    """What has figures."""
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """Its kinds of figures."""
-        ...
-
 
 def draw(
-    answer: Drawable,
+    answer: Answer | Pooled,
     kind: str,
     *,
     ax: Axes | None = None,

@@ -1,166 +1,90 @@
-"""An answer as files: a page to share, the figures, the table and the numbers. Knows no mechanism and no donor."""
+"""An answer as files: a page to share, the figures, the table and the numbers. Knows no mechanism and no donor.
+
+Pages are made from templates: nothing is fetched, everything is escaped.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from numbers import Number
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
-from dpsc import files
-from dpsc.answers import document, excel, pages, plot
-from dpsc.answers.base import Answer, Several
+from dpsc import checks, files
+from dpsc.answers import excel, plot, tables, words
+from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
 
 PAGE = "report.html"
-
-
-class Reported(Protocol):
-    """What can be written as a report: a result or a study."""
-
-    def report(
-        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
-    ) -> Path:
-        """Write it."""
-        ...
-
-
-def report(
-    answer: Reported,
-    path: str | Path,
-    *,
-    units: str | None = None,
-    command: str = "",
-    dates_tried: Iterable[Any] = (),
-) -> Path:
-    """Write an answer as files: a page for people, the figures, the table, and the numbers for programs.
-
-    Parameters
-    ----------
-    answer : PrivateResult, UnprovenResult, NonPrivateResult or Study
-    path : path
-        A name that ends in ``.html`` gets the page alone, with its figures inside. Anything else is a folder, created
-        if it does not exist. Files of an earlier report are replaced, each completely or not at all.
-    units : str, optional
-        The outcome's units.
-    command : str, optional
-        The command that gives this answer again; the page shows it.
-    dates_tried : iterable of periods, optional
-        Treatment times for which you asked before you settled on this one: the report lists them all.
-
-    Returns
-    -------
-    Path
-        The page. In a folder it is ``report.html``, and beside it are the figures (``.svg``, ``.png``),
-        ``counterfactual.csv`` and ``result.json``.
-
-    Examples
-    --------
-    >>> import tempfile, numpy as np, dpsc
-    >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 6)), axis=1)
-    >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=4)
-    >>> dpsc.report(result, f"{tempfile.mkdtemp()}/answer.html", units="euros").name
-    'answer.html'
-    """
-    return answer.report(path, units=units, command=command, dates_tried=dates_tried)
-
-
-class Files:
-    """The files of one answer, each made when it is asked for: a table needs no placebos.
-
-    Parameters
-    ----------
-    answer : Answer or Several
-    units : str or None
-        The outcome's units.
-    document : callable
-        Returns the answer as plain values.
-    figures : mapping of names to kinds of figures
-        Of the folder, for people who need pictures.
-    page : callable
-        Returns the page, given the answer as plain values and the command that gives it again.
-    """
-
-    def __init__(
-        self,
-        answer: Answer | Several,
-        units: str | None,
-        document: Callable[[], Document],
-        figures: Mapping[str, str],
-        page: Callable[[Document, str], str],
-    ) -> None:
-        self.answer, self._units, self._document, self._figures, self._page = answer, units, document, figures, page
-
-    @cached_property
-    def content(self) -> Document:
-        """The answer as plain values, for programs."""
-        return self._document()
-
-    def html(self, command: str = "") -> bytes:
-        """Return the page, with its figures inside."""
-        return self._page(self.content, command).encode("utf-8")
-
-    def json(self) -> bytes:
-        """Return the numbers, for programs."""
-        return (json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
-
-    def csv(self) -> bytes:
-        """Return the table of periods; its labels may be from somebody else's release."""
-        return _csv(self.answer.to_frame(), indexed=isinstance(self.answer, Answer)).encode("utf-8")
-
-    def xlsx(self) -> bytes:
-        """Return the workbook."""
-        guarantee: Guarantee | None = self.answer.guarantee
-        return excel.workbook(self.content, guarantee)
-
-    def picture(self, format: Literal["png", "svg"]) -> bytes:
-        """Return the main figure, as "png" or "svg"."""
-        return plot.as_bytes(self._drawn(next(iter(self._figures.values()))), format)
-
-    def folder(self, command: str = "") -> dict[str, bytes]:
-        """Return the content of every file of a folder, by name."""
-        drawn = {name: self._drawn(kind) for name, kind in self._figures.items()}
-        pictures = {f"{name}.svg": plot.as_bytes(figure, "svg") for name, figure in drawn.items()}
-        pictures |= {f"{name}.png": plot.as_bytes(figure, "png") for name, figure in drawn.items()}
-        return {"result.json": self.json(), "counterfactual.csv": self.csv(), PAGE: self.html(command), **pictures}
-
-    def _drawn(self, kind: str) -> Any:
-        answer: Any = self.answer  # a result or a study, both of which have figures
-        return plot.figure_of(plot.draw(answer, kind, units=self._units))
-
-    def write(self, path: Path, command: str = "") -> Path:
-        """Write the page alone if the name ends in .html, else a folder; return the page."""
-        if path.suffix.lower() in (".html", ".htm"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, self.html(command))
-            return path
-        path.mkdir(parents=True, exist_ok=True)
-        for name, content in self.folder(command).items():
-            files.write(path / name, content)
-        return path / PAGE
+ON_A_PAGE, MANY_PANELS = 4.8, 6.0  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
 class Written(ABC):
-    """What can be written as a page, a folder or a workbook: a result, a study."""
+    """What can be drawn, and written as a page, a folder or a workbook: a result, a study."""
+
+    _pictures: ClassVar[tuple[str, ...]]
+    """The kinds of figures that a folder has as files; the first is the main one."""
 
     @abstractmethod
+    def _table(self) -> pd.DataFrame:
+        """Return one row per period, whose labels are columns."""
+
+    @abstractmethod
+    def _document(self, units: str | None, dates_tried: Sequence[str]) -> Document:
+        """Return the answer as plain values; other dates that were tried are in it."""
+
+    @abstractmethod
+    def _page(self, document: Document, command: str) -> str:
+        """Return the page, given the answer as plain values."""
+
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
+        return Files(self, units, tuple(map(period_name, dates_tried)))
 
     def report(
         self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
     ) -> Path:
-        """Write a page to share if the name ends in ``.html``, else a folder with page, figures, table and numbers.
+        """Write the answer as files: a page for people, the figures, the table, and the numbers for programs.
 
-        :func:`dpsc.report` says more.
+        Parameters
+        ----------
+        path : path
+            A name that ends in ``.html`` gets the page alone, with its figures inside. Anything else is a folder,
+            created if it does not exist. Files of an earlier report are replaced, each completely or not at all.
+        units : str, optional
+            The outcome's units.
+        command : str, optional
+            The command that gives this answer again; the page shows it.
+        dates_tried : iterable of periods, optional
+            Treatment times for which you asked before you settled on this one: the report lists them all.
+
+        Returns
+        -------
+        Path
+            The page. In a folder it is ``report.html``, and beside it are the figures (``.svg``, ``.png``),
+            ``counterfactual.csv`` and ``result.json``.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, dpsc
+        >>> donors = np.cumsum(np.random.default_rng(0).normal(size=(500, 6)), axis=1)
+        >>> result = dpsc.GramRelease(epsilon=1.0, delta=1e-6).release(donors[1:]).estimate(donors[0], treatment_time=4)
+        >>> result.report(f"{tempfile.mkdtemp()}/answer.html", units="euros").name
+        'answer.html'
         """
         return self.files(units, dates_tried).write(Path(path), command)
 
@@ -172,30 +96,180 @@ class Written(ABC):
         return Path(path)
 
 
-def of_result(result: Answer, trials: Callable[[], Trials], units: str | None = None) -> Files:
-    """Return the files of one answer; what was tried beside it is asked for when it is needed."""
-    return Files(
-        result,
-        units,
-        lambda: document.of_result(result, trials(), units),
-        pages.RESULT_FIGURES,
-        lambda content, command: pages.of_result(result, trials(), content, command),
+class Files:
+    """The files of one answer, each made when it is asked for: a table needs no placebos."""
+
+    def __init__(self, answer: Any, units: str | None = None, dates_tried: Sequence[str] = ()) -> None:
+        self._answer, self._units, self._dates_tried = answer, units, dates_tried  # a result or a study
+        self._content: Document | None = None
+
+    def content(self) -> Document:
+        """Return the answer as plain values, for programs; put together once."""
+        if self._content is None:
+            self._content = dict(self._answer._document(self._units, self._dates_tried))
+        return self._content
+
+    def html(self, command: str = "") -> bytes:
+        """Return the page, with its figures inside."""
+        page: str = self._answer._page(self.content(), command)
+        return page.encode("utf-8")
+
+    def json(self) -> bytes:
+        """Return the numbers, for programs."""
+        return (json.dumps(self.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
+
+    def csv(self) -> bytes:
+        """Return the table of periods; its labels may be from somebody else's release."""
+        frame: pd.DataFrame = self._answer._table()
+        rows = frame.itertuples(index=False, name=None)
+        texts = ([v if isinstance(v, Number) else period_name(v) for v in row] for row in rows)
+        return files.csv_text(frame.columns, texts).encode("utf-8")
+
+    def xlsx(self) -> bytes:
+        """Return the workbook."""
+        return excel.workbook(self.content(), self._answer.guarantee)
+
+    def picture(self, format: Literal["png", "svg"]) -> bytes:
+        """Return the main figure, as "png" or "svg"."""
+        return plot.as_bytes(self._drawn(self._answer._pictures[0]), format)
+
+    def folder(self, command: str = "") -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the content of every file of a folder, the numbers first; drawing takes longer."""
+        yield "result.json", self.json()
+        yield "counterfactual.csv", self.csv()
+        for kind in self._answer._pictures:
+            figure = self._drawn(kind)
+            yield f"{kind}.svg", plot.as_bytes(figure, "svg")
+            yield f"{kind}.png", plot.as_bytes(figure, "png")
+        yield PAGE, self.html(command)
+
+    def _drawn(self, kind: str) -> Figure:
+        return plot.figure_of(plot.draw(self._answer, kind, units=self._units))
+
+    def write(self, path: Path, command: str = "") -> Path:
+        """Write the page alone if the name ends in .html, else a folder; return the page."""
+        if path.suffix.lower() in (".html", ".htm"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write(path, self.html(command))
+            return path
+        path.mkdir(parents=True, exist_ok=True)
+        for name, content in self.folder(command):
+            files.write(path / name, content)
+        return path / PAGE
+
+
+def report(answer: Written, path: str | Path, **options: Any) -> Path:
+    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Written.report`."""
+    checks.deprecated("dpsc.report(answer, path)", "answer.report(path)")
+    return answer.report(path, **options)
+
+
+def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
+    """Return the page of one answer."""
+    seen = bool(result.observed.notna().any())
+    for_effect = result.interval_kind == "effect"
+    units = document["units"]
+    kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]
+    images = _pictures(result, kinds, units)
+    for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
+        if placebos is not None and seen:
+            images[name] = image(partial(plot.placebos, result, placebos, units=units))
+    if trials.sensitivity is not None and seen:
+        images["sensitivity"] = image(partial(plot.sensitivity, result, trials.sensitivity, units=units))
+    return render(
+        "result.html",
+        result=result,
+        seen=seen,
+        for_effect=for_effect,
+        average=result.average,
+        effects=tables.effects_table(document["effects"][:2], ["average", "total"]),
+        periods=tables.periods_table(document["periods"]),
+        baselines=tables.baselines_table(document),
+        sensitivity=tables.sensitivity_table(document["sensitivity"]),
+        images=images,
+        **_shared(document, result.guarantee, command),
     )
 
 
-def of_study(study: Several, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
-    """Return the files of a study; other dates that somebody asked for are listed."""
-    others = tuple(map(period_name, dates_tried))
-    return Files(
-        study,
-        units,
-        lambda: document.of_study(study, units, others),
-        pages.STUDY_FIGURES,
-        lambda content, command: pages.of_study(study, content, command),
+def of_study(study: Pooled, document: Document, command: str) -> str:
+    """Return the page of a study."""
+    grades = [row["donors_help"] for row in document["by_unit"]]
+    names = [row["of"] for row in document["effects"]]
+    return render(
+        "study.html",
+        study=study,
+        average=study.average,
+        effects=tables.effects_table(document["effects"], names),
+        by_unit=tables.by_unit_table(document["by_unit"]),
+        by_event_time=tables.counted_table(document["by_event_time"], "periods_after", "periods after"),
+        by_calendar_time=tables.counted_table(document["by_calendar_time"], "time", "period"),
+        grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
+        weighted=study.weights.nunique() > 1,
+        images=_pictures(study, ("event", "units"), document["units"]),
+        **_shared(document, study.guarantee, command),
     )
 
 
-def _csv(frame: pd.DataFrame, *, indexed: bool) -> str:
-    names = [frame.index.name or "time", *frame.columns] if indexed else frame.columns
-    rows = frame.itertuples(index=indexed, name=None)
-    return files.csv_text(names, ([v if isinstance(v, Number) else period_name(v) for v in row] for row in rows))
+def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
+    today = datetime.now(UTC)
+    return {
+        "document": document,
+        "guarantee": guarantee,
+        "meaning": [] if guarantee is None else words.meaning(guarantee),
+        "parameters": words.in_words(document["parameters"]),
+        "level": words.percent(document["level"]) if document["level"] is not None else "",
+        "words": words,
+        "command": command,
+        "version": __version__,
+        "date": today.strftime("%Y-%m-%d"),
+        "year": today.year,
+    }
+
+
+_TITLES = {"gaps": "The effect in each period", "cumulative": "The effect added up", "units": "Unit by unit"}
+
+
+def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) -> dict[str, str]:
+    """Return figures of a result or a study; the page asks the question."""
+    return {
+        kind: image(
+            partial(plot.draw, answer, kind, units=units, title=_TITLES.get(kind, "")),
+            MANY_PANELS if kind == "units" else ON_A_PAGE,
+        )
+        for kind in kinds
+    }
+
+
+def image(draw: Callable[..., Any], width: float = ON_A_PAGE) -> str:
+    """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
+    return inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of ``dpsc/answers/templates``."""
+    return _environment().get_template(template).render(**values)
+
+
+def inline_svg(svg: bytes) -> str:
+    """Return an SVG file as the address of an image that is part of the page."""
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+
+
+def inline_png(png: bytes) -> str:
+    """Return a PNG file as the address of an image that is part of the page."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def card(heading: str, lines: Sequence[str], figure: Figure, private: bool, reason: str) -> str:
+    """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
+    image = inline_png(plot.as_bytes(figure, "png", dpi=144))
+    return render("card.html", heading=heading, lines=lines, image=image, warning="" if private else reason)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("dpsc.answers"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )

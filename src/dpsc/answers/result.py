@@ -5,17 +5,18 @@ A result is frozen. A number computed from donors without a mechanism exists onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import pages, plot, words
-from dpsc.answers.base import Answer, Verdict
+from dpsc.answers import document, plot, report, words
+from dpsc.answers.base import Answer, Drawing, Verdict
+from dpsc.answers.document import Document
 from dpsc.answers.effects import Uncertainty
 from dpsc.answers.figures import choices
 from dpsc.answers.figures import choices as placebos
@@ -31,8 +32,9 @@ from dpsc.answers.placebos import (
     placebos_in_space,
     placebos_in_time,
 )
-from dpsc.answers.report import Files, Written, of_result
+from dpsc.answers.report import Written
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
+from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 
@@ -47,43 +49,67 @@ MADE_UP = 50  # units without any effect, for reports
 class Result(Answer, Written):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
+    _pictures: ClassVar = ("path", "gaps")
+
     repeats: Repeats = field(default_factory=NoRepeats)
 
     @property
-    def figures(self) -> Mapping[str, plot.Drawing]:
+    def figures(self) -> Mapping[str, Drawing]:
         """The kinds of figures that :meth:`plot` draws."""
         return _FIGURES
 
-    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
-        """Pretend the intervention came earlier and forecast the untreated periods after it: gaps should be small.
+    def placebos(self, kind: Literal["time", "space"] = "time", *, units: int = 200, seed: int = 0) -> Placebos:
+        """Count how often an effect at least as large shows where there is none.
 
-        Without a date the placebo leaves as many periods as the real intervention, at most a third of those before it.
+        Parameters
+        ----------
+        kind : {"time", "space"}
+            Pretend that the intervention came earlier, at every possible date; or ask the same about made-up units
+            without any effect, drawn from the release alone.
+        units, seed : int
+            How many units are made up. The seed is that of the drawing; it touches neither donors nor the release's
+            noise.
         """
-        return cast("Result", self.repeats.placebo(treatment_time))
-
-    def placebos(self) -> Placebos:
-        """Pretend the intervention came earlier, at every possible date, and count how often that looks as large."""
-        return placebos_in_time(self, self.repeats)
+        if kind == "time":
+            return placebos_in_time(self, self.repeats)
+        if kind == "space":
+            return placebos_in_space(self, self.repeats, checks.whole_number("units", units, at_least=1), seed)
+        raise ParameterError(f"kind must be 'time' or 'space', not {kind!r}.")
 
     def placebos_in_space(self, units: int = 200, seed: int = 0) -> Placebos:
-        """Ask the same about made-up units without any effect, drawn from the release alone.
+        """Return placebos in space. Deprecated: ``placebos("space")``."""
+        checks.deprecated("result.placebos_in_space(units)", 'result.placebos("space", units=units)')
+        return self.placebos("space", units=units, seed=seed)
 
-        The seed is that of the drawing; it touches neither donors nor the release's noise.
-        """
-        return placebos_in_space(self, self.repeats, checks.whole_number("units", units, at_least=1), seed)
+    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
+        """Return the answer for one earlier date. Deprecated: :meth:`placebos` tries every one."""
+        checks.deprecated("result.placebo_in_time(date)", "result.placebos(), which tries every date")
+        return cast("Result", self.repeats.placebo(treatment_time))
 
     def sensitivity(self) -> Sensitivity:
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
 
-    @cached_property
     def trials(self) -> Trials:
-        """Every placebo and other choice that is free, for reports: computed once."""
+        """Return every placebo and other choice that is free, for reports: computed once."""
+        return self._trials
+
+    @cached_property
+    def _trials(self) -> Trials:
         return all_trials(self, self.repeats, units=MADE_UP)
 
-    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
-        """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
-        return of_result(self, lambda: replace(self.trials, others=tuple(map(period_name, dates_tried))), units)
+    def _document(self, units: str | None = None, dates_tried: Sequence[str] = ()) -> Document:
+        """Return everything as plain values, for programs."""
+        return document.of_result(self, replace(self.trials(), others=tuple(dates_tried)), units)
+
+    def _page(self, document: Document, command: str = "") -> str:
+        """Return the page of a report, given everything as plain values."""
+        return report.of_result(self, self.trials(), document, command)
+
+    def _table(self) -> pd.DataFrame:
+        """Return one row per period, whose labels are the first column."""
+        frame = self.to_frame()
+        return frame.reset_index(names=frame.index.name or "time", allow_duplicates=True)
 
     def plot(
         self,
@@ -113,7 +139,7 @@ class Result(Answer, Written):
         """Return what a notebook shows: the question, the answer in words, and the figure."""
         lines = [*words.answer(self), *([] if self.verdict is None else [words.donors_help(self.verdict)])]
         figure = plot.draw(self, "overview")
-        return pages.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
+        return report.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""
@@ -200,15 +226,13 @@ class UnprovenResult(Result):
     reason: str
 
 
-_FIGURES: Mapping[str, plot.Drawing] = {
+_FIGURES: Mapping[str, Drawing] = {
     "overview": one.overview,
     "path": one.path,
     "gaps": one.gaps,
     "cumulative": one.cumulative,
     "placebos": lambda result, sheet, units: placebos.in_time(result, result.placebos(), sheet, units),
-    "placebos in space": lambda result, sheet, units: placebos.in_space(
-        result, result.placebos_in_space(), sheet, units
-    ),
+    "placebos in space": lambda result, sheet, units: placebos.in_space(result, result.placebos("space"), sheet, units),
     "sensitivity": lambda result, sheet, units: choices.sensitivity(result, result.sensitivity(), sheet, units),
 }
 

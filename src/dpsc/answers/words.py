@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpsc.answers.base import Answer, Several, Verdict
+from dpsc.answers.base import Answer, Pooled, Verdict
 from dpsc.answers.effects import Effect
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee, best_guess
@@ -262,7 +262,7 @@ def meaning(guarantee: Guarantee) -> list[str]:
     return sentences
 
 
-def study_question(study: Several) -> str:
+def study_question(study: Pooled) -> str:
     """Ask the usual question about several units."""
     first = next(iter(study.results.values()))
     dates, count = {result.T0 for result in study.results.values()}, len(study.results)
@@ -271,7 +271,7 @@ def study_question(study: Several) -> str:
     return f"What would {outcome(first)} have been in {who} without the intervention {when}?"
 
 
-def study_answer(study: Several, units: str | None = None) -> list[str]:
+def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     """Answer the question about several units: the pooled effect, its interval, its chance."""
     unit, average, level = f" {units}" if units else "", study.average, percent(study.level)
     grades = [result.verdict.grade for result in study.results.values() if result.verdict is not None]

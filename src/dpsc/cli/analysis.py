@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,7 +22,7 @@ from dpsc.release.kernel import Smoothness
 from dpsc.tables import reader, series
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import KERNEL, Layout, Missing, Repeated
+from dpsc.tables.spec import KERNEL, Missing, Repeated, TableSpec
 
 Algorithm = SyntheticControl | OutputPerturbation | ObjectivePerturbation | GramRelease
 
@@ -114,9 +114,12 @@ class Analysis:
         return Dialect(self.sep, self.decimal, self.thousands, self.encoding, self.sheet)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TableSpec:
         """How the table holds the panel."""
-        return Layout(self.unit, self.time, self.outcome, self.wide, self.time_format, self.repeated)
+        columns = TableSpec(
+            self.unit, self.time, self.outcome, self.wide, self.time_format, self.repeated, self.missing
+        )
+        return replace(columns, periods=self.periods, dialect=self.dialect).complete()
 
     def panel(self) -> Panel:
         """Read the data."""

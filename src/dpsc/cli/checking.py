@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpsc import files
-from dpsc.answers import pages
+from dpsc.answers import report
 from dpsc.checks import written_out
 from dpsc.cli import terminal
 from dpsc.custodian.check import check_report
@@ -67,7 +67,7 @@ def as_text(made: Rehearsal) -> str:
 
 def page(made: Rehearsal) -> str:
     """Return everything as a page."""
-    return pages.render(
+    return report.render(
         "check.html",
         mark=MARK,
         verdict=check_report.verdict(made.findings),

@@ -53,17 +53,16 @@ def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
 
 
 def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
-    """Write an answer to a file or into a folder, the numbers first; a release answers further questions for free."""
+    """Write an answer to a file or into a folder; a release answers further questions for free."""
     made = found.files(units)
     if is_file(where):
         with terminal.working("drawing"):
             files.write(where, _ENDINGS[where.suffix.lower()](made, command))
         return
-    files.write(where / "result.json", made.json())
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
-        for name, content in made.folder(command).items():
+        for name, content in made.folder(command):
             files.write(where / name, content)
 
 
@@ -78,7 +77,7 @@ def save(found: Finding, release: Release | None, path: Path, *, units: str | No
 def show(found: Finding, out: Path | None, *, units: str | None, as_json: bool) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if as_json:
-        typer.echo(json.dumps(found.files(units).content, ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(found.files(units).content(), ensure_ascii=False, allow_nan=False))
         return
     if isinstance(found, Study):
         render.show_study(found, units)

@@ -19,8 +19,7 @@ _STYLES = {"holds": "green", "FAILS": "bold red", "not shown": "yellow"}
 
 def run(path: Path, expected: str | None, *, as_json: bool) -> bool:
     """Check a file, print what was found, and return whether nothing failed."""
-    text = file_format.read(path)
-    found = file_format.sha256(path)
+    text, found = file_format.read(path)
     checks = [_hash(found, expected)]
     try:
         release = file_format.loads(text, Release)

@@ -30,24 +30,23 @@ def inspect(
         from dpsc.checks import printable
         from dpsc.cli import render
         from dpsc.errors import ParameterError
-        from dpsc.release.describe import record as registered
-        from dpsc.release.file_format import sha256
+        from dpsc.release import describe, file_format
 
         if not record and (custodian is not None or intended_use is not None):
             raise ParameterError("--custodian and --intended-use are for --record.")
         for option, text in (("custodian", custodian), ("intended_use", intended_use)):
             printable(option, text or "")
         terminal.keep_apart(page, release)
-        loaded = Release.load(release)
+        loaded, digest = file_format.load_with_hash(release, Release)
         if page is not None:
             with terminal.output_file(page, force, "--page") as output:
-                files.write(output.place, Release.page_of(release))
+                files.write(output.place, describe.page(loaded, release.name, digest))
         if record:
-            content = registered(loaded, sha256(release), custodian=custodian, intended_use=intended_use)
+            content = describe.record(loaded, digest, custodian=custodian, intended_use=intended_use)
             terminal.print_json(content, indent=1)
         elif json:
-            terminal.print_json(render.release_json(loaded, release))
+            terminal.print_json(render.release_json(loaded, release, digest))
         else:
-            render.show_release(loaded, release)
+            render.show_release(loaded, release, digest)
             if page is not None:
                 terminal.console().print(f"\nOpen {page}", soft_wrap=True)

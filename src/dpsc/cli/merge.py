@@ -24,6 +24,7 @@ def merge(
         from dpsc.analyst.release import Release
         from dpsc.cli import render
         from dpsc.errors import ReleaseError
+        from dpsc.release.file_format import sha256
 
         terminal.keep_apart(out, *releases)
         if len(releases) < 2:
@@ -32,7 +33,7 @@ def merge(
             merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
             merged.save(output.place)
         if json:
-            terminal.print_json(render.release_json(merged, out))
+            terminal.print_json(render.release_json(merged, out, sha256(out)))
             return
-        render.show_release(merged, out)
+        render.show_release(merged, out, sha256(out))
         terminal.console().print(f"\nWritten to {out}.", soft_wrap=True)

@@ -16,7 +16,8 @@ from dpsc.custodian.custody.options import Choices, require_small_delta, require
 from dpsc.custodian.gram.dask import DaskDonors
 from dpsc.custodian.gram.sources import FileDonors
 from dpsc.periods.dates import period_name
-from dpsc.release.describe import noise_of
+from dpsc.release import describe
+from dpsc.release.file_format import sha256
 
 
 def run(
@@ -45,8 +46,9 @@ def run(
         made = steps.booked(
             summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
         )
-    page = _page(out, page)
-    _show(made, out, page, as_json)
+    digest = sha256(out)
+    page = _page(made, out, page, digest)
+    _show(made, out, page, digest, as_json)
     if donors.files.as_understood is not None:
         typer.echo(f"\n{donors.files.path} was read with {donors.files.as_understood}.", err=True)
     account.tell()
@@ -54,12 +56,12 @@ def run(
         _tell_the_custodian(donors.files.custodian_units_alike())
 
 
-def _page(out: Path, page: Path | None) -> Path | None:
+def _page(made: Release, out: Path, page: Path | None, digest: str) -> Path | None:
     """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
     if page is None:
         return None
     try:
-        files.write(page, Release.page_of(out))
+        files.write(page, describe.page(made, out.name, digest))
     except Exception:
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
         return None
@@ -109,17 +111,17 @@ def rehearse(
     if donors.files.as_understood is not None:
         screen.print(f"  read with {donors.files.as_understood}", soft_wrap=True)
     screen.print(f"  would promise: {promise}", soft_wrap=True)
-    screen.print(f"  noise: {noise_of(noise, n)}", soft_wrap=True)
+    screen.print(f"  noise: {describe.noise_of(noise, n)}", soft_wrap=True)
     screen.print(f"  book: {booking}", soft_wrap=True)
     and_page = "" if page is None else f", with {page} for whoever receives it"
     screen.print(f"  would be written to {out}{and_page}", soft_wrap=True)
 
 
-def _show(made: Release, out: Path, page: Path | None, as_json: bool) -> None:
+def _show(made: Release, out: Path, page: Path | None, digest: str, as_json: bool) -> None:
     if as_json:
-        terminal.print_json(render.release_json(made, out) | {"page": None if page is None else str(page)})
+        terminal.print_json(render.release_json(made, out, digest) | {"page": None if page is None else str(page)})
         return
-    render.show_release(made, out)
+    render.show_release(made, out, digest)
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
     terminal.console().print(
         f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True

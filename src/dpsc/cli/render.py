@@ -37,7 +37,6 @@ from dpsc.cli import terminal
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
-from dpsc.release.file_format import sha256
 
 
 def show_result(result: Result, units: str | None = None) -> None:
@@ -188,15 +187,15 @@ def _with_interval(result: Result) -> str:
     return f"{effect}   {percent(result.level)} interval{of_what} {low} to {high}"
 
 
-def show_release(release: Release, path: Path) -> None:
-    """Print what is in the release in a file, what it guarantees and how noisy it is."""
+def show_release(release: Release, path: Path, digest: str) -> None:
+    """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
     table.add_column(style="dim")
     table.add_column()
     for name, value in describe(release).items():
         table.add_row(name, Text(str(value)))
     terminal.console().print(table)
-    terminal.console().print(f" SHA-256: {sha256(path)}", soft_wrap=True)
+    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
 
 
 def describe(release: Release) -> dict[str, Any]:
@@ -218,11 +217,11 @@ def describe(release: Release) -> dict[str, Any]:
     }
 
 
-def release_json(release: Release, path: Path) -> dict[str, Any]:
+def release_json(release: Release, path: Path, digest: str) -> dict[str, Any]:
     """Return what is public about the release in a file, for programs."""
     return {
         "file": str(path),
-        "sha256": sha256(path),
+        "sha256": digest,
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,

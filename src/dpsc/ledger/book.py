@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection
 
 from dpsc import checks
 from dpsc.errors import LedgerError
 from dpsc.ledger import address, chain, records, schema
-from dpsc.ledger.budget import Budget, Charge, Cost, groups
+from dpsc.ledger.budget import Budget, groups
 from dpsc.ledger.chain import Head, Row
 from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
@@ -79,7 +78,7 @@ class Ledger:
         delta: float,
         pure: float = 0.0,
         other: tuple[float, float] = (0.0, 0.0),
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
         adjacency: str = REPLACE_ONE,
         who: str | None = None,
     ) -> DataSet:
@@ -151,12 +150,12 @@ class Ledger:
         guarantee: Guarantee | None,
         *,
         algorithm: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
         purpose: str | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
     ) -> Iterator[Entry]:
         """Book a release that the body makes, and confirm it at the end.
 
@@ -201,18 +200,18 @@ class Ledger:
         guarantee: Guarantee | None,
         *,
         algorithm: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         who: str | None = None,
         output: str | os.PathLike[str] | None = None,
         partition: str | None = None,
         purpose: str | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: Mapping[str, object] | None = None,
     ) -> Entry:
         """Write and commit the cost of a release that is about to be made; see :meth:`spending`."""
         promise = records.require_guarantee(guarantee)
         place = None if output is None else writable(Path(output), self.files)
         written = None if partition is None else records.name("partition", partition)
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "algorithm": records.text("algorithm", algorithm),
             "parameters": dict(parameters or {}),
             "guarantee": records.guarantee_to_json(promise),
@@ -255,7 +254,7 @@ class Ledger:
 
         A dpsc release whose guarantee differs from the booked one is not confirmed.
         """
-        body: dict[str, Any] = {}
+        body: dict[str, object] = {}
         if entry.output is not None:
             try:
                 content = Path(entry.output).read_bytes()
@@ -285,15 +284,15 @@ class Ledger:
 
     def dataset(self, name: str) -> DataSet:
         """Return a data set, or say which ones there are."""
-        return self._history().dataset(name)
+        return self.history().dataset(name)
 
     def datasets(self) -> list[DataSet]:
         """Return all data sets, in the order in which they were entered."""
-        return list(self._history().datasets.values())
+        return list(self.history().datasets.values())
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return the bookings of a data set, or all, with their states."""
-        history = self._history()
+        history = self.history()
         return history.entries(None if dataset is None else history.dataset(dataset).name)
 
     def remaining(self, dataset: str, *, delta: float | None = None, partition: str | None = None) -> float:
@@ -302,22 +301,25 @@ class Ledger:
         The default is the budget's delta. For delta = 0 the answer is about a pure release. It is rounded down: a
         release of this size is accepted, unless another one is booked before it.
         """
-        history = self._history()
-        known = history.dataset(dataset)
-        at = known.delta if delta is None else checks.delta("delta", delta)
-        return min(known.budget.largest(group, at) for group in groups(history.charges(known.name), partition))
+        return self.history().remaining(dataset, delta=delta, partition=partition)
 
     def allows(self, dataset: str, guarantee: Guarantee, *, partition: str | None = None) -> bool:
         """Return whether a release with this guarantee would be accepted now; books nothing."""
-        history, cost = self._history(), Cost.of(records.require_guarantee(guarantee))
-        known = history.dataset(dataset)
-        return all(known.budget.allows([*group, cost]) for group in groups(history.charges(known.name), partition))
+        return self.history().allows(dataset, guarantee, partition=partition)
 
     def balance(self, dataset: str, *, after: Guarantee | None = None) -> Balance:
         """Return what a data set has spent and what it has left, or would have after a release; books nothing."""
-        history = self._history()
-        further = [] if after is None else [Charge(Cost.of(records.require_guarantee(after)), None)]
-        return history.balance(history.dataset(dataset).name, further)
+        return self.history().balance(dataset, after=after)
+
+    def history(self) -> History:
+        """Read the book once, for whoever asks several things of the same state of it.
+
+        Whether it was edited is for :meth:`verify`, and for whoever books.
+        """
+        history = History(self.rows())
+        if history.unreadable is not None:
+            raise history.unreadable
+        return history
 
     @property
     def head(self) -> Head:
@@ -349,14 +351,7 @@ class Ledger:
         """Return the rows of the ledger as they are stored, for export."""
         return self._store.read(self._store.rows)
 
-    def _history(self) -> History:
-        """Read the book as it is; whether it was edited is for :meth:`verify`, and for whoever books."""
-        history = History(self.rows())
-        if history.unreadable is not None:
-            raise history.unreadable
-        return history
-
-    def _finish(self, entry: Entry, event: str, body: Mapping[str, Any]) -> None:
+    def _finish(self, entry: Entry, event: str, body: Mapping[str, object]) -> None:
         def work(connection: Connection, history: History) -> None:
             booked = history.booking(entry.number)
             if booked is None or booked.hash != entry.hash:
@@ -374,7 +369,7 @@ class Ledger:
         event: str,
         dataset: str,
         who: str | None,
-        body: Mapping[str, Any],
+        body: Mapping[str, object],
         *,
         booking: int | None = None,
         partition: str | None = None,

@@ -10,11 +10,11 @@ that ten times 0.1 is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from dpsc import checks
 from dpsc.errors import ParameterError
@@ -22,6 +22,7 @@ from dpsc.privacy.accounting import PI, Loss, gaussian_epsilon, gaussian_mu, zcd
 from dpsc.privacy.exact import safely_below
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import KEPT, discrete_gaussian_budget, released_mu
+from dpsc.types import JsonObject
 
 Kind = Literal["Gaussian", "pure", "other"]
 GRAM_COORDINATES = 2000 * 2001 // 2 + 81  # of a Gram release with as many periods and counts as it may have
@@ -46,7 +47,7 @@ class Cost:
         return cls(float(guarantee.epsilon), float(guarantee.delta), guarantee.loss)
 
     @classmethod
-    def of_json(cls, plain: Mapping[str, Any]) -> Cost:
+    def of_json(cls, plain: JsonObject) -> Cost:
         """Read the cost of a stored guarantee; a negative one would give budget back."""
         epsilon, delta = checks.epsilon("epsilon", plain["epsilon"]), checks.delta("delta", plain["delta"])
         return cls(float(epsilon), float(delta), Loss(**plain["loss"]))

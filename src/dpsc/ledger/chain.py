@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+
+from dpsc.types import JsonObject
 
 START = "0" * 64
 _MOST_DIGITS = 20
@@ -58,7 +59,7 @@ class Row:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def content(self) -> Mapping[str, Any]:
+    def content(self) -> JsonObject:
         """The body as values; a ValueError if it has none, whoever wrote it."""
         try:
             loaded = json.loads(self.body, parse_int=_whole)

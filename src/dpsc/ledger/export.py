@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from dpsc import files
 from dpsc.ledger import schema
@@ -12,6 +11,7 @@ from dpsc.ledger.budget import Budget
 from dpsc.ledger.chain import START
 from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
+from dpsc.types import JsonObject
 
 COLUMNS = (
     "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "purpose",
@@ -33,33 +33,34 @@ def as_csv(ledger: Ledger, dataset: str | None = None) -> str:
 
 def as_json(ledger: Ledger, dataset: str | None = None) -> str:
     """Return balances, bookings, and the chain as it is stored; the chain is always that of the whole ledger."""
-    names = [each.name for each in ledger.datasets() if dataset in (None, each.name)]
-    rows = ledger.rows()
+    history = ledger.history()
+    names = [each.name for each in history.datasets.values() if dataset in (None, each.name)]
+    rows = history.rows
     book = {
         "format": "dpsc-ledger",
         "version": schema.VERSION,
         "head": {"length": len(rows), "hash": rows[-1].hash if rows else START},
-        "datasets": [balance_to_json(ledger.balance(name)) for name in names],
-        "entries": [entry_to_json(entry) for entry in ledger.entries(dataset)],
+        "datasets": [balance_to_json(history.balance(name)) for name in names],
+        "entries": [entry_to_json(entry) for entry in history.entries(dataset)],
         "chain": [vars(row) for row in rows],
     }
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 
 
-def entry_to_json(entry: Entry) -> dict[str, Any]:
+def entry_to_json(entry: Entry) -> JsonObject:
     """Return a booking as plain values."""
     plain = dict(vars(entry))
     return plain | {"guarantee": plain.pop("promise")}
 
 
-def dataset_to_json(dataset: DataSet) -> dict[str, Any]:
+def dataset_to_json(dataset: DataSet) -> JsonObject:
     """Return a data set as plain values."""
     plain = dict(vars(dataset))
     budget: Budget = plain.pop("budget")
     return {**plain, "pure": budget.pure, "other": list(budget.other), "fingerprint": dataset.fingerprint}
 
 
-def balance_to_json(balance: Balance) -> dict[str, Any]:
+def balance_to_json(balance: Balance) -> JsonObject:
     """Return a balance as plain values."""
     return {
         **dataset_to_json(balance.dataset),

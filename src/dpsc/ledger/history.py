@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpsc import checks
 from dpsc.errors import DpscError, LedgerError
 from dpsc.ledger import names, records
 from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, fixed_afterwards, groups
 from dpsc.ledger.chain import Head, Row, end_of
 from dpsc.ledger.records import DataSet, Entry, State
 from dpsc.privacy.accounting import Loss
+from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
+from dpsc.types import JsonObject
 
 _MALFORMED = (KeyError, TypeError, ValueError, DpscError)
 _GRAM_OF_0_1_0 = ("GramRelease", "discrete Gaussian on unit rows' Gram matrix")  # algorithm and basis
@@ -111,9 +114,23 @@ class History:
         bookings = (row for row in self._bookings.values() if name in (None, row.dataset))
         return [read_entry(row, self.outcomes.get(row.number)) for row in bookings]
 
-    def balance(self, name: str, further: Sequence[Charge] = ()) -> Balance:
-        """Return what a data set has spent and has left, or would have after further charges."""
-        known, charged = self.dataset(name), [*self.charges(name), *further]
+    def remaining(self, name: str, *, delta: float | None = None, partition: str | None = None) -> float:
+        """Return the largest epsilon that a further Gram release at ``delta`` may have, as :class:`Ledger` does."""
+        known = self.dataset(name)
+        at = known.delta if delta is None else checks.delta("delta", delta)
+        return min(known.budget.largest(group, at) for group in groups(self.charges(known.name), partition))
+
+    def allows(self, name: str, guarantee: Guarantee, *, partition: str | None = None) -> bool:
+        """Return whether a release with this guarantee would be accepted."""
+        known, cost = self.dataset(name), Cost.of(records.require_guarantee(guarantee))
+        return all(known.budget.allows([*group, cost]) for group in groups(self.charges(known.name), partition))
+
+    def balance(self, name: str, *, after: Guarantee | None = None) -> Balance:
+        """Return what a data set has spent and has left, or would have after a release."""
+        known = self.dataset(name)
+        charged = list(self.charges(known.name))
+        if after is not None:
+            charged.append(Charge(Cost.of(records.require_guarantee(after)), None))
         budget = known.budget
         labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
         spent, most = max(((budget.spent(group), group) for group in groups(charged, None)), key=lambda each: each[0])
@@ -121,7 +138,7 @@ class History:
             dataset=known,
             spent=spent,
             remaining=min(budget.largest(group, known.delta) for group in groups(charged, None)),
-            states=Counter(entry.state for entry in self.entries(name)),
+            states=Counter(entry.state for entry in self.entries(known.name)),
             partitions={label: budget.spent(groups(charged, label)[0]) for label in labels},
             added=tuple(cost.epsilon for cost in most),
         )
@@ -232,7 +249,7 @@ def _charge(row: Row) -> Charge:
         raise records.unreadable(row.number, problem) from None
 
 
-def read_cost(body: Mapping[str, Any]) -> Cost:
+def read_cost(body: JsonObject) -> Cost:
     """Read what a booking costs; one that is about to be made is read in the same way.
 
     0.1.0 booked a Gram release as rho-zCDP: discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and

@@ -15,6 +15,7 @@ from dpsc.ledger import names
 from dpsc.ledger.budget import Budget
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import JsonObject
 
 State = Literal["booked", "confirmed", "failed"]
 LONGEST_TEXT = 500
@@ -44,7 +45,7 @@ class DataSet:
     epsilon: float
     delta: float
     adjacency: str
-    description: Mapping[str, Any]
+    description: JsonObject
     created: str
     who: str
     budget: Budget
@@ -64,8 +65,8 @@ class Entry:
     dataset: str
     who: str
     algorithm: str
-    parameters: Mapping[str, Any]
-    promise: Mapping[str, Any]
+    parameters: JsonObject
+    promise: JsonObject
     partition: str | None
     output: str | None
     purpose: str | None
@@ -107,7 +108,7 @@ def _require_plain(value: Any, name: str) -> None:
         )
 
 
-def fingerprint(description: Mapping[str, Any]) -> str:
+def fingerprint(description: Mapping[str, object]) -> str:
     """Return the SHA-256 of a public description, in whatever order its keys are given.
 
     Examples
@@ -118,7 +119,7 @@ def fingerprint(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(dict(description), "description").encode()).hexdigest()
 
 
-def differences(described: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def differences(described: Mapping[str, object], given: Mapping[str, object]) -> list[str]:
     """Return the keys that two descriptions share with different values."""
 
     def text(value: Any) -> str:
@@ -142,19 +143,19 @@ def name(what: str, value: Any) -> str:
     return text(what, names.normalised(text(what, value)))
 
 
-def guarantee_to_json(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_to_json(guarantee: Guarantee) -> JsonObject:
     """Return a guarantee as plain values, floats throughout, so that it reads back the same."""
     plain = asdict(guarantee)
     plain["loss"] = {name: float(value) for name, value in plain["loss"].items()}
     return {**plain, "epsilon": float(guarantee.epsilon), "delta": float(guarantee.delta)}
 
 
-def guarantee_from_json(plain: Mapping[str, Any]) -> Guarantee:
+def guarantee_from_json(plain: JsonObject) -> Guarantee:
     """Read a guarantee back."""
     return Guarantee(**{**plain, "loss": Loss(**plain["loss"])})
 
 
-def promises_something_else(content: bytes, promise: Mapping[str, Any]) -> bool:
+def promises_something_else(content: bytes, promise: Mapping[str, object]) -> bool:
     """Return whether a file is a dpsc release whose guarantee is not the promised one; False for other files."""
     try:
         body = json.loads(content)
@@ -169,7 +170,7 @@ def promises_something_else(content: bytes, promise: Mapping[str, Any]) -> bool:
         return True
 
 
-def public_terms(algorithm: Any) -> dict[str, Any]:
+def public_terms(algorithm: Any) -> JsonObject:
     """Return what to book for an algorithm object: its name, its public parameters and its guarantee.
 
     Examples

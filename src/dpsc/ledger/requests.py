@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from dpsc.errors import BudgetError, LedgerError
 from dpsc.files import same_file
@@ -53,7 +52,7 @@ class Refused:
         return ""
 
 
-def another_description(name: str, known: Mapping[str, Any], given: Mapping[str, Any]) -> LedgerError:
+def another_description(name: str, known: Mapping[str, object], given: Mapping[str, object]) -> LedgerError:
     """Return the error for data whose description differs from the one that was entered."""
     keys = records.differences(known, given) or sorted(set(known) ^ set(given))
     return LedgerError(

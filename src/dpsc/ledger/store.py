@@ -204,7 +204,7 @@ class Store:
     def _make_engine(self) -> Engine:
         if self.address.path is not None:
             return self._make_sqlite_engine(str(self.address.path))
-        options: dict[str, Any] = {} if "connect_timeout" in self.address.url.query else {"connect_timeout": 10}
+        options: dict[str, int] = {} if "connect_timeout" in self.address.url.query else {"connect_timeout": 10}
         try:
             return create_engine(self.address.url, hide_parameters=True, connect_args=options, poolclass=NullPool)
         except ImportError:

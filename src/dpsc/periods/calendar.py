@@ -12,7 +12,9 @@ import math
 import re
 from calendar import monthrange
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +24,7 @@ from dpsc.checks import is_decimal
 from dpsc.errors import PanelError, Parameter, TableError
 from dpsc.periods.dates import AS_WRITTEN, Every, Written, period_name, read, require_format, year_last
 from dpsc.periods.order import Positions, as_index
+from dpsc.types import Integers, Label, PeriodsLike, Times
 
 NameRow = Callable[[int], str]
 TIME = Parameter("time")
@@ -32,8 +35,8 @@ _MANY_HOLES = 3  # holes that are named; others are counted
 
 
 def calendar(
-    labels: Any, name: str = "time", time_format: str | None = None, where: NameRow | None = None
-) -> pd.Index[Any]:
+    labels: PeriodsLike, name: str = "time", time_format: str | None = None, where: NameRow | None = None
+) -> Times:
     """Return the periods that labels stand for, in the order of the labels.
 
     Parameters
@@ -58,12 +61,12 @@ def calendar(
 
 
 def recognised(
-    labels: Any,
+    labels: PeriodsLike,
     name: str = "time",
     time_format: str | None = None,
     column: str | None = None,
     where: NameRow | None = None,
-) -> tuple[pd.Index[Any], list[Written | None]]:
+) -> tuple[Times, list[Written | None]]:
     """Return the calendar of labels, and how each was read: as the day, month, ... that is written, None for others.
 
     ``column`` is where they are in a table, for messages; without it they are in a frame or a list. ``where`` names
@@ -83,8 +86,8 @@ def recognised(
 
 
 def understood(
-    labels: Sequence[Any], column: str, row_name: NameRow, time_format: str | None, *, private: bool = False
-) -> pd.Index[Any]:
+    labels: Sequence[Label], column: str, row_name: NameRow, time_format: str | None, *, private: bool = False
+) -> Times:
     """Return the periods of a column of a table, or refuse what cannot be periods.
 
     Parameters
@@ -109,10 +112,11 @@ def understood(
                 "numbers, dates or labels. Is it the right column?",
                 time=TIME,
             )
-    if all(isinstance(label, str) for label in labels):
-        labels = [label.strip() for label in labels]
-        whole = sum(_WHOLE.fullmatch(label) is not None for label in set(labels))
-        if time_format is None and len(set(labels)) / 2 < whole < len(set(labels)):
+    texts = [label.strip() for label in labels if isinstance(label, str)]
+    if len(texts) == len(labels):
+        labels, different = texts, set(texts)
+        whole = sum(_WHOLE.fullmatch(text) is not None for text in different)
+        if time_format is None and len(different) / 2 < whole < len(different):
             raise TableError(
                 f"column {column!r} ({{time}}) holds whole numbers and, among its distinct values, something else; "
                 "periods are whole numbers, dates or labels, all of one kind. Is it the right column?",
@@ -123,7 +127,7 @@ def understood(
 
 
 def all_read(
-    labels: Sequence[Any], time_format: str | None, column: str | None = None, where: NameRow | None = None
+    labels: Sequence[Label], time_format: str | None, column: str | None = None, where: NameRow | None = None
 ) -> list[Written] | None:
     """Read all labels of one set, or return None if they are not dates; if most are, all must be.
 
@@ -154,7 +158,7 @@ def all_read(
     )  # fmt: skip
 
 
-def frequency(index: pd.Index[Any]) -> Every | Literal["number"] | None:
+def frequency(index: Times) -> Every | Literal["number"] | None:
     """Return the kind of a calendar, None for labels and hours; numbers are years if all of them can be.
 
     Examples
@@ -169,13 +173,13 @@ def frequency(index: pd.Index[Any]) -> Every | Literal["number"] | None:
     return None
 
 
-def ordinals(index: pd.Index[Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def ordinals(index: Times) -> Integers:
     """Return the periods of a calendar as whole numbers, one more for the next period."""
     whole = index.asi8 if isinstance(index, pd.PeriodIndex) else index
     return np.asarray(whole, dtype=np.int64)
 
 
-def step(index: pd.Index[Any]) -> int | None:
+def step(index: Times) -> int | None:
     """Return after how many days, months, ... an ordered calendar goes on, if most periods follow each other so."""
     if frequency(index) is None or len(index) < 2:
         return None
@@ -186,7 +190,7 @@ def step(index: pd.Index[Any]) -> int | None:
     return shortest
 
 
-def holes(index: pd.Index[Any]) -> list[str]:
+def holes(index: Times) -> list[str]:
     """Say which periods an ordered calendar lacks; irregular dates and working days are a calendar as they are.
 
     Examples
@@ -208,14 +212,14 @@ def holes(index: pd.Index[Any]) -> list[str]:
     return found if more <= 0 else [*found[:_MANY_HOLES], f"there are {more} more holes"]
 
 
-def _may_be_dates(index: pd.Index[Any]) -> bool:
+def _may_be_dates(index: Times) -> bool:
     if isinstance(index, pd.PeriodIndex):
         return index.freqstr in _FREQUENCIES.values() or index.freqstr.startswith(("Y", "W", "B"))
     kinds = (pd.api.types.is_integer_dtype, pd.api.types.is_float_dtype, pd.api.types.is_datetime64_any_dtype)
     return any(kind(index) for kind in kinds) or isinstance(index[0], str) or type(index[0]) is date
 
 
-def _numbers(index: pd.Index[Any], values: list[Any]) -> pd.Index[Any] | None:
+def _numbers(index: Times, values: list[Any]) -> Times | None:
     """Return whole numbers; None if they are something else, or if all of them can be months or days: 202201."""
     if isinstance(values[0], str):
         stripped = [value.strip() for value in values]
@@ -230,11 +234,11 @@ def _numbers(index: pd.Index[Any], values: list[Any]) -> pd.Index[Any] | None:
         values = [int(value) for value in values]
     if all(read(value) is not None for value in values):
         return None
-    whole: pd.Index[Any] = pd.Index(values)
+    whole: Times = pd.Index(values)
     return whole if pd.api.types.is_integer_dtype(whole) else index  # beyond 64 bits they stay what they were
 
 
-def _of(known: list[Written], index: pd.Index[Any]) -> pd.Index[Any]:
+def _of(known: list[Written], index: Times) -> Times:
     """Return the calendar of periods that were all read."""
     everies = {written.every for written in known}
     if "week" in everies and len(everies) > 1:
@@ -250,7 +254,7 @@ def _of(known: list[Written], index: pd.Index[Any]) -> pd.Index[Any]:
     return periods_of(every, days)
 
 
-def periods_of(every: Every, days: Sequence[date]) -> pd.Index[Any]:
+def periods_of(every: Every, days: Sequence[date]) -> Times:
     """Return the periods of one length in which the days lie."""
     if every == "year":
         return pd.Index([day.year for day in days], dtype=np.int64)
@@ -262,7 +266,7 @@ def _once_a_day(known: list[Written]) -> bool:
     return len(times) == 1 and len({written.first.toordinal() for written in known}) == len(known)
 
 
-def _moments(index: pd.Index[Any], known: list[Written]) -> pd.Index[Any]:
+def _moments(index: Times, known: list[Written]) -> Times:
     """Return hours that were written as text, with their zone if they name one."""
     try:
         return pd.DatetimeIndex(pd.to_datetime(index, format="ISO8601"))
@@ -285,11 +289,11 @@ def _every(days: list[date]) -> Every:
     return "year" if apart % 12 == 0 else "quarter" if apart % 3 == 0 else "month"
 
 
-def _are_working_days(index: pd.Index[Any]) -> bool:
+def _are_working_days(index: Times) -> bool:
     return frequency(index) == "day" and step(index) == 1 and bool((np.asarray(index.day_of_week) < 5).all())  # type: ignore[attr-defined]
 
 
-def _are_school_years(labels: Sequence[Any]) -> bool:
+def _are_school_years(labels: Sequence[Label]) -> bool:
     """Tell 2009-10, 2010-11, ... from months."""
     found = [re.fullmatch(r"\s*(\d{4})[-/](\d\d)\s*", label) if isinstance(label, str) else None for label in labels]
     return len(found) > 1 and all(years and (int(years[1]) + 1) % 100 == int(years[2]) for years in found)
@@ -299,7 +303,7 @@ def _has_decimals(label: str) -> bool:
     return is_decimal(label.strip()) and _WHOLE.fullmatch(label.strip()) is None
 
 
-def _day_first(labels: Sequence[Any], column: str | None) -> bool | None:
+def _day_first(labels: Sequence[Label], column: str | None) -> bool | None:
     """Tell whether the day or the month comes first in dates such as 31/01/2022; None if there are none."""
     pairs = [pair for pair in map(year_last, labels) if pair is not None]
     if not pairs:
@@ -325,10 +329,10 @@ def _day_first(labels: Sequence[Any], column: str | None) -> bool | None:
     )  # fmt: skip
 
 
-Place = Callable[[Any, Written | None], int]
+Place = Callable[[Label, Written | None], int]
 
 
-def places(labels: Iterable[Any], index: pd.Index[Any], time_format: str | None = None) -> Positions:
+def places(labels: Iterable[Label], index: Times, time_format: str | None = None) -> Positions:
     """Return the position of each label among periods, -1 if it is none of them; nothing is refused.
 
     Any date in a month, quarter, ISO week or year belongs to it, so that days may give a cell of a month. A label
@@ -343,26 +347,43 @@ def places(labels: Iterable[Any], index: pd.Index[Any], time_format: str | None 
     return np.array([place(label, read(label, time_format)) for label in labels], dtype=np.intp)
 
 
-def finder(index: pd.Index[Any]) -> Place:
-    """Return a function that finds a label, which was read, among periods."""
+def finder(index: Times) -> Place:
+    """Return a function that finds a label, which was read, among periods; made once for each calendar in use."""
+    return _finder(_Same(index))
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A calendar that equals itself only, so that no labels need to be compared."""
+
+    index: Times
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.index is other.index
+
+    def __hash__(self) -> int:
+        return id(self.index)
+
+
+@lru_cache(maxsize=8)
+def _finder(same: _Same) -> Place:
+    index = same.index
     every = frequency(index)
     if isinstance(index, pd.DatetimeIndex):
         return _in_hours(index)
     if every in ("year", "number") or pd.api.types.is_numeric_dtype(index):
         return _in_numbers(index, dated=every == "year")
-    if every is not None:
-        return _in_calendar(index, every)  # type: ignore[arg-type]
     if isinstance(index, pd.PeriodIndex):
-        return _in_periods(index)
+        return _in_periods(index) if every is None or every == "number" else _in_calendar(index, every)
     known: dict[Hashable, int] = {str(period).strip(): position for position, period in enumerate(index)}
     return lambda label, written: -1 if is_missing(label) else known.get(str(label).strip(), -1)
 
 
-def _in_calendar(index: pd.Index[Any], every: Every) -> Place:
+def _in_calendar(index: pd.PeriodIndex, every: Every) -> Place:
     """Find what is as long as a period of the calendar, or shorter; a week in dates that are a week apart, too."""
-    known = {key_of(every, read(period).first): position for position, period in enumerate(index)}  # type: ignore[union-attr]
+    known = {key_of(every, start): position for position, start in enumerate(index.start_time.date)}
 
-    def place(label: Any, written: Written | None) -> int:
+    def place(label: Label, written: Written | None) -> int:
         if written is None:
             return -1
         if written.every == "week" and every == "day":
@@ -382,7 +403,7 @@ def fits(short: Every, long: Every) -> bool:
     return inside[short] <= inside[long]
 
 
-def key_of(every: Every, day: date) -> tuple[Any, ...]:
+def key_of(every: Every, day: date) -> tuple[str | int, ...]:
     """Return what all days of one period have in common."""
     if every == "day":
         return ("day", day.toordinal())
@@ -393,11 +414,11 @@ def key_of(every: Every, day: date) -> tuple[Any, ...]:
     return ("quarter", day.year, (day.month - 1) // 3)
 
 
-def _in_numbers(index: pd.Index[Any], *, dated: bool) -> Place:
+def _in_numbers(index: Times, *, dated: bool) -> Place:
     """Find numbers, however they are written, and among years any date."""
     known = {_number(period): position for position, period in enumerate(index)}
 
-    def place(label: Any, written: Written | None) -> int:
+    def place(label: Label, written: Written | None) -> int:
         number = _number(label)
         if number in known and number is not None:
             return known[number]
@@ -406,7 +427,7 @@ def _in_numbers(index: pd.Index[Any], *, dated: bool) -> Place:
     return place
 
 
-def _number(label: Any) -> int | float | None:
+def _number(label: Label) -> int | float | None:
     """Return a number exactly, however it is written; None for anything else."""
     if isinstance(label, bool | np.bool_):
         return None
@@ -422,7 +443,7 @@ def _in_periods(index: pd.PeriodIndex) -> Place:
     """Find what lies in periods of another frequency, such as quarters of another year than the calendar's."""
     known = {period.ordinal: position for position, period in enumerate(index)}
 
-    def place(label: Any, written: Written | None) -> int:
+    def place(label: Label, written: Written | None) -> int:
         if isinstance(label, pd.Period) and label.freqstr == index.freqstr:
             return known.get(label.ordinal, -1)
         if written is None or written.every not in ("moment", "day"):
@@ -454,6 +475,6 @@ def _in_hours(index: pd.DatetimeIndex) -> Place:
     return lambda label, written: known.get(key(label, written), -1)
 
 
-def is_missing(label: Any) -> bool:
+def is_missing(label: Label) -> bool:
     """Tell whether there is no label."""
     return label is None or label is pd.NaT or label is pd.NA or (isinstance(label, float) and label != label)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.errors import Parameter, TableError
+from dpsc.types import Label
 
 AS_WRITTEN = Parameter("time_format", "'%d/%m/%Y'")
 Every = Literal["moment", "day", "week", "month", "quarter", "year"]
@@ -27,7 +28,7 @@ class Written(NamedTuple):
     first: date
 
 
-def read(label: Any, time_format: str | None = None, day_first: bool | None = None) -> Written | None:
+def read(label: Label, time_format: str | None = None, day_first: bool | None = None) -> Written | None:
     """Understand one label; None if it is not a date. It never depends on other labels.
 
     Parameters
@@ -173,7 +174,7 @@ def _written(text: str, day_first: bool | None) -> Written | None:
     return None
 
 
-def year_last(label: Any) -> tuple[int, int] | None:
+def year_last(label: Label) -> tuple[int, int] | None:
     """Return the two numbers in front of the year, of which one is the day and the other the month."""
     found = _YEAR_LAST.fullmatch(label.strip()) if isinstance(label, str) else None
     return None if found is None or found[2] == "." else (int(found[1]), int(found[3]))
@@ -191,7 +192,7 @@ def require_format(time_format: str) -> None:
         ) from None  # fmt: skip
 
 
-def period_name(label: Any) -> str:
+def period_name(label: Label) -> str:
     """Write a period as people do: no time if it is midnight, ISO weeks, quarters with a dash.
 
     Examples
@@ -200,9 +201,8 @@ def period_name(label: Any) -> str:
     ['2024-01', '2024-Q1', '2024-W03', '2024-01-17']
     """
     if isinstance(label, pd.Period):
-        written = read(label)
-        if written is not None and written.every == "week":
-            year, week, _ = written.first.isocalendar()
+        if label.freqstr == "W-SUN":
+            year, week, _ = label.start_time.date().isocalendar()
             return f"{year:04d}-W{week:02d}"
         return str(label).replace("Q", "-Q")
     return str(label).removesuffix(" 00:00:00")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 import pandas as pd
 
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
 from dpsc.periods.order import in_order, plain
+from dpsc.types import PeriodsLike, Times
 
 LARGEST = 100_000  # periods of a range, so that a slip of the pen does not fill the memory
 HOW = (
@@ -19,7 +19,7 @@ HOW = (
 PERIODS = Parameter("periods", "'2022-01..2024-12'")
 
 
-def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
+def declared(periods: PeriodsLike, time_format: str | None = None) -> Times:
     """Return declared periods in the order of time.
 
     Parameters
@@ -47,7 +47,7 @@ def declared(periods: Any, time_format: str | None = None) -> pd.Index[Any]:
         raise PanelError(f"{{it}} cannot be read: {HOW}.", it=Parameter("periods")) from None
 
 
-def _declared(periods: Any, time_format: str | None) -> pd.Index[Any]:
+def _declared(periods: PeriodsLike, time_format: str | None) -> Times:
     if isinstance(periods, str):
         return _ranges(periods, time_format)
     if not pd.api.types.is_list_like(periods):
@@ -64,7 +64,7 @@ def _declared(periods: Any, time_format: str | None) -> pd.Index[Any]:
     return plain(index[in_order(index)]).rename("time")
 
 
-def _ranges(text: str, time_format: str | None) -> pd.Index[Any]:
+def _ranges(text: str, time_format: str | None) -> Times:
     """Return the periods of ranges, or of single periods beside them, with commas between."""
     if ".." not in text and "," in text:
         return _declared([part.strip() for part in text.split(",")], time_format)
@@ -80,7 +80,7 @@ def _ranges(text: str, time_format: str | None) -> pd.Index[Any]:
     return index[in_order(index)]
 
 
-def _range(text: str, time_format: str | None) -> pd.Index[Any]:
+def _range(text: str, time_format: str | None) -> Times:
     ends = [end.strip() for end in text.split("..")]
     cannot = PanelError(f"{{it}} {text!r} cannot be read: {HOW}.", it=Parameter("periods"))
     if len(ends) != 2 or not all(ends):

@@ -14,6 +14,7 @@ from dpsc.periods import calendar
 from dpsc.periods.calendar import finder, fits, is_missing, key_of
 from dpsc.periods.dates import AS_WRITTEN, Written, period_name, read, year_last
 from dpsc.periods.order import Positions, plain
+from dpsc.types import Label, PeriodsLike, Times
 
 _LISTED = 3  # periods that a message names
 
@@ -45,8 +46,8 @@ class Match:
 
 
 def matched(
-    given: Any,
-    index: pd.Index[Any],
+    given: PeriodsLike,
+    index: Times,
     *,
     what: str = "target",
     whole: str = "release",
@@ -111,7 +112,7 @@ def matched(
     return Match(positions, before, after, between, absent, tuple(notes))
 
 
-def aligned(series: pd.Series[float], index: pd.Index[Any], **options: Any) -> tuple[pd.Series[float], Match]:
+def aligned(series: pd.Series[float], index: Times, **options: Any) -> tuple[pd.Series[float], Match]:
     """Return a series over the periods of a release, NaN where it has none, and how it was matched.
 
     Options are those of :func:`matched`.
@@ -145,7 +146,7 @@ def _without_number(series: pd.Series[float]) -> list[str]:
     return [period_name(period) for period in series.index[~np.isfinite(series.to_numpy(dtype=np.float64))]]
 
 
-def same(one: pd.Index[Any], other: pd.Index[Any]) -> bool:
+def same(one: Times, other: Times) -> bool:
     """Tell whether two calendars are the same periods in the same order, however they are written."""
     if len(one) != len(other):
         return False
@@ -163,7 +164,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def kind(index: pd.Index[Any]) -> str:
+def kind(index: Times) -> str:
     """Name what the periods are, in the plural."""
     every = calendar.frequency(index)
     if every is not None:
@@ -173,14 +174,14 @@ def kind(index: pd.Index[Any]) -> str:
     return "numbers" if pd.api.types.is_numeric_dtype(index) else "labels"
 
 
-def _why_not(own: pd.Index[Any], index: pd.Index[Any], whole: str) -> str:
+def _why_not(own: Times, index: Times, whole: str) -> str:
     kinds = kind(own), kind(index)
     if kinds[0] != kinds[1]:
         return f"its periods are {kinds[0]} ({period_name(own[0])}), those of the {whole} {kinds[1]}"
     return f"the period {period_name(own[0])} is not in it, nor any other"
 
 
-def _require_once(own: pd.Index[Any], positions: Positions, index: pd.Index[Any], what: str) -> None:
+def _require_once(own: Times, positions: Positions, index: Times, what: str) -> None:
     if not own.is_unique:
         raise PanelError(f"{what} has the period {period_name(own[own.duplicated()][0])} twice.")
     inside = positions[positions >= 0]
@@ -193,7 +194,7 @@ def _require_once(own: pd.Index[Any], positions: Positions, index: pd.Index[Any]
         )
 
 
-def _side(label: Any, written: Written | None, index: pd.Index[Any]) -> str:
+def _side(label: Label, written: Written | None, index: Times) -> str:
     """Tell whether a period that is not there is before, after or in a gap of the others; "" if it does not belong."""
     every = calendar.frequency(index)
     if every is None:
@@ -215,12 +216,12 @@ def _side(label: Any, written: Written | None, index: pd.Index[Any]) -> str:
     return "between" if whole and calendar.step(index) == 1 else ""
 
 
-def _both_weekly(own: pd.Index[Any], index: pd.Index[Any]) -> bool:
+def _both_weekly(own: Times, index: Times) -> bool:
     every = {calendar.frequency(own), calendar.frequency(index)}
     return every == {"day"} and calendar.step(own.sort_values()) == calendar.step(index) == 7
 
 
-def _by_week(own: pd.Index[Any], index: pd.Index[Any], what: str, whole: str) -> tuple[Positions, list[str]]:
+def _by_week(own: Times, index: Times, what: str, whole: str) -> tuple[Positions, list[str]]:
     """Match weeks that are dated by different days: Mondays here, Fridays there."""
     known = {key_of("week", period.start_time): position for position, period in enumerate(index)}
     positions = np.array([known.get(key_of("week", period.start_time), -1) for period in own], dtype=np.intp)
@@ -231,7 +232,7 @@ def _by_week(own: pd.Index[Any], index: pd.Index[Any], what: str, whole: str) ->
     ]
 
 
-def _on_sundays(own: pd.Index[Any], index: pd.Index[Any]) -> list[str]:
+def _on_sundays(own: Times, index: Times) -> list[str]:
     """Say how dates on Sundays became ISO weeks, which end on them: some calendars begin their weeks on Sunday."""
     days = {calendar.frequency(periods): periods for periods in (own, index)}
     if set(days) != {"week", "day"} or any(day.start_time.weekday() != 6 for day in days["day"]):
@@ -246,7 +247,7 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def typed_period(text: str, index: pd.Index[Any], time_format: str | None, name: str = "treatment_time") -> Any:
+def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Any:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
     it = Parameter(name, repr(text), repr(text))
     position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
@@ -262,7 +263,7 @@ def typed_period(text: str, index: pd.Index[Any], time_format: str | None, name:
     )
 
 
-def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
+def first_treated(index: Times, treatment_time: Label) -> int:
     """Return the position of the first period at or after ``treatment_time`` in an ordered index.
 
     A day in a month means that month. A date or number between two periods means the next period; a label must be one
@@ -297,7 +298,7 @@ def first_treated(index: pd.Index[Any], treatment_time: Any) -> int:
     raise PanelError(f"treatment time {why}; {where}.")
 
 
-def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Parameter, ending: str) -> int:
+def _position(value: Label, index: Times, time_format: str | None, it: Parameter, ending: str) -> int:
     """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings.
 
     ``ending`` is how that refusal ends.
@@ -317,7 +318,7 @@ def _position(value: Any, index: pd.Index[Any], time_format: str | None, it: Par
     return found.pop()
 
 
-def _readings(value: Any, time_format: str | None) -> list[Written]:
+def _readings(value: Label, time_format: str | None) -> list[Written]:
     """Return the ways in which a typed date can be read: two if it does not show whether the day comes first."""
     if is_missing(value) or pd.api.types.is_list_like(value):
         return []
@@ -327,12 +328,12 @@ def _readings(value: Any, time_format: str | None) -> list[Written]:
     return [way for way in ways if way is not None]
 
 
-def _is_unreadable(value: Any) -> bool:
+def _is_unreadable(value: Label) -> bool:
     """Whether it is text that is neither a date nor a year."""
     return isinstance(value, str) and not value.strip().isdigit() and not _readings(value, None)
 
 
-def _same_kind(index: pd.Index[Any], value: Any) -> Any:
+def _same_kind(index: Times, value: Any) -> Any:
     """Return a typed time as something that can be compared with the periods."""
     if isinstance(index, pd.DatetimeIndex):
         stamp = _stamp(value)

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc.errors import PanelError, UnorderedError
-
-Positions = np.ndarray[Any, np.dtype[np.intp]]
+from dpsc.types import Column, PeriodsLike, Times
+from dpsc.types import Positions as Positions
 
 _DAY_OR_MONTH_NAME = re.compile(
     r"(?<![a-z])(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?"
@@ -26,7 +26,7 @@ _SHORT_YEAR_LAST = re.compile(r"^\d{1,2}([-/. ])\d{1,2}\1\d{2}$")
 _YEAR_LAST = re.compile(r"^((?!.*\d{4}.*\d{4}$).*\D)(1[5-9]|20)\d\d$")
 
 
-def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
+def as_index(times: PeriodsLike, name: str = "time") -> Times:
     """Turn unique times into an index of one kind, or say which kinds are mixed.
 
     Examples
@@ -35,7 +35,7 @@ def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
     Index(['9', '10'], dtype='str', name='time')
     """
     try:
-        index: pd.Index[Any] = pd.Index(times, name=name, tupleize_cols=False).infer_objects()
+        index: Times = pd.Index(times, name=name, tupleize_cols=False).infer_objects()  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise PanelError("times must be a list of single labels, one for each period.") from None
     if isinstance(index, pd.CategoricalIndex):
@@ -61,7 +61,7 @@ def as_index(times: Any, name: str = "time") -> pd.Index[Any]:
     return index
 
 
-def require_one_kind(times: pd.Series[Any]) -> None:
+def require_one_kind(times: Column) -> None:
     """Refuse times of several kinds or zones, row by row: 1 and 1.0 are equal, and the first would name the period."""
     if times.dtype != object:
         return
@@ -70,12 +70,12 @@ def require_one_kind(times: pd.Series[Any]) -> None:
         raise PanelError("the times mix kinds or time zones; convert them to one, for example with pd.to_datetime.")
 
 
-def plain(index: pd.Index[Any]) -> pd.Index[Any]:
+def plain(index: Times) -> Times:
     """Return the labels of a categorical index as an index of their own kind, and any other index as it is."""
     return index.astype(index.categories.dtype) if isinstance(index, pd.CategoricalIndex) else index
 
 
-def in_order(index: pd.Index[Any]) -> Positions:
+def in_order(index: Times) -> Positions:
     """Return the positions that sort the times.
 
     An ordered categorical keeps its order. Strings are sorted naturally, numbers in them by value: ``"t2"``
@@ -100,14 +100,14 @@ def in_order(index: pd.Index[Any]) -> Positions:
     return np.asarray(sorted(range(len(labels)), key=keys.__getitem__), dtype=np.intp)
 
 
-def _any_missing(index: pd.Index[Any]) -> bool:
+def _any_missing(index: Times) -> bool:
     try:
         return bool(index.hasnans)
     except ArithmeticError:  # a signalling NaN among Decimals
         return True
 
 
-def _holds_strings(index: pd.Index[Any]) -> bool:
+def _holds_strings(index: Times) -> bool:
     return isinstance(index[0], str) and not isinstance(index, pd.CategoricalIndex)
 
 

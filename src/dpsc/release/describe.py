@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsc.answers import pages, plot, words
-from dpsc.answers import pages as web
+from dpsc.answers import plot, report, words
 from dpsc.answers.figures import plan
 from dpsc.answers.figures.result import promise
 from dpsc.answers.figures.sheet import Sheet
@@ -24,6 +23,7 @@ from dpsc.periods.dates import period_name
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.rowmap import whitened_size
+from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ def mechanism(release: ReleasedMatrix) -> str:
 
 def record(
     release: ReleasedMatrix, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the record; ``sha256`` is the hash of the release's file."""
     guarantee = release.guarantee
     if guarantee is None:
@@ -251,7 +251,7 @@ def card(release: ReleasedMatrix) -> str:
     ]
     figure = plot.figure_of(movement(release, Sheet()))
     private = release.guarantee is not None
-    return web.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
+    return report.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
 
 
 _SAYINGS = donors, noise, seen, mechanism, accounting, periods, kernel, directions, scale, reference
@@ -261,7 +261,7 @@ def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
     """Return the page for whoever receives a release: a function of its file, whose name and hash are given."""
     time = release.times[2 * release.T // 3]
     when = period_name(time)
-    return web.render(
+    return report.render(
         "handover.html",
         release=release,
         name=name,
@@ -274,7 +274,7 @@ def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
         words={say.__name__: say for say in _SAYINGS},
-        image=pages.image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
+        image=report.image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
     )
 
 

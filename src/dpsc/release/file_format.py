@@ -32,13 +32,14 @@ from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, ReleasedMatrix
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
+from dpsc.types import JsonObject, Times
 
 _EVERY = ("year", "quarter", "month", "week", "day")
 _LONGEST_STEP = 10_000
 _FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
 
 
-def periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
+def periods_to_json(times: Times) -> JsonObject:
     """Return what a file says about periods: a calendar, or their kind and labels; always their name."""
     name = None if times.name is None else str(times.name)
     every = calendar.frequency(times)
@@ -64,7 +65,7 @@ def periods_to_json(times: pd.Index[Any]) -> dict[str, Any]:
     raise ReleaseError(f"periods of kind {times.dtype} cannot be stored; use numbers, text, dates or pandas periods.")
 
 
-def _course(times: pd.Index[Any]) -> dict[str, Any]:
+def _course(times: Times) -> JsonObject:
     """Return the first period, the number of periods and the step between them; all periods if it is not regular."""
     step = 1 if len(times) == 1 else calendar.step(times)
     if step is None or (np.diff(calendar.ordinals(times)) != step).any():
@@ -72,7 +73,7 @@ def _course(times: pd.Index[Any]) -> dict[str, Any]:
     return {"first": period_name(times[0]), "step": step, "length": len(times)}
 
 
-def periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
+def periods_from_json(periods: JsonObject) -> Times:
     """Read them back, or refuse what is not a list of sensible labels."""
     kind, name = periods["kind"], periods["name"]
     _require_valid(name is None or isinstance(name, str), "the name of the periods is not text")
@@ -92,14 +93,14 @@ def periods_from_json(periods: dict[str, Any]) -> pd.Index[Any]:
     return (found if found.is_unique else times).rename(name)
 
 
-def _in_order(times: pd.Index[Any]) -> bool:
+def _in_order(times: Times) -> bool:
     try:
         return calendar.calendar(times).is_monotonic_increasing
     except (DpscError, TypeError):
         return False
 
 
-def _calendar(periods: dict[str, Any]) -> pd.Index[Any]:
+def _calendar(periods: JsonObject) -> Times:
     """Read a calendar: a regular one, or one whose periods are listed."""
     every = periods["every"]
     _require_valid(every in _EVERY, "the periods are of an unknown kind")
@@ -130,7 +131,7 @@ def _first_day(value: Any, every: Every) -> datetime.date:
     return written.first
 
 
-def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[Any]:
+def _index(kind: str, values: list[Any], periods: JsonObject) -> Times:
     if kind == "period":
         _require_valid(_sensible(periods["freq"]), "the frequency is wrong")
         return pd.PeriodIndex(values, freq=periods["freq"])
@@ -142,7 +143,7 @@ def _index(kind: str, values: list[Any], periods: dict[str, Any]) -> pd.Index[An
     if kind == "date":
         return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
     _require_valid(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
-    plain: pd.Index[Any] = pd.Index(values)
+    plain: Times = pd.Index(values)
     return plain
 
 
@@ -182,16 +183,22 @@ def save(release: ReleasedMatrix, path: Path) -> None:
 
 def load(path: Path, kind: type[R]) -> R:
     """Read and check a file, and return a release of the given class."""
-    text = read(path)
+    return load_with_hash(path, kind)[0]
+
+
+def load_with_hash(path: Path, kind: type[R]) -> tuple[R, str]:
+    """Read and check a file, and return a release of the given class and the hash of its file."""
+    text, digest = read(path)
     try:
-        return loads(text, kind)
+        return loads(text, kind), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 
 
-def read(path: Path) -> str:
-    """Return the text of a file, or say that it is not text of a sensible size."""
-    return files.read_text(path, "dpsc release", _LARGEST_FILE)
+def read(path: Path) -> tuple[str, str]:
+    """Return the text of a file and the hash of the very bytes, or say that it is not text of a sensible size."""
+    content = files.read(path, "dpsc release", _LARGEST_FILE)
+    return files.as_text(content, path, "dpsc release"), hashlib.sha256(content).hexdigest()
 
 
 def sha256(path: Path) -> str:
@@ -257,7 +264,7 @@ def loads(text: str, kind: type[R]) -> R:
         raise ReleaseError(f"the release does not follow its schema ({what}).") from None
 
 
-def _build(body: dict[str, Any], kind: type[R]) -> R:
+def _build(body: JsonObject, kind: type[R]) -> R:
     if body["version"] == 1:  # of version 0.1.0: rows with their level, no mean, no scale
         body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
     times = periods_from_json(body["periods"])
@@ -323,7 +330,7 @@ def _build(body: dict[str, Any], kind: type[R]) -> R:
     )
 
 
-def _scale(stored: dict[str, Any]) -> Scale:
+def _scale(stored: JsonObject) -> Scale:
     value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
     _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
     _require(
@@ -337,7 +344,7 @@ def _is_movement(value: float) -> bool:
     return 1 / _LARGEST_MOVEMENT <= value <= _LARGEST_MOVEMENT
 
 
-def _guarantee(stored: dict[str, Any]) -> Guarantee:
+def _guarantee(stored: JsonObject) -> Guarantee:
     loss = Loss(**{name: _number(value) for name, value in stored["loss"].items()})
     return Guarantee(
         **{**stored, "epsilon": _number(stored["epsilon"]), "delta": _number(stored["delta"]), "loss": loss}
@@ -366,6 +373,6 @@ def _require(condition: bool, problem: str) -> None:
         raise ReleaseError(f"{problem}; the file is not a valid release.")
 
 
-def _checksum(body: dict[str, Any]) -> str:
+def _checksum(body: JsonObject) -> str:
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -10,10 +10,8 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
 from dpsc.errors import ReleaseError
@@ -24,7 +22,7 @@ from dpsc.release.kernel import Kernel
 from dpsc.release.population import Population
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import MOST_COUNTS, Scale
-from dpsc.types import Array, Integers, one_thread
+from dpsc.types import Array, Integers, Times, one_thread
 from dpsc.version import __version__
 
 _LONGEST_MERGED = 100_000  # characters of what a merged release has from all sites
@@ -46,7 +44,7 @@ class ReleasedMatrix:
 
     matrix: Integers
     n: int
-    times: pd.Index[Any]
+    times: Times
     outcome: str
     row_map: RowMap
     scale: Scale
@@ -158,7 +156,7 @@ def require_text(text: str, longest: int = LONGEST_TEXT) -> None:
         raise ReleaseError("a text of the release is not printable text on one line; it may hold control characters.")
 
 
-def require_public_labels(outcome: str, times: pd.Index[Any]) -> None:
+def require_public_labels(outcome: str, times: Times) -> None:
     """Refuse an outcome or periods that a release could not be read with: not printable, or not in order."""
     for text in (
         outcome,

@@ -25,7 +25,7 @@ from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu,
 from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, whitened_size
 from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_constant, require_scale
 from dpsc.tables.spec import Missing, rule_for
-from dpsc.types import Array
+from dpsc.types import Array, Times
 from dpsc.version import __version__
 
 FORMAT, VERSION = "dpsc-settings", 2
@@ -70,7 +70,7 @@ class Settings:
     directions: int
     constant: float = SMALL_CONSTANT
     smoothness: Smoothness = "high"
-    periods: pd.Index[Any] | None = None
+    periods: Times | None = None
     reference: Array | None = None
     outcome: str | None = None
     grid_bits: int = GRID_BITS

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import pyarrow.compute as pc
-
 THOUSANDS = ",. '"
 _CLASSES = {",": ",", ".": r"\.", " ": r"[ \x{00A0}\x{2007}\x{2009}\x{202F}]", "'": r"['\x{2019}]"}
 
@@ -58,6 +56,8 @@ class Numbers:
         >>> Numbers(".,", THOUSANDS).read(pa.array(["1,5", "1,234"])).ambiguous
         1
         """
+        import pyarrow.compute as pc
+
         found, known, ambiguous = texts, None, None
         for mark, pattern in self._patterns.items():
             fits = pc.match_substring_regex(texts, pattern)
@@ -88,6 +88,8 @@ PLAIN = Numbers()
 
 
 def _with_point(texts: Any, mark: str, thousands: str) -> Any:
+    import pyarrow.compute as pc
+
     others = [_CLASSES[t] for t in thousands if t != mark]
     if others and pc.any(pc.match_substring_regex(texts, "|".join(others))).as_py():
         texts = pc.replace_substring_regex(texts, "|".join(others), "")
@@ -95,5 +97,7 @@ def _with_point(texts: Any, mark: str, thousands: str) -> Any:
 
 
 def _first(mask: Any) -> int | None:
+    import pyarrow.compute as pc
+
     position = pc.index(mask, True).as_py()
     return None if position < 0 else int(position)

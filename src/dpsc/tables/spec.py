@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from dpsc.checks import did_you_mean, is_decimal, is_number, shown
 from dpsc.errors import PanelError, Parameter, TableError
+from dpsc.tables.dialect import UNSAID, Dialect
 
 Missing = Literal["error", "interpolate", "midpoint", "kernel"]
 Repeated = Literal["missing", "sum", "mean", "last"]
@@ -43,39 +44,67 @@ WIDE = Parameter("wide", "True", typed="")
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How a table holds a panel: one row per unit and period, or one row per unit and one column per period.
+class TableSpec:
+    """What a table is and how it is read, as far as that was said.
 
-    ``repeated`` says what a cell is that several rows give, in a wide table by naming the same unit.
+    Attributes
+    ----------
+    unit : str
+        The column that names the units; empty if it was not said.
+    time, outcome : str, optional
+        The columns of periods and of numbers. A wide table has neither: ``outcome`` is then a name for its numbers.
+    wide : bool
+        One row per unit and one column per period; otherwise one row per unit and period.
+    time_format : str, optional
+        How dates are written.
+    repeated : {"missing", "sum", "mean", "last"}, optional
+        What a cell is that several rows give, in a wide table by naming the same unit; "missing" if it was not said.
+    missing : {"error", "interpolate", "midpoint", "kernel"}, optional
+        The rule for missing cells.
+    periods : str, optional
+        The declared periods, as they are typed.
+    dialect : Dialect
+        How the file writes its table.
     """
 
-    unit: str
+    unit: str = ""
     time: str | None = None
     outcome: str | None = None
     wide: bool = False
     time_format: str | None = None
-    repeated: Repeated = "missing"
+    repeated: Repeated | None = None
+    missing: Missing | None = None
+    periods: str | None = None
+    dialect: Dialect = UNSAID
 
     def __post_init__(self) -> None:
-        require_repeated(self.repeated)
+        require_repeated(self.repeated or "missing")
         if self.wide and self.time is not None:
             raise TableError(
                 "{wide} means one column per period, so there is no {time} column; leave one of them out.",
-                wide=WIDE, time=Parameter("time"),
-            )  # fmt: skip
+                wide=WIDE,
+                time=Parameter("time"),
+            )
+        names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name]
+        if len(set(names)) < len(names):
+            raise TableError(
+                "{unit}, {time} and {outcome} must name different columns.",
+                unit=Parameter("unit"),
+                time=Parameter("time"),
+                outcome=Parameter("outcome"),
+            )
+
+    def complete(self) -> TableSpec:
+        """Return this, or refuse it if a column that a reader must know was not said."""
         if not self.wide and (self.time is None or self.outcome is None):
             name = "time" if self.time is None else "outcome"
             raise TableError(
                 "a long table (one row per unit and period) needs {missing}; for a table with one row per unit and one "
                 "column per period say {wide}.",
-                missing=Parameter(name, "'COLUMN'"), wide=WIDE,
-            )  # fmt: skip
-        names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name is not None]
-        if len(set(names)) < len(names):
-            raise TableError(
-                "{unit}, {time} and {outcome} must name different columns.",
-                unit=Parameter("unit"), time=Parameter("time"), outcome=Parameter("outcome"),
-            )  # fmt: skip
+                missing=Parameter(name, "'COLUMN'"),
+                wide=WIDE,
+            )
+        return self
 
     @property
     def name(self) -> str:

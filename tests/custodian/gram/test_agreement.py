@@ -18,10 +18,10 @@ import pytest
 from dpsc import DpscError, GramRelease
 from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import Engine, scan, sum_of_rows
-from dpsc.tables.spec import Layout
+from dpsc.tables.spec import TableSpec
 from tests.making import SECRET, local_cluster, row_map, save, told, wide
 
-WIDE, LONG = Layout("who", wide=True), Layout("who", "year", "x")
+WIDE, LONG = TableSpec("who", wide=True), TableSpec("who", "year", "x")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def scheduler(cluster: Any) -> str:
 Outcome = tuple[np.ndarray[Any, Any], int] | str
 
 
-def outcome(path: Path, layout: Layout, engine: Engine, scheduler: str, **options: Any) -> Outcome:
+def outcome(path: Path, layout: TableSpec, engine: Engine, scheduler: str, **options: Any) -> Outcome:
     """Return the integers and n, or the refusal."""
     try:
         columns = {name: getattr(layout, name) for name in ("unit", "time", "outcome", "wide", "time_format")}
@@ -93,7 +93,7 @@ def decimals() -> Callable[[Path], Path]:
 
 
 NULLS = pa.array([1, 1, None, None, 3, 3], pa.int64())
-ACCEPTED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
+ACCEPTED: dict[str, tuple[Callable[[Path], Path], TableSpec, dict[str, Any]]] = {
     "whole numbers beyond 2^53": (parquet(who=["a", "b"], **{"1": [1, 2**53 + 1], "2": [4, 5]}), WIDE, {}),
     "long, whole numbers beyond 2^53": (parquet(who=[1, 1, 2, 2], year=[1, 2, 1, 2], x=[1, 2**53 + 1, 3, 4]), LONG, {}),
     "decimals": (decimals(), WIDE, {}),
@@ -126,7 +126,7 @@ def test_all_engines_accept_it_and_give_the_same_integers(case: str, scheduler: 
         np.testing.assert_array_equal(other[0], memory[0])
 
 
-REFUSED: dict[str, tuple[Callable[[Path], Path], Layout, dict[str, Any]]] = {
+REFUSED: dict[str, tuple[Callable[[Path], Path], TableSpec, dict[str, Any]]] = {
     "a row without a unit and no other": (wide_csv("who,t1,t2\n,1,2\n"), WIDE, {}),
     "a cell twice, and missing cells refused": (wide_csv("who,year,x\na,1,2\na,1,4\na,2,4\n"), LONG, {}),
     "a unit in two rows, and missing cells refused": (wide_csv("who,t1,t2\na,1,2\nb,3,4\na,1,2\n"), WIDE, {}),

@@ -20,7 +20,7 @@ from dpsc.custodian.gram import dask as engine
 from dpsc.custodian.gram.dask import DaskDonors
 from dpsc.custodian.gram.exact_sum import Counts, Summand
 from dpsc.errors import DpscError, TableError
-from dpsc.tables.spec import Layout
+from dpsc.tables.spec import TableSpec
 from dpsc.types import Array
 from tests.cli.conftest import quick
 from tests.custodian.gram.test_stream import LONG, PRODUCTS, WIDE, expected
@@ -37,7 +37,7 @@ def donors() -> Array:
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
 def test_an_existing_cluster_gives_the_same_integers(
-    donors: Array, cluster: Any, tmp_path: Path, kind: str, layout: Layout, monkeypatch: pytest.MonkeyPatch
+    donors: Array, cluster: Any, tmp_path: Path, kind: str, layout: TableSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)  # several pieces
     mixed = long(donors).sample(frac=1, random_state=1)  # a long table need not be sorted here

@@ -19,12 +19,12 @@ from dpsc.custodian.gram.sources import FileDonors, source_of
 from dpsc.errors import PanelError, TableError
 from dpsc.periods.declare import declared
 from dpsc.tables import formats
-from dpsc.tables.spec import Layout
+from dpsc.tables.spec import TableSpec
 from dpsc.types import Array, Integers
 from tests.making import long, row_map, save, wide
 
 N, T = 237, 9
-WIDE, LONG = Layout("who", wide=True), Layout("who", "week", "cost")
+WIDE, LONG = TableSpec("who", wide=True), TableSpec("who", "week", "cost")
 PRODUCTS = Products(row_map(T, directions=5))
 
 
@@ -37,13 +37,15 @@ def expected(donors: Array, summand: Summand = PRODUCTS) -> Integers:
     return source_of(donors).add_up(summand, lambda rows: None)[0]
 
 
-def streamed(path: Path, layout: Layout, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
+def streamed(path: Path, layout: TableSpec, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
     return FileDonors(Files(path, layout, **options)).add_up(summand, lambda rows: None)
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
 @pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Path, kind: str, layout: Layout) -> None:
+def test_every_kind_of_file_gives_the_same_integers(
+    donors: Array, tmp_path: Path, kind: str, layout: TableSpec
+) -> None:
     path = save(wide(donors) if layout.wide else long(donors), tmp_path / f"donors.{kind}")
     total, n = streamed(path, layout)
     assert n == N
@@ -52,7 +54,7 @@ def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Pat
 
 @pytest.mark.parametrize("size", [1, 7, 50, 100_000])
 @pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: Layout) -> None:
+def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: TableSpec) -> None:
     path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.parquet")
     files = Files(path, layout)
     blocks = files.blocks(size, files.identities())
@@ -205,7 +207,9 @@ def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Arr
         (pd.DataFrame({"who": ["a"], "week": [None], "cost": [1.0]}), LONG, "row 1 has no period"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(frame: pd.DataFrame, layout: Layout, problem: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_table_is_said(
+    frame: pd.DataFrame, layout: TableSpec, problem: str, tmp_path: Path
+) -> None:
     with pytest.raises(TableError, match=problem):
         streamed(save(frame, tmp_path / "t.parquet"), layout)
 
@@ -240,7 +244,7 @@ def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, layout: Layout) -> None:
+def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, layout: TableSpec) -> None:
     path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.csv")
     summand = Counts(T, PRODUCTS.row_map.kernel, np.linspace(0, 1, T))
     total, n = streamed(path, layout, summand)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.base import Answer
+from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.figures.result import band, bands, gaps_of, method_of, outcome_of
 from dpsc.answers.figures.sheet import (
     BLACK,
@@ -36,33 +35,7 @@ _MOST_PANELS = 60
 _ACROSS = 3
 
 
-class Answers(Protocol):
-    """What is drawn of a study."""
-
-    @property
-    def results(self) -> Mapping[Any, Answer]: ...  # noqa: D102
-
-    @property
-    def never_treated(self) -> Mapping[Any, pd.Series[float]]: ...  # noqa: D102
-
-    @property
-    def weights(self) -> pd.Series[float]: ...  # noqa: D102
-
-    @property
-    def level(self) -> float: ...  # noqa: D102
-
-    @property
-    def title(self) -> str: ...  # noqa: D102
-
-    @property
-    def private(self) -> bool: ...  # noqa: D102
-
-    def by_event_time(self) -> pd.DataFrame: ...  # noqa: D102
-
-    def by_calendar_time(self) -> pd.DataFrame: ...  # noqa: D102
-
-
-def event(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
+def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the average effect by periods after adoption, how many units each rests on, and gaps before adoption."""
     axes = sheet.axes(3.8)
     table, before = study.by_event_time(), leads(study)
@@ -82,7 +55,7 @@ def event(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(axes, study.title or usual, study.private, caption_of(study), above=18)
 
 
-def calendar(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
+def calendar(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the average effect in each period over the units that are treated in it."""
     axes = sheet.axes(3.6)
     table = study.by_calendar_time()
@@ -95,7 +68,7 @@ def calendar(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(axes, study.title or usual, study.private, caption_of(study))
 
 
-def small_multiples(study: Answers, sheet: Sheet, units: str | None = None) -> Axes:
+def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw every unit in a panel of its own; units that were never treated are grey and used for no number."""
     names = [*study.results, *study.never_treated][:_MOST_PANELS]
     across = min(_ACROSS, len(names))
@@ -136,7 +109,7 @@ def small_multiples(study: Answers, sheet: Sheet, units: str | None = None) -> A
     return first
 
 
-def leads(study: Answers) -> pd.Series[float]:
+def leads(study: Pooled) -> pd.Series[float]:
     """Return the average gap k periods before adoption (k = -1, -2, ...) as far back as every unit goes.
 
     As many periods as there are after adoption: they show what no effect looks like.
@@ -151,7 +124,7 @@ def leads(study: Answers) -> pd.Series[float]:
     return pd.Series(np.asarray(total), index=np.arange(-back, 0))
 
 
-def caption_of(study: Answers, shown: int | None = None) -> str:
+def caption_of(study: Pooled, shown: int | None = None) -> str:
     """Return the small print: what was drawn, method and guarantee."""
     units, others = len(study.results), len(study.never_treated)
     lines = [f"{units} treated units." if units != 1 else "1 treated unit."]
@@ -202,9 +175,9 @@ def _first_and_last(panels: Any, times: PeriodAxis, drawn: int, across: int) -> 
         panel.tick_params(labelbottom=k + across >= drawn)
 
 
-def _outcome(study: Answers) -> str:
+def _outcome(study: Pooled) -> str:
     return "the outcome" if not study.results else outcome_of(next(iter(study.results.values())))
 
 
-def _effect_on(study: Answers, units: str | None) -> str:
+def _effect_on(study: Pooled, units: str | None) -> str:
     return f"average effect on {_outcome(study)}" + (f" ({units})" if units else "")

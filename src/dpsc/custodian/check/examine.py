@@ -25,7 +25,7 @@ from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
 from dpsc.tables import formats, reader
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
-from dpsc.tables.spec import Layout, Missing, Repeated, require_repeated, rule_for
+from dpsc.tables.spec import Missing, Repeated, TableSpec, require_repeated, rule_for
 from dpsc.types import Array
 
 MARK = "PRIVATE: for the custodian only, do not pass on"
@@ -63,7 +63,7 @@ class CustodianExamination:
     """
 
     path: Path
-    layout: Layout | None
+    layout: TableSpec | None
     reading: str
     options: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
@@ -179,7 +179,9 @@ def _nothing(path: Path, table: reader.Table, why: Finding) -> CustodianExaminat
     return CustodianExamination(path, None, _reading(path, table.reading, formats.is_text(path)), findings=(why,))
 
 
-def _period_columns(names: list[str], layout: Layout, given: tuple[str, pd.Index[Any]] | None, said: Said) -> list[str]:
+def _period_columns(
+    names: list[str], layout: TableSpec, given: tuple[str, pd.Index[Any]] | None, said: Said
+) -> list[str]:
     """Return the columns of a wide table that are periods; a release with declared periods ignores all others."""
     others = [name for name in names if name != layout.unit]
     if given is not None:
@@ -206,7 +208,7 @@ def _calendar(times: pd.Index[Any]) -> str:
 
 
 def _options(
-    said: Said, layout: Layout, dialect: Dialect, full: Dialect, when: Declaration, periods_said: bool
+    said: Said, layout: TableSpec, dialect: Dialect, full: Dialect, when: Declaration, periods_said: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the options that say how the table is read, and those of them that were guessed."""
     pairs: list[tuple[str, str | None, bool]] = [("--unit", layout.unit, said.unit is not None)]
@@ -233,7 +235,7 @@ def _examined(
     when: Declaration,
     rule: Missing,
     repeated: Repeated | None,
-    layout: Layout,
+    layout: TableSpec,
     known: CustodianExamination,
 ) -> CustodianExamination:
     units, labels, values = joined(found.unit).astype(np.int64), joined(found.label), joined(found.value)
@@ -296,7 +298,7 @@ def _distinct(keys: Codes) -> tuple[Codes, Codes]:
     return keys[first], first
 
 
-def _scattered(of_row: Codes, n: int, layout: Layout) -> int:
+def _scattered(of_row: Codes, n: int, layout: TableSpec) -> int:
     if layout.wide or not len(of_row):
         return 0
     starts = of_row[np.append(True, of_row[1:] != of_row[:-1])]

@@ -18,7 +18,7 @@ from dpsc.custodian.donors.similar_labels import groups_alike
 from dpsc.errors import Parameter, TableError
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING
-from dpsc.tables.spec import Layout, Missing, Repeated
+from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -202,7 +202,7 @@ def alike(found: Gathered, names: list[str], first_row: Codes) -> list[Finding]:
     return [Finding("correct", "alike", count, words, examples)]
 
 
-def nobody(have: Codes, when: Declaration, layout: Layout) -> list[Finding]:
+def nobody(have: Codes, when: Declaration, layout: TableSpec) -> list[Finding]:
     """Find periods that are missing for everybody."""
     empty = [dates.period_name(when.times[k]) for k in np.flatnonzero(have == 0).tolist()]
     if not empty:

@@ -25,7 +25,7 @@ from dpsc.periods.declare import declared
 from dpsc.periods.order import Positions, in_order, plain
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
-from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, Layout
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
 
 _HINTS = {
     "unit": "unit id who name pseudonym patient person people customer client firm company store shop branch region "
@@ -51,7 +51,7 @@ class Said:
     time_format: str | None = None
 
 
-def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Layout:
+def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> TableSpec:
     """Return which columns hold what, as said, and guessed where nothing was said.
 
     Parameters
@@ -63,11 +63,11 @@ def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Layou
     said : Said
     """
     if said.wide or (said.time is None and said.outcome is None and _is_wide(names, said)):
-        return Layout(said.unit or _unit(names, sample, periods_in(names, said)), wide=True,
+        return TableSpec(said.unit or _unit(names, sample, periods_in(names, said)), wide=True,
                       time_format=said.time_format, outcome=said.outcome)  # fmt: skip
     time = said.time or _time(names, sample, said)
     unit = said.unit or _unit(names, sample, {time, said.outcome})
-    return Layout(unit, time, said.outcome or _outcome(names, sample, {unit, time}), time_format=said.time_format)
+    return TableSpec(unit, time, said.outcome or _outcome(names, sample, {unit, time}), time_format=said.time_format)
 
 
 def _is_wide(names: Sequence[str], said: Said) -> bool:

@@ -25,7 +25,7 @@ from dpsc.tables import reader as tables
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import Numbers
-from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, Layout
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
 from dpsc.types import Array
 
 SHOWN = 5  # examples of each kind
@@ -141,7 +141,7 @@ def joined(parts: list[Any]) -> Any:
 
 def gather(
     table: tables.Table,
-    layout: Layout,
+    layout: TableSpec,
     periods: list[str],
     numbers: Numbers,
     on_rows: Callable[[int], None] = lambda rows: None,

@@ -105,8 +105,9 @@ class Account:
         promise = getattr(algorithm, "guarantee", None)
         if promise is None:
             return "a run without a guarantee cannot be booked"
-        left = self.ledger.remaining(self.dataset, partition=self._partition)
-        allowed = self.ledger.allows(self.dataset, promise, partition=self._partition)
+        history = self.ledger.history()
+        left = history.remaining(self.dataset, partition=self._partition)
+        allowed = history.allows(self.dataset, promise, partition=self._partition)
         room = "there is room for it" if allowed else "there is NO ROOM for it"
         return f"epsilon {promise.epsilon:g} of {self.dataset!r}, where up to {left:g} is left: {room}"
 
@@ -157,11 +158,12 @@ def explained(balance: Balance) -> str | None:
 
 
 def _told(ledger: Ledger, entry: Entry) -> list[str]:
-    balance, label = ledger.balance(entry.dataset), entry.partition
+    history, label = ledger.history(), entry.partition
+    balance = history.balance(entry.dataset)
     known = balance.dataset
     of = "" if label is None else f", partition {label!r}"
     spent = balance.spent if label is None else balance.partitions[label]
-    left = ledger.remaining(known.name, partition=label)
+    left = history.remaining(known.name, partition=label)
     kind = "pure" if known.delta == 0 else "Gram"
     lines = [
         f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",

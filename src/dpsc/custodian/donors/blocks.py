@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from dpsc.custodian.donors.missing import Completion
 from dpsc.errors import Parameter, TableError
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import UNIT, Layout
+from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.types import Array, Write
 
 BLOCK_CELLS = 1_000_000  # of a block: large enough for threads to work independently, small enough for the cache
@@ -56,7 +56,7 @@ class Identities:
     million donors, and in one of forty releases of a billion donors.
     """
 
-    def __init__(self, layout: Layout, exclude: tuple[str, ...]) -> None:
+    def __init__(self, layout: TableSpec, exclude: tuple[str, ...]) -> None:
         self.layout, self.exclude = layout, exclude
         self.hashes = array("Q")  # grows in place
         self.left_out: list[int] = []

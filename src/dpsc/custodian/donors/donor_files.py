@@ -33,7 +33,7 @@ from dpsc.tables import spec as columns
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import AS_USUAL, UNSAID, Dialect
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import OUTCOME, TIME, UNIT, Layout, Missing
+from dpsc.tables.spec import OUTCOME, TIME, UNIT, Missing, TableSpec
 from dpsc.types import Array, Write
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Files:
     Attributes
     ----------
     path : Path
-    layout : Layout
+    layout : TableSpec
     missing, bounds
         What to do with missing cells and with values outside the public bounds: see :class:`Completion`.
     exclude : tuple of str
@@ -65,7 +65,7 @@ class Files:
     """
 
     path: Path
-    layout: Layout
+    layout: TableSpec
     missing: Missing | None = None
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
@@ -230,7 +230,7 @@ class Files:
                 )
         labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
         declared = self.periods is not None
-        return cells.Calendar(labels, places, len(self.times), declared, self.layout.repeated)
+        return cells.Calendar(labels, places, len(self.times), declared, self.layout.repeated or "missing")
 
     @cached_property
     def completion(self) -> Completion:
@@ -297,7 +297,7 @@ class Files:
                 blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
         codes, labels = cells.factorize(parts)
         values = np.ascontiguousarray(np.hstack(blocks).T)
-        return labels, one_row_per_unit(codes, values, len(labels), self.layout.repeated)[0]
+        return labels, one_row_per_unit(codes, values, len(labels), self.layout.repeated or "missing")[0]
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""

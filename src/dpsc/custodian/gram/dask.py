@@ -37,7 +37,7 @@ from dpsc.files import no_imports_from_here, private_folder
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Reading
 from dpsc.tables.formats import batches_of, format_name, in_file, readable, text_format
-from dpsc.tables.spec import Layout
+from dpsc.tables.spec import TableSpec
 from dpsc.types import Integers, Write
 
 _PREFIX = "dpsc-dask-"
@@ -201,7 +201,7 @@ def failed(problem: DpscError) -> PartialSum:
 class Instructions:
     """What a worker must know."""
 
-    layout: Layout
+    layout: TableSpec
     columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
     reading: Reading

@@ -29,7 +29,8 @@ from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.declare import declared
 from dpsc.periods.order import in_order
-from dpsc.tables.spec import Layout, Missing, Repeated
+from dpsc.tables.dialect import Dialect
+from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import Array, Integers, to_floats
 
 if TYPE_CHECKING:
@@ -193,13 +194,11 @@ def scan(
         )  # fmt: skip
     index = None if periods is None else declared(periods, time_format)
     Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
-    from dpsc.tables.dialect import Dialect  # needs pyarrow, as what follows
-
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
     if engine == "auto":
         engine = "dask" if scheduler is not None else _fitting(where)
-    layout = Layout(unit, time, outcome, wide, time_format, repeated)
-    from dpsc.custodian.donors.donor_files import Files
+    layout = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect).complete()
+    from dpsc.custodian.donors.donor_files import Files  # needs pyarrow, as what follows
     from dpsc.tables.formats import is_workbook
 
     if is_workbook(where) and engine in ("stream", "dask"):

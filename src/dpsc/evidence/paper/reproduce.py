@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from dpsc import files
-from dpsc.answers import pages, plot
+from dpsc.answers import plot, report
 from dpsc.evidence.paper import figures as drawing
 from dpsc.evidence.paper import points, sweep, tidy
 from dpsc.evidence.paper.claims import Judgement, judge
@@ -135,12 +135,12 @@ def reproduce(
         files.write(out / f"{name}.svg", svg)
         files.write(out / f"{name}.png", plot.as_bytes(figure, "png"))
         spec = SPECS[name]
-        images.append({"name": name, "label": spec.label, "caption": spec.caption, "image": pages.inline_svg(svg)})
+        images.append({"name": name, "label": spec.label, "caption": spec.caption, "image": report.inline_svg(svg)})
 
     findings = judge(recipes, figures, outcomes, seed)
     claims = claims_table(findings)
     files.write(out / "claims.csv", files.csv_text(claims.columns, claims.itertuples(index=False, name=None)))
-    page = pages.render(
+    page = report.render(
         "reproduction.html",
         runs=runs, seed=seed, version=version("dpsc"), recipes=recipes, titles=TITLE, figures=images,
         summary=paragraphs(recipes, findings, outcomes, seed),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from dpsc.answers import document, pages, plot, words
+from dpsc.answers import document, plot, report, tables, words
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
@@ -36,7 +36,7 @@ def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None =
     """Draw a figure so many inches wide."""
     axes = draw(figsize=(width, None))
     figure = plot.figure_of(axes)
-    source = pages.inline_svg(plot.as_bytes(figure, "svg"))
+    source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
         return Chart(source, [], 0.0, 1.0)
     box = axes.get_position()
@@ -107,7 +107,7 @@ def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
         f"target = pd.read_csv({TARGET!r}, dtype={{'period': str}})",
         f"result = release.estimate(target, treatment_time={date!r})",
         "print(result.summary())",
-        f"dpsc.report({', '.join(['result', repr(REPORT), *said])})",
+        f"result.report({', '.join([repr(REPORT), *said])})",
         "",
     ])  # fmt: skip
 
@@ -153,8 +153,8 @@ def effects(desk: Desk, width: float) -> str:
     }
     return render(
         "effects.html", found=found, figures=figures, level=words.percent(result.level),
-        effects=pages.effects_table(found["effects"][:2], ["average", "total"]),
-        periods=pages.periods_table(found["periods"]),
+        effects=tables.effects_table(found["effects"][:2], ["average", "total"]),
+        periods=tables.periods_table(found["periods"]),
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def placebos(desk: Desk, width: float) -> str:
     result = desk.result
     if result is None:
         return _nothing()
-    trials, units = result.trials, desk.units or None
+    trials, units = result.trials(), desk.units or None
     drawings = {
         name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
         for name, found in (("time", trials.in_time), ("space", trials.in_space))
@@ -177,14 +177,14 @@ def choices(desk: Desk, width: float) -> str:
     result = desk.result
     if result is None:
         return _nothing()
-    trials, units = result.trials, desk.units or None
+    trials, units = result.trials(), desk.units or None
     figure = (
         None
         if trials.sensitivity is None
         else drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
     )
     found = document.of_result(result, trials, units)["sensitivity"]
-    return render("choices.html", figure=figure, table=pages.sensitivity_table(found), desk=desk)
+    return render("choices.html", figure=figure, table=tables.sensitivity_table(found), desk=desk)
 
 
 def several(desk: Desk, width: float) -> str:
@@ -201,8 +201,8 @@ def several(desk: Desk, width: float) -> str:
     }
     return render(
         "several.html", study=study, problem=None, command=command, found=found, figures=figures,
-        effects=pages.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
-        by_unit=pages.by_unit_table(found["by_unit"]),
+        effects=tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
+        by_unit=tables.by_unit_table(found["by_unit"]),
     )  # fmt: skip
 
 
@@ -217,9 +217,9 @@ def comparison(desk: Desk, width: float) -> str:
         figure = drawn(partial(plot.compare, list(compared.answers), title=""), width).source
         differing = compared.differences()
         values = {
-            "figure": figure, "table": pages.table(compared.columns()),
+            "figure": figure, "table": tables.table(compared.columns()),
             "commands": comparison_commands(names, desk.date, desk.units),
-            "differences": pages.table({"answer": compared.names} | differing, labels=1 + len(differing)),
+            "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
         }  # fmt: skip
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)
 

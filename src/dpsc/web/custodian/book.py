@@ -72,17 +72,17 @@ class Shelf:
         """Look into the ledger; ``promise`` is that of the release at hand."""
         if not self.exists:
             return Seen()
-        ledger = self.open()
-        names = tuple(known.name for known in ledger.datasets())
-        seen = Seen(names, entries=tuple(ledger.entries()), head=ledger.head)
+        history = self.open().history()
+        names = tuple(history.datasets)
+        seen = Seen(names, entries=tuple(history.entries()), head=history.head)
         payer = dataset if dataset in names else names[0] if len(names) == 1 else None
         if payer is None:
             return seen
-        seen = replace(seen, balance=ledger.balance(payer))
+        seen = replace(seen, balance=history.balance(payer))
         if promise is None:
             return seen
-        left = ledger.remaining(payer, delta=promise.delta)
-        return replace(seen, left=left, after=ledger.balance(payer, after=promise))
+        left = history.remaining(payer, delta=promise.delta)
+        return replace(seen, left=left, after=history.balance(payer, after=promise))
 
     def enter(self, name: str, epsilon: float, delta: float) -> str:
         """Enter a data set with its budget, making the ledger if there is none; return its name."""

@@ -16,6 +16,7 @@ from dpsc.custodian.custody import run
 from dpsc.custodian.custody.options import Choices
 from dpsc.custodian.custody.payer import Account
 from dpsc.errors import ParameterError
+from dpsc.release import describe
 from dpsc.release.describe import record
 from dpsc.release.file_format import sha256
 from dpsc.web.work import Work
@@ -74,7 +75,7 @@ def make(request: Request, work: Work) -> Made:
         made = run.booked(
             summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=request.n_is_public
         )
-    page = _written(beside(out)[1], lambda: Release.page_of(out))
+    page = _written(beside(out)[1], lambda: describe.page(made, out.name, sha256(out)))
     about = _written(beside(out)[2], lambda: _registered(made, request))
     return Made(made, out, page, about, tuple(account.told()), request.recipient, request.command)
 

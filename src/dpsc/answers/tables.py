@@ -1,62 +1,15 @@
-"""Self-contained HTML pages from templates: nothing is fetched, everything is escaped. The page of one answer."""
+"""An answer's tables as columns of text, for pages; numbers that are read together have the same digits."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from dpsc.answers import plot, words
-from dpsc.answers import words as parameters
-from dpsc.answers.base import Answer, Several
+from dpsc.answers import words
 from dpsc.answers.document import Document
-from dpsc.answers.placebos import Trials
 from dpsc.answers.words import column, p_text
-from dpsc.version import __version__
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from jinja2 import Environment
-    from matplotlib.figure import Figure
-
-
-def render(template: str, **values: Any) -> str:
-    """Fill a template of ``dpsc/answers/templates``."""
-    return _environment().get_template(template).render(**values)
-
-
-def inline_svg(svg: bytes) -> str:
-    """Return an SVG file as the address of an image that is part of the page."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
-
-
-def inline_png(png: bytes) -> str:
-    """Return a PNG file as the address of an image that is part of the page."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
-
-
-def card(heading: str, lines: Sequence[str], figure: Figure, private: bool, reason: str) -> str:
-    """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
-    image = inline_png(plot.as_bytes(figure, "png", dpi=144))
-    return render("card.html", heading=heading, lines=lines, image=image, warning="" if private else reason)
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("dpsc.answers"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-
-
-RESULT_FIGURES = {"path": "path", "gaps": "gaps"}
-STUDY_FIGURES = {"event": "event", "units": "units"}
-MANY_PANELS = 6.0
-ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
+Rows = Sequence[Mapping[str, Any]]
 
 
 class Table(NamedTuple):
@@ -65,89 +18,6 @@ class Table(NamedTuple):
     header: list[str]
     rows: list[list[str]]
     labels: int = 1
-
-
-def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
-    """Return the page of one answer."""
-    seen = bool(result.observed.notna().any())
-    for_effect = result.interval_kind == "effect"
-    units = document["units"]
-    kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]
-    images = {kind: image(_drawing(result, kind, units, _TITLES[kind])) for kind in kinds}
-    for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
-        if placebos is not None and seen:
-            images[name] = image(partial(plot.placebos, result, placebos, units=units))
-    if trials.sensitivity is not None and seen:
-        images["sensitivity"] = image(partial(plot.sensitivity, result, trials.sensitivity, units=units))
-    return render(
-        "result.html",
-        result=result,
-        seen=seen,
-        for_effect=for_effect,
-        average=result.average,
-        effects=effects_table(document["effects"][:2], ["average", "total"]),
-        periods=periods_table(document["periods"]),
-        baselines=_baselines(document),
-        sensitivity=sensitivity_table(document["sensitivity"]),
-        images=images,
-        **_shared(document, result.guarantee, command),
-    )
-
-
-def of_study(study: Several, document: Document, command: str) -> str:
-    """Return the page of a study."""
-    grades = [row["donors_help"] for row in document["by_unit"]]
-    names = [row["of"] for row in document["effects"]]
-    return render(
-        "study.html",
-        study=study,
-        average=study.average,
-        effects=effects_table(document["effects"], names),
-        by_unit=by_unit_table(document["by_unit"]),
-        by_event_time=_counted(document["by_event_time"], "periods_after", "periods after"),
-        by_calendar_time=_counted(document["by_calendar_time"], "time", "period"),
-        grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
-        weighted=study.weights.nunique() > 1,
-        images={
-            kind: image(_drawing(study, kind, document["units"], _TITLES[kind]), width)
-            for kind, width in (("event", ON_A_PAGE), ("units", MANY_PANELS))
-        },
-        **_shared(document, study.guarantee, command),
-    )
-
-
-def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
-    today = datetime.now(UTC)
-    return {
-        "document": document,
-        "guarantee": guarantee,
-        "meaning": [] if guarantee is None else words.meaning(guarantee),
-        "parameters": parameters.in_words(document["parameters"]),
-        "level": words.percent(document["level"]) if document["level"] is not None else "",
-        "words": words,
-        "command": command,
-        "version": __version__,
-        "date": today.strftime("%Y-%m-%d"),
-        "year": today.year,
-    }
-
-
-_TITLES = {"path": "", "gaps": "The effect in each period", "cumulative": "The effect added up", "event": "",
-           "units": "Unit by unit"}  # fmt: skip
-
-
-def _drawing(answer: Any, kind: str, units: str | None, title: str) -> Callable[..., Any]:
-    """Return how to draw a figure of a result or a study, both of which have figures; the page asks the question."""
-    return partial(plot.draw, answer, kind, units=units, title=title)
-
-
-def image(draw: Callable[..., Any], width: float = ON_A_PAGE) -> str:
-    """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
-    return inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
-
-
-Rows = Sequence[Mapping[str, Any]]
-Write = Callable[[Any], str]
 
 
 def effects_table(rows: Rows, names: Sequence[str]) -> Table:
@@ -220,7 +90,8 @@ def by_unit_table(rows: Rows) -> Table:
     }, labels=3)  # fmt: skip
 
 
-def _counted(rows: Rows, key: str, header: str) -> Table:
+def counted_table(rows: Rows, key: str, header: str) -> Table:
+    """Return effects, and how many units each rests on."""
     return table({
         header: [str(row[key]) for row in rows],
         "units": [str(row["units"]) for row in rows],
@@ -245,7 +116,7 @@ _WITHOUT_DONORS = {
 }
 
 
-def _baselines(document: Document) -> Table:
+def baselines_table(document: Document) -> Table:
     """Return what forecasts without donors would have found, below the answer."""
     if not document["baselines"] or document["average_effect"] is None:
         return Table([], [])
