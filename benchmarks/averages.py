@@ -165,7 +165,14 @@ def one_run(family: Family, n: int, shock: float, key: tuple[object, ...], seed:
     for m, donors, y in problems_of(family, n, shock, key):
         if np.ptp(y[:T0]) == 0:
             continue
-        release = GramRelease(epsilon=1.0, delta=DELTA, like=y[:T0], seed=seed, smoothness=os.environ.get("SMOOTH", "high"), constant=float(os.environ["CONST"]) if "CONST" in os.environ else None).release(donors)
+        release = GramRelease(
+            epsilon=1.0,
+            delta=DELTA,
+            like=y[:T0],
+            seed=seed,
+            smoothness=os.environ.get("SMOOTH", "high"),
+            constant=float(os.environ["CONST"]) if "CONST" in os.environ else None,
+        ).release(donors)
         options = {"averages": m} if said else {}
         result = release.estimate(y, T0, **options)
         forecast, half_width = regression(donors.mean(axis=0), y, T0)
@@ -182,7 +189,10 @@ def one_run(family: Family, n: int, shock: float, key: tuple[object, ...], seed:
         }  # fmt: skip
         for factor in OTHER_UNITS:
             other = release.estimate(factor * y, T0, **options).verdict
-            row |= {f"question x{factor:g}": float(other.check_first), f"green x{factor:g}": float(other.grade == "yes")}
+            row |= {
+                f"question x{factor:g}": float(other.check_first),
+                f"green x{factor:g}": float(other.grade == "yes"),
+            }
         yield row
 
 
@@ -214,8 +224,19 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per setting."""
     keys = ["family", "n", "m", "shock"]
     groups = rows.groupby(keys)
-    yes = ["covered", "covered by regression", "points", "question", "question x0.01", "question x100", "green x0.01", "green x100"]
-    table = groups[["dpsc", "regression", "missed", "missed by regression", "width", "width of regression", "detectable"]].median()
+    yes = [
+        "covered",
+        "covered by regression",
+        "points",
+        "question",
+        "question x0.01",
+        "question x100",
+        "green x0.01",
+        "green x100",
+    ]
+    table = groups[
+        ["dpsc", "regression", "missed", "missed by regression", "width", "width of regression", "detectable"]
+    ].median()
     out = groups[yes].mean()
     out.insert(0, "runs", groups.size())
     out.insert(1, "error", table["dpsc"] / table["regression"])
@@ -235,4 +256,6 @@ if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     frame = measure(arguments.half, arguments.runs, arguments.most, arguments.said)
     frame.to_csv(OUT / f"averages-{arguments.half}{'-said' if arguments.said else ''}.csv", index=False)
-    summary(frame).to_csv(OUT / f"averages-{arguments.half}{'-said' if arguments.said else ''}-summary.csv", index=False)
+    summary(frame).to_csv(
+        OUT / f"averages-{arguments.half}{'-said' if arguments.said else ''}-summary.csv", index=False
+    )

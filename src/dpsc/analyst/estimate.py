@@ -108,6 +108,8 @@ class Forecast:
         Use only the periods from ``first`` on, without the last ``left_out`` before the intervention.
     averages : int, optional
         How many units the target is the average of, if that is known.
+    asks : bool
+        Whether to ask about units of measurement.
     """
 
     release: ReleasedMatrix
@@ -121,6 +123,7 @@ class Forecast:
     first: int = 0
     left_out: int = 0
     averages: int | None = None
+    asks: bool = True
 
     @cached_property
     def kept(self) -> Integers:
@@ -139,7 +142,11 @@ class Forecast:
         reference = np.zeros(T) if release.reference is None else release.reference[self.kept]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
         with one_thread(), np.errstate(all="ignore"):
-            candidates, light, found = self._population_model(y) if self.moments is None else self._plain(y)
+            models = TargetModels(release.population.over(self.kept), y, self.averages)
+            question = targets.question_of_units(release, models, reference[:T0]) if self.asks else ""
+            candidates, light, found = (
+                self._population_model(models, question) if self.moments is None else self._plain(y)
+            )
             uncertainty = MixtureUncertainty(candidates)
             forecast, fit = uncertainty.forecast, uncertainty.fit
             weights = sum(c.weight * c.observed.weights for c in candidates)
@@ -163,18 +170,17 @@ class Forecast:
             title=self.title,
             baselines=_baselines(series, T0),
             verdict=light,
-            notes=self.notes,
+            notes=(*self.notes, question) if question else self.notes,
             repeats=self,
         )  # fmt: skip
 
-    def _population_model(self, y: Array) -> tuple[list[Candidate], Verdict, dict[str, float]]:
+    def _population_model(
+        self, models: TargetModels, question: str
+    ) -> tuple[list[Candidate], Verdict, dict[str, float]]:
         """Return the models of a target that is one of the donors' population, and whether donors help."""
-        population = self.release.population.over(self.kept)
-        models = TargetModels(population, y, self.averages)
-        bayes_factor = models.log_evidence - donor_free_evidence(y)
-        doubt = targets.other_units(self.notes) or targets.in_other_units(models)
-        found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
-        return models.candidates, verdict(bayes_factor, doubt), found
+        bayes_factor = models.log_evidence - donor_free_evidence(models.y)
+        found = {"common_directions": models.population.directions, "log_bayes_factor": bayes_factor}
+        return models.candidates, verdict(bayes_factor, question), found
 
     def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""
@@ -208,7 +214,7 @@ class Forecast:
         method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
         end = T0 if longest is None else min(T0, earlier + longest)
         return replace(
-            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title=""
+            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title="", asks=False
         ).result()
 
     def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> PrivateResult | UnprovenResult:

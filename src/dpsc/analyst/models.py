@@ -195,9 +195,15 @@ class TargetModels:
         """Of all models together."""
         return log_sum(self._logs.ravel())
 
-    def log_evidence_if_times(self, factor: float) -> float:
-        """Return the log density of the target if it was measured in units in which it is ``factor`` times as large."""
-        return log_sum(self._log_weights(factor).ravel()) + (len(self.y) - 1) * math.log(factor)
+    def log_evidence_in_units(self, factors: Array, reference: Array) -> Array:
+        """Return the log density of the target if it were ``factor`` times as large, for each factor.
+
+        It is the density of the target as it is given, so that factors can be compared. ``reference`` is what was taken
+        off the target, in the donors' units.
+        """
+        logs = self._log_weights(factors, reference)
+        scaled = (len(self.y) - 1) * np.log(factors)
+        return np.array([log_sum(each.ravel()) for each in logs]) + scaled
 
     @cached_property
     def _part(self) -> Population:
@@ -214,16 +220,17 @@ class TargetModels:
     @cached_property
     def _movement(self) -> Array:
         """The mean's, over all periods."""
-        return self._part.mean - self._part.mean.mean()
+        return np.asarray(self._part.mean - self._part.mean.mean())
 
     @cached_property
     def _logs(self) -> Array:
-        return self._log_weights(1.0)
+        return np.asarray(self._log_weights(np.ones(1), np.zeros(len(self.y)))[0])
 
-    def _log_weights(self, factor: float) -> Array:
-        """Return prior weight and evidence of every b, tau and c^2."""
-        evidence = np.array([sizes.log_evidence(factor * self.y, _SIZES, _LOADINGS) for sizes in self._sizes])
-        return evidence + self._log_prior
+    def _log_weights(self, factors: Array, reference: Array) -> Array:
+        """Return prior weight and evidence of ``factor (y + reference) - reference``, for every b, tau and c^2."""
+        y = self.y + reference
+        evidence = [each.log_evidence(factors, y, reference, _SIZES, _LOADINGS) for each in self._all_sizes]
+        return np.asarray(np.stack(evidence, axis=1) + self._log_prior)
 
     @cached_property
     def _log_prior(self) -> Array:
@@ -236,10 +243,11 @@ class TargetModels:
         plain = np.where(_LOADED_SIZES, math.log(1 - _LOADED), 0.0)
         if not self._movement.any():
             plain, loaded = np.zeros(len(_SIZES)), np.full(len(_SIZES), -np.inf)
-        return (own - log_sum(own))[:, np.newaxis, np.newaxis] + np.array([plain, loaded]) + size
+        by_size = np.array([plain, loaded]) + size
+        return np.asarray((own - log_sum(own))[:, np.newaxis, np.newaxis] + by_size)
 
     @cached_property
-    def _sizes(self) -> list[AllSizes]:
+    def _all_sizes(self) -> list[AllSizes]:
         """The target's first periods for every b."""
         s, part = np.s_[: len(self.y)], self._part
         shared = part.common[s, s] + part.direction_error[s, s]
@@ -298,26 +306,26 @@ class AllSizes:
         log_size = float(np.log(root.diagonal()).sum())
         return cls(to_axes, log_size, lam.clip(0), to_axes @ mean, to_axes @ movement, ones)
 
-    def log_evidence(self, y: Array, sizes: Array, loadings: tuple[float, ...]) -> Array:
-        """Return the log density of y, up to a constant, for every loading's variance and every size."""
+    def log_evidence(self, factors: Array, y: Array, less: Array, sizes: Array, loadings: Iterable[float]) -> Array:
+        """Return the log density of ``factor y - less``, up to a constant, for every factor, loading and size."""
+        paths = np.stack([self.to_axes @ y, self.to_axes @ less + self.mean, self.movement, self.ones])
         variances = self.fixed + sizes[:, np.newaxis]
-        errors = self.to_axes @ y - self.mean
-
-        def inner(one: Array, other: Array) -> Array:
-            return np.asarray((one * other / variances).sum(axis=1))
-
-        ee, em, mm = inner(errors, errors), inner(errors, self.movement), inner(self.movement, self.movement)
-        eo, mo, oo = inner(errors, self.ones), inner(self.movement, self.ones), inner(self.ones, self.ones)
+        inner = (paths / variances[:, np.newaxis]) @ paths.T  # of paths, for every size
         log_size = self.log_size + np.log(variances).sum(axis=1) / 2
+        f = factors[:, np.newaxis]
+        of_errors = f**2 * inner[:, 0, 0] - 2 * f * inner[:, 0, 1] + inner[:, 1, 1]
+        with_movement, with_ones = (f * inner[:, 0, k] - inner[:, 1, k] for k in (2, 3))
         found = []
         for tau in loadings:
-            more = 1 + tau * mm  # by the matrix determinant lemma, and Woodbury's
-            squares, level, missed = ee - tau * em**2 / more, oo - tau * mo**2 / more, eo - tau * em * mo / more
-            logs = -log_size - np.log(more) / 2 - squares / 2
+            gain = tau / (1 + tau * inner[:, 2, 2])  # by Woodbury's identity
+            squares = of_errors - gain * with_movement**2
+            logs = -log_size - np.log1p(tau * inner[:, 2, 2]) / 2 - squares / 2
             if self.ones.any():
-                logs = logs + missed**2 / level / 2 - np.log(level) / 2
+                precision = inner[:, 3, 3] - gain * inner[:, 2, 3] ** 2
+                level = (with_ones - gain * with_movement * inner[:, 2, 3]) / precision
+                logs = logs + (level**2 * precision - np.log(precision)) / 2
             found.append(logs)
-        return np.array(found)
+        return np.stack(found, axis=1)
 
 
 def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:

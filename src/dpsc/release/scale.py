@@ -52,11 +52,15 @@ class Scale:
         "none" in releases of version 0.1.0, which have no scale.
     share : float
         Of the squared mu of the release's budget that the counts cost.
+    level : float
+        The usual size of the public series' values, two digits of it: donors of other units have another. 0 if it is
+        not known.
     """
 
     value: float
     source: ScaleFrom
     share: float
+    level: float = 0.0
 
 
 NO_SCALE = Scale(0.0, "none", 0.0)
@@ -74,6 +78,13 @@ def guess_from(like: Any, T: int, kernel: Kernel) -> float | None:
     size = movement(path, kernel) * math.sqrt((T - 1) / (len(path) - 1))
     least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
     return size if least < size <= LARGEST_SCALE else None
+
+
+def level_of(like: Any) -> float:
+    """Return the usual size of a public series' values: two digits of their mean absolute value."""
+    values = to_floats(like, "like")
+    level = float(np.abs(values[np.isfinite(values)]).mean())
+    return float(f"{level:.2g}") if 1 / LARGEST_SCALE <= level <= LARGEST_SCALE else 0.0
 
 
 def require_scale(scale: float) -> None:

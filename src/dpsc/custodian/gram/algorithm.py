@@ -45,6 +45,7 @@ from dpsc.release.scale import (
     Scale,
     estimated,
     guess_from,
+    level_of,
     noisy_counts,
     require_constant,
     require_scale,
@@ -244,8 +245,9 @@ class GramRelease:
         and from the number of donors' labels (:func:`dpsc.release.rowmap.constant_over_scale`), which neighbours share
         and the release publishes: both data sets are mapped with the same R. It would break if a vector could be longer
         (round to nearest instead of truncating), if rows were dropped or scaled by something computed from other rows,
-        or if R followed from the number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before with a share of mu^2, so that it is public
-        for the matrix (adaptive composition: docs/gaussian-calibration.md).
+        or if R followed from the number of usable rows, which one donor can change. The scale, if donors are counted
+        for it, is released before with a share of mu^2, so that it is public for the matrix (adaptive
+        composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
@@ -377,7 +379,10 @@ class GramRelease:
         apart = None if self.seed is None else self.seed + 2**64  # other noise than the matrix has
         noisy = noisy_counts(counts, counted, mu, self.grid_bits, randomness.choose(apart))
         value = estimated(noisy, counted, mu, guess)
-        return Scale(value, "counted" if guess is None else "like and counted", share)
+        if guess is None:
+            return Scale(value, "counted", share)
+        public = donors.target[: donors.T0] if self.like is None else self.like
+        return Scale(value, "like and counted", share, level_of(public))
 
     def _guess(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> float | None:
         """Return what the public series says about the scale, None if there is no such series or it does not move."""
