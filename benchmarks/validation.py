@@ -216,7 +216,7 @@ def opendp_rows() -> Iterator[Comparison]:
 
     dp.enable_features("contrib")
     for epsilon in (0.1, 1.0, 8.0):
-        budget = single(epsilon, 0.0, "exact")
+        budget = single(epsilon, 0.0)
         drawn: Any = discrete.measurement("laplace", discrete_scale((1000.0, 1000.0), budget))
         yield Comparison(
             f"laplace: {epsilon:g}", "opendp", f"discrete Laplace noise, ε = {epsilon:g}", "`make_laplace`",
@@ -224,7 +224,7 @@ def opendp_rows() -> Iterator[Comparison]:
         )  # fmt: skip
     for times in (1, 10, 100):
         for epsilon in (0.5, 1.0, 4.0):
-            loss = single(epsilon, DELTA, "exact").loss
+            loss = single(epsilon, DELTA).loss
             budget = StepBudget("rho", loss.rho / times)
             one = discrete.measurement("gaussian", discrete_scale((1000.0, 1000.0), budget))
             together: Any = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([one] * times))

@@ -69,7 +69,7 @@ def two_step(problem: Problem, epsilon: float, run: int) -> dict[str, float]:
     errors = {}
     for name, algorithm in (("output", OutputPerturbation), ("objective", ObjectivePerturbation)):
         for delta in (0.0, DELTA):
-            result = algorithm(epsilon=epsilon, delta=delta, arithmetic="float", seed=run).fit(panel)
+            result = algorithm(epsilon=epsilon, delta=delta, seed=run).fit(panel)
             errors[f"{name} {delta:g}"] = panels.rmse(result.counterfactual, problem.truth)
     return errors
 

@@ -15,7 +15,6 @@ from dpsc.errors import Parameter, ParameterError
 SMALLEST_EPSILON = 1e-10
 LARGEST_EPSILON = 1e9
 SMALLEST_DELTA = 1e-100
-SMALLEST_FLOAT_DELTA = 1e-12
 MOST_NAMES = 100
 LONGEST_NAME, LONGEST_TEXT = 200, 2000  # characters of what stands on figures, and of other texts
 
@@ -189,17 +188,14 @@ def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def budget(epsilon_value: Any, delta_value: Any, split: Any, arithmetic: Any) -> None:
-    """Check the parameters that every two-step algorithm has."""
+    """Check the parameters that every two-step algorithm has; scripts for version 0.2 may give ``arithmetic``."""
     epsilon("epsilon", epsilon_value)
-    failure = delta("delta", delta_value)
+    delta("delta", delta_value)
     share("split", split)
-    if arithmetic not in ("exact", "float"):
-        raise _refused("arithmetic", f"must be 'exact' or 'float', not {shown(arithmetic)}.")
-    if arithmetic == "float" and 0 < failure < SMALLEST_FLOAT_DELTA:
-        raise ParameterError(
-            f"delta = {failure:g} is too small for arithmetic='float', whose noise has bounded tails; use "
-            f"arithmetic='exact' or a delta of at least {SMALLEST_FLOAT_DELTA:g}."
-        )
+    if arithmetic == "exact":
+        warnings.warn("arithmetic is always exact now; leave arithmetic= out.", DeprecationWarning, stacklevel=4)
+    elif arithmetic is not None:
+        raise _refused("arithmetic", "is always exact now, because floating-point noise leaks; leave arithmetic= out.")
 
 
 def is_number(name: str) -> bool:

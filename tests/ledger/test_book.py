@@ -116,7 +116,7 @@ def test_the_promise_before_is_the_promise_after() -> None:
 
     for algorithm in (
         OutputPerturbation(epsilon=1.0, delta=1e-6),
-        OutputPerturbation(epsilon=1.0, arithmetic="float"),
+        OutputPerturbation(epsilon=1.0),
         ObjectivePerturbation(epsilon=1.0, split=0.3),
         OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.4, lambda_=1.0),
     ):

@@ -40,7 +40,6 @@ def test_a_budget_pays_for_exactly_one_release_of_its_own_size() -> None:
     for algorithm, pockets in (
         (GramRelease(epsilon=1.3, delta=1e-6, scale=1.0), {}),
         (OutputPerturbation(epsilon=1.3, delta=1e-6), {}),
-        (OutputPerturbation(epsilon=1.3, delta=1e-6, arithmetic="float"), {}),
         (ObjectivePerturbation(epsilon=1.3, delta=1e-6), {"other": (1.3, 1e-6)}),
         (OutputPerturbation(epsilon=1.3), {"pure": 1.3}),
     ):

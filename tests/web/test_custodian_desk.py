@@ -8,6 +8,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,9 @@ from typer.testing import CliRunner
 
 from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
-from dpsc.web.custodian import panels
-from dpsc.web.custodian.desk import CustodianDesk
-from dpsc.web.custodian.fields import FIELDS, commands_of, in_words
-from dpsc.web.page_files import File
-from dpsc.web.work import Stopped, Work
+from dpsc.web.custodian.app import CustodianDesk, page
+from dpsc.web.custodian.fields import FIELDS, in_words
+from dpsc.web.work import File, Stopped, Work
 from tests.web.conftest import PERIODS, held
 
 
@@ -58,48 +57,54 @@ def ready(empty: CustodianDesk, tmp_path: Path, donors_text: str) -> CustodianDe
     """A desk on which only Spend must be pressed."""
     Ledger(tmp_path / "dpsc-ledger.sqlite", create=True).add_dataset("patients", epsilon=2, delta=1e-6)
     says(empty, periods="2021-01..2022-12", decimal="comma", recipient="Dr Ruiz", purpose="yearly report")
-    empty.use_file(dropped(tmp_path, donors_text))
+    empty.data.use_file(dropped(tmp_path, donors_text))
     empty.work.wait()
-    empty.look_into_book()
+    empty.book.look()
     says(empty, typed_name="patients")
-    assert (empty.to_do, empty.problems) == ([], {})
+    assert (empty.confirm.to_do, empty.problems) == ([], {})
     return empty
 
 
+def commands(*panels: Callable[[], str]) -> list[str]:
+    """Return the commands that panels show."""
+    shown = [unescape(panel().split("<code>")[1].split("</code>")[0]) for panel in panels]
+    return [line for text in shown for line in text.replace("\\\n", "").split("\n")]
+
+
 def entries(desk: CustodianDesk) -> list[str]:
-    return [entry.state for entry in desk.shelf.open().entries()]
+    return [entry.state for entry in desk.book.open().entries()]
 
 
 def written(desk: CustodianDesk) -> list[str]:
-    return sorted(path.name for path in desk.folder.iterdir())
+    return sorted(path.name for path in desk.confirm.folder.iterdir())
 
 
 def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> None:
-    ready.spend()
+    ready.confirm.spend()
     ready.work.wait()
-    assert ready.phase == "done"
+    assert ready.confirm.phase == "done"
     assert written(ready) == ["patients.dpsc.html", "patients.dpsc.json", "patients.record.json"]
-    made = Release.load(ready.folder / "patients.dpsc.json")
+    made = Release.load(ready.confirm.folder / "patients.dpsc.json")
     assert (made.n, made.T, made.outcome, made.datasets) == (400, 24, "cost", ("patients",))
-    record = json.loads((ready.folder / "patients.record.json").read_text())
+    record = json.loads((ready.confirm.folder / "patients.record.json").read_text())
     assert record["deployment"]["basic"]["intended_use"] == "yearly report"
-    (entry,) = ready.shelf.open().entries()
+    (entry,) = ready.book.open().entries()
     assert (entry.state, entry.purpose) == ("confirmed", "for Dr Ruiz: yearly report")
-    shown = panels.handover(ready)
+    shown = ready.confirm.handover()
     assert "patients.record.json" in shown
     assert "What to tell Dr Ruiz" in shown
     for _ in range(3):  # a click that comes late finds the work done
-        ready.spend()
+        ready.confirm.spend()
     says(ready, typed_name="patients")
-    ready.spend()
+    ready.confirm.spend()
     assert entries(ready) == ["confirmed"]
-    ready.begin_anew()
-    assert ready.to_do == ["Type patients to spend."]
-    assert ready.out.name == "patients-2.dpsc.json"
+    ready.confirm.begin_anew()
+    assert ready.confirm.to_do == ["Type patients to spend."]
+    assert ready.confirm.out().name == "patients-2.dpsc.json"
 
 
 def test_many_clicks_at_once_book_once(ready: CustodianDesk) -> None:
-    clicks = [threading.Thread(target=ready.spend) for _ in range(8)]
+    clicks = [threading.Thread(target=ready.confirm.spend) for _ in range(8)]
     for click in clicks:
         click.start()
     for click in clicks:
@@ -118,12 +123,12 @@ def test_nothing_is_spent_from_a_desk_that_is_not_ready(ready: CustodianDesk) ->
     for name, value in NOT_READY:
         good = ready.fields[name]
         says(ready, **{name: value})
-        assert ready.to_do, (name, value)
-        ready.spend()
-        assert ready.phase == "open"
+        assert ready.confirm.to_do, (name, value)
+        ready.confirm.spend()
+        assert ready.confirm.phase == "open"
         assert not ready.work.what
         says(ready, **{name: good})
-        assert ready.to_do == []
+        assert ready.confirm.to_do == []
     assert entries(ready) == []
 
 
@@ -148,50 +153,50 @@ def test_what_is_wrong_with_a_similar_series_is_said_beside_it_and_goes_with_it(
 ) -> None:
     series = tmp_path / "series.csv"
     series.write_text("month,cost\n2021-01,much\n2021-02,more\n")
-    ready.use_like(File(series, "clinic.csv"))
+    ready.data.use_like(File(series, "clinic.csv"))
     assert set(ready.problems) == {"like_file"}
     assert "clinic.csv: column 'cost' holds text" in ready.problems["like_file"]
-    assert ready.to_do == ["Correct “similar series”, under “Data”."]
+    assert ready.confirm.to_do == ["Correct “similar series”, under “Data”."]
     series.write_text("\n".join(["month,cost", *(f"{period},{100 + k % 5}" for k, period in enumerate(PERIODS))]))
-    ready.use_like(File(series, "clinic.csv"))
+    ready.data.use_like(File(series, "clinic.csv"))
     assert ready.problems == {}
 
 
 def test_a_budget_that_somebody_else_spent_meanwhile_is_refused(ready: CustodianDesk) -> None:
     algorithm = GramRelease(epsilon=1.99, delta=1e-6)
-    book = ready.shelf.open()
+    book = ready.book.open()
     book.book("patients", **book.terms(algorithm))
-    ready.spend()
+    ready.confirm.spend()
     ready.work.wait()
     assert "over budget" in ready.problems["spend"].lower()
     assert entries(ready) == ["booked"]
     assert written(ready) == []
-    assert ready.phase == "open"
+    assert ready.confirm.phase == "open"
 
 
 def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Path) -> None:
     with held(tmp_path / "dpsc-ledger.sqlite"):
-        ready.spend()
+        ready.confirm.spend()
         ready.stop()
     ready.work.wait()
     assert ready.note == "Stopped. Nothing was booked and nothing was written."
-    assert (ready.phase, entries(ready), written(ready)) == ("open", [], [])
-    assert "Type patients to spend." in ready.to_do
+    assert (ready.confirm.phase, entries(ready), written(ready)) == ("open", [], [])
+    assert "Type patients to spend." in ready.confirm.to_do
     says(ready, typed_name="patients")
-    ready.spend()
+    ready.confirm.spend()
     ready.work.wait()
     assert entries(ready) == ["confirmed"]
 
 
 def test_after_the_last_look_it_cannot_be_stopped(ready: CustodianDesk, tmp_path: Path) -> None:
     with held(tmp_path / "dpsc-ledger.sqlite", "IMMEDIATE"):  # others may read, and must wait to book
-        ready.spend()
+        ready.confirm.spend()
         until(lambda: ready.work.final)
         ready.stop()
         assert not ready.work.can_be_stopped
-        assert "cannot be stopped any more" in panels.under_way(ready)
+        assert "cannot be stopped any more" in ready.under_way()
     ready.end()
-    assert (ready.phase, entries(ready)) == ("done", ["confirmed"])
+    assert (ready.confirm.phase, entries(ready)) == ("done", ["confirmed"])
 
 
 def test_what_fails_after_booking_is_told(ready: CustodianDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,167 +204,169 @@ def test_what_fails_after_booking_is_told(ready: CustodianDesk, monkeypatch: pyt
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Release, "save", full)
-    ready.spend()
+    ready.confirm.spend()
     ready.work.wait()
     assert entries(ready) == ["failed"]
     assert ready.note == "The release was booked, and could not be made: see “Book”."
-    assert "counts as spent" in panels.book(ready)
+    assert "counts as spent" in ready.book.shown()
 
 
 def test_a_program_that_was_killed_leaves_a_booking_that_is_explained(ready: CustodianDesk, tmp_path: Path) -> None:
-    book, algorithm = ready.shelf.open(), GramRelease(epsilon=0.5, delta=1e-6)
+    book, algorithm = ready.book.open(), GramRelease(epsilon=0.5, delta=1e-6)
     for name in ("there.json", "lost.json"):
         book.book("patients", **book.terms(algorithm), output=tmp_path / name)
     (tmp_path / "there.json").write_text("{}")
-    ready.look_into_book()
-    shown = panels.book(ready)
+    ready.book.look()
+    shown = ready.book.shown()
     assert shown.count("booked, not confirmed") == 2
     assert "there.json is there. Check it with dpsc inspect" in shown
     assert "before the release was written" in shown
-    ready.verify()
-    assert "the chain is whole" in panels.book(ready)
-    assert b"booked" in ready.shelf.export("csv")
-    assert json.loads(ready.shelf.export("json"))["format"] == "dpsc-ledger"
+    ready.book.verify()
+    assert "the chain is whole" in ready.book.shown()
+    assert b"booked" in ready.book.export("csv")
+    assert json.loads(ready.book.export("json"))["format"] == "dpsc-ledger"
 
 
 def test_a_name_that_is_taken_or_elsewhere_is_refused(ready: CustodianDesk) -> None:
-    (ready.folder / "taken.record.json").write_text("keep me")
+    (ready.confirm.folder / "taken.record.json").write_text("keep me")
     for name in ("../elsewhere", ".hidden", "taken", "a/b", "new\nline"):
         says(ready, file_name=name, typed_name="patients")
-        ready.spend()
+        ready.confirm.spend()
         ready.work.wait()
         assert "file_name" in ready.problems, name
-        assert ready.to_do == ["Correct “name of the release”, under “Confirm”."]
+        assert ready.confirm.to_do == ["Correct “name of the release”, under “Confirm”."]
     assert entries(ready) == []
     assert written(ready) == ["taken.record.json"]
 
 
 def test_what_rows_alone_show_must_be_said(empty: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
-    empty.use_file(dropped(tmp_path, donors_text))
+    empty.data.use_file(dropped(tmp_path, donors_text))
     empty.work.wait()
     assert set(empty.problems) == {"periods", "decimal"}
-    assert empty.outlook is None  # which is from public numbers only
-    assert "NOT READY" in panels.understood(empty)
-    shown = panels.findings(empty)
+    assert empty.budget.outlook() is None  # which is from public numbers only
+    assert "NOT READY" in empty.data.understood()
+    shown = empty.data.findings()
     assert "PRIVATE: for the custodian only" in shown
     assert '<section class="never">\n<h3>What must NOT be chosen from this view</h3>' in shown
     assert "say “periods” and “mark before decimals” and check again" in shown.lower()
-    assert "P000" in panels.understood(empty)
+    assert "P000" in empty.data.understood()
     says(empty, periods="2021-01..2022-12", decimal="comma")
-    assert "changed since" in panels.understood(empty)
-    empty.check()
+    assert "changed since" in empty.data.understood()
+    empty.data.check()
     empty.work.wait()
-    assert "changed since" not in panels.understood(empty)
-    assert "READY: nothing" in panels.understood(empty)
+    assert "changed since" not in empty.data.understood()
+    assert "READY: nothing" in empty.data.understood()
     assert not (tmp_path / "upload" / "0.csv").exists()  # moved, not copied
 
 
 def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: CustodianDesk) -> None:
     """Until it is said the donors are not ready; then check and release both follow it."""
-    donors = ready.donors
+    donors = ready.data.donors
     assert donors is not None
     lines = donors.path.read_text().splitlines()
     donors.path.write_text("\n".join([*lines, lines[1]]) + "\n")
-    ready.check()
+    ready.data.check()
     ready.work.wait()
-    assert "1 cell is given by several rows" in panels.findings(ready)
-    assert ready.to_do[0] == "Correct what the check found, under “Check”."
+    assert "1 cell is given by several rows" in ready.data.findings()
+    assert ready.confirm.to_do[0] == "Correct what the check found, under “Check”."
     says(ready, repeated="sum")
-    assert ready.to_do[0].startswith("Check again")
-    ready.check()
+    assert ready.confirm.to_do[0].startswith("Check again")
+    ready.data.check()
     ready.work.wait()
-    assert ready.to_do == []
-    assert ready._request().source.files.layout.repeated == "sum"
-    for name in ("check", "release"):
-        assert "--repeated sum" in commands_of(ready.facts)[name]
+    assert ready.confirm.to_do == []
+    assert ready.confirm.request().source.files.layout.repeated == "sum"
+    for panel in (ready.data.command, ready.confirm.commands):
+        assert "--repeated sum" in commands(panel)[0]
 
 
 def test_a_bad_file_is_explained_under_its_own_name(empty: CustodianDesk, tmp_path: Path) -> None:
     for text, said in (("", "empty"), ("a,b,c\n1,2,3\n", "not clear which column")):
-        empty.use_file(dropped(tmp_path, text, "letter.csv"))
+        empty.data.use_file(dropped(tmp_path, text, "letter.csv"))
         empty.work.wait()
         assert said in str(empty.problems)
         assert "letter.csv" in str(empty.problems)
         assert str(tmp_path) not in str(empty.problems)
     says(empty, path=str(tmp_path / "nothing.csv"))
-    empty.use_path()
+    empty.data.use_path()
     assert "There is nothing at" in empty.problems["path"]
-    assert [path for path in (tmp_path / "private").rglob("*") if path.is_file()] == [empty.donors.path]  # type: ignore[union-attr]
+    assert [path for path in (tmp_path / "private").rglob("*") if path.is_file()] == [empty.data.donors.path]  # type: ignore[union-attr]
 
 
 def test_a_file_on_this_machine_is_read_where_it_is(empty: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
     place = tmp_path / "donors.csv"
     place.write_text(donors_text)
     says(empty, path=str(place), periods="2021-01..2022-12", decimal="comma")
-    empty.use_path()
+    empty.data.use_path()
     empty.work.wait()
-    assert empty.checked is not None
-    assert empty.checked.ready
+    assert empty.data.checked is not None
+    assert empty.data.checked.ready
     assert list((tmp_path / "private").iterdir()) == []
     assert place.read_text() == donors_text
 
 
 def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: Path) -> None:
-    assert "There is no book at" in panels.gauge(empty)
+    assert "There is no book at" in empty.budget.gauge()
     says(empty, new_name="patients", new_epsilon="40", new_delta="1e-6")
-    empty.enter_dataset()
+    empty.budget.enter_dataset()
     assert "protects nobody" in empty.problems["new_epsilon"]
     says(empty, new_epsilon="3", new_delta="0.5")
-    empty.enter_dataset()
+    empty.budget.enter_dataset()
     assert "new_delta" in empty.problems
     says(empty, new_delta="1e-6")
-    command = commands_of(empty.facts)["init"]
-    empty.enter_dataset()
-    assert empty.dataset == "patients"
+    command = commands(empty.budget.commands)[0]
+    empty.budget.enter_dataset()
+    assert empty.book.seen.dataset == "patients"
     assert "new_delta" not in empty.problems
     assert Ledger(tmp_path / "dpsc-ledger.sqlite").dataset("patients").epsilon == 3
     done = CliRunner().invoke(app, shlex.split(command)[1:])
     assert "Known already" in done.output
-    empty.enter_dataset()  # a double click
+    empty.budget.enter_dataset()  # a double click
     assert "new_name" not in empty.problems
     says(empty, epsilon="0,5")
-    assert "--epsilon 0.5" in panels.budget_commands(empty)
+    assert "--epsilon 0.5" in empty.budget.commands()
     says(empty, epsilon="3")
-    assert "<dt>left afterwards</dt><dd>nothing" in panels.gauge(empty)
+    assert "<dt>left afterwards</dt><dd>nothing" in empty.budget.gauge()
     says(empty, epsilon="1")
-    assert empty.book.grid[-1] == 3
-    assert "0% of the budget is spent, 33% with this release" in panels.gauge(empty)
+    assert empty.book.seen.grid[-1] == 3
+    assert "0% of the budget is spent, 33% with this release" in empty.budget.gauge()
 
 
 def test_two_numbers_come_from_public_inputs_alone(empty: CustodianDesk) -> None:
-    assert "73.1%" in panels.numbers(empty)
+    assert "73.1%" in empty.budget.numbers()
     says(empty, n="400", periods="2021-01..2022-12")
-    assert empty.checked is None
-    empty.simulations.wait()
-    assert "smallest average effect" in panels.numbers(empty)
+    assert empty.data.checked is None
+    empty.budget.simulations.wait()
+    assert "smallest average effect" in empty.budget.numbers()
     seen = []
     for epsilon in ("0.5", "1", "2", "4"):
         says(empty, epsilon=epsilon)
-        assert empty.outlook is not None
-        seen.append((empty.outlook.guess, -empty.outlook.detectable))
+        expected = empty.budget.outlook()
+        assert expected is not None
+        seen.append((expected.guess, -expected.detectable))
     assert seen == sorted(seen)
     assert [effect for _, effect in seen] == sorted(effect for _, effect in seen)  # what one sees never grows
 
 
 def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
     (tmp_path / "patients.csv").write_text(donors_text)
-    commands = commands_of(ready.facts)
-    for name in ("check", "plan", "show", "release", "entries", "verify"):
-        typed = shlex.split(commands[name].replace("\\\n", ""))
-        more = ["--runs", "1"] if name == "plan" else []  # not hundreds of made-up panels
+    shown = commands(ready.data.command, ready.budget.commands, ready.confirm.commands, ready.book.commands)
+    assert [line.split()[1] for line in shown] == ["check", "ledger", "plan", "release", "ledger", "ledger", "ledger"]
+    for line in shown:
+        typed = shlex.split(line)
+        more = ["--runs", "1"] if typed[1] == "plan" else []  # not hundreds of made-up panels
         done = CliRunner().invoke(app, [*typed[1:], *more])
         assert done.exit_code == 0, (typed, done.output)
     made = Release.load(tmp_path / "out" / "patients.dpsc.json")
-    (entry,) = ready.shelf.open().entries()
-    ready.look_into_book()
+    (entry,) = ready.book.open().entries()
+    ready.book.look()
     says(ready, typed_name="patients", epsilon="0.5")
-    ready.spend()
+    ready.confirm.spend()
     ready.work.wait()
     mine = Release.load(tmp_path / "out" / "patients-2.dpsc.json")
     assert (mine.n, list(mine.times), mine.outcome, mine.datasets) == (
         made.n, list(made.times), made.outcome, made.datasets
     )  # fmt: skip
-    assert ready.shelf.open().entries()[1].purpose == entry.purpose == "for Dr Ruiz: yearly report"
+    assert ready.book.open().entries()[1].purpose == entry.purpose == "for Dr Ruiz: yearly report"
 
 
 def test_a_ledger_that_is_held_for_long_is_told_and_the_page_goes_on(
@@ -367,9 +374,9 @@ def test_a_ledger_that_is_held_for_long_is_told_and_the_page_goes_on(
 ) -> None:
     monkeypatch.setattr("dpsc.web.custodian.book._PATIENCE", 0.05)
     with held(tmp_path / "dpsc-ledger.sqlite"):
-        ready.look_into_book()
+        ready.book.look()
         assert "locked by another program" in ready.problems["dataset"]
-    ready.look_into_book()
+    ready.book.look()
     assert ready.problems == {}
 
 
@@ -403,12 +410,12 @@ def test_work_is_one_at_a_time_and_counts(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == ""
 
 
-def test_every_field_is_on_the_page_once() -> None:
-    page = panels.page()
+def test_every_field_is_on_the_page_once(empty: CustodianDesk) -> None:
+    shown = page()
     for name, field in FIELDS.items():
-        assert page.count(f'id="{name}"') == 1, name
-        assert page.count(f'<label for="{name}"') == 1, name
-        assert field.label in page
-    for name in panels.PANELS:
-        assert page.count(f'id="{name}"') == 1, name
+        assert shown.count(f'id="{name}"') == 1, name
+        assert shown.count(f'<label for="{name}"') == 1, name
+        assert field.label in shown
+    for name in empty.panels:
+        assert shown.count(f'id="{name}"') == 1, name
     assert in_words("add --engine memory") == "add --engine memory"

@@ -13,11 +13,9 @@ from typer.testing import CliRunner
 
 from dpsc.cli import app
 from dpsc.web.analyst import panels, pasted
-from dpsc.web.analyst import panels as charts
-from dpsc.web.analyst import panels as recipes
 from dpsc.web.analyst.app import _downloads
-from dpsc.web.analyst.desk import Columns, Desk, Said
-from dpsc.web.page_files import File
+from dpsc.web.analyst.desk import AnalystDesk, Columns, Said
+from dpsc.web.work import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)
@@ -25,8 +23,8 @@ RELEASE = Path(__file__).parent / "wages.dpsc.json"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    made = Desk(tmp_path)
+def desk(tmp_path: Path) -> AnalystDesk:
+    made = AnalystDesk(tmp_path)
     made.open_release(File(RELEASE, "wages.dpsc.json"))
     return made
 
@@ -47,7 +45,7 @@ def comma(value: float) -> str:
     "year,log wage\n" + "\n".join(f"{y},{w}" for y, w in zip(YEARS, WAGES, strict=True)),
     "\n".join(f"{y};{w}" for y, w in reversed(list(zip(YEARS, WAGES, strict=True)))),
 ], ids=["column", "windows", "named", "commas", "row", "two columns", "header", "two rows", "csv", "back"])  # fmt: skip
-def test_a_column_from_a_spreadsheet_is_enough(desk: Desk, text: str) -> None:
+def test_a_column_from_a_spreadsheet_is_enough(desk: AnalystDesk, text: str) -> None:
     desk.paste_target(text)
     assert desk.problems == {}
     desk.choose(5)
@@ -55,7 +53,7 @@ def test_a_column_from_a_spreadsheet_is_enough(desk: Desk, text: str) -> None:
     assert list(desk.result.target) == pytest.approx(WAGES)
 
 
-def test_what_is_wrong_is_said_beside_its_field(desk: Desk, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said_beside_its_field(desk: AnalystDesk, tmp_path: Path) -> None:
     desk.paste_target("\n".join(map(str, range(9))))
     assert "9 numbers without periods, and the release has 8 periods, 1980 to 1987" in desk.problems["target"]
     desk.paste_target("1980\tone\n1981\ttwo")
@@ -72,24 +70,24 @@ def test_what_is_wrong_is_said_beside_its_field(desk: Desk, tmp_path: Path) -> N
     assert set(desk.problems) == {"release"}
 
 
-def test_an_ambiguous_date_is_settled_on_the_page(desk: Desk) -> None:
+def test_an_ambiguous_date_is_settled_on_the_page(desk: AnalystDesk) -> None:
     desk.paste_target("a\tb\tc\n" + "\n".join(f"{y}\t{w}\t0" for y, w in zip(YEARS, WAGES, strict=True)))
     assert "“column of periods”, “column of numbers”" in desk.problems["target"]
     desk.say(Said(time="a", outcome="b"), "")
     assert desk.problems == {}
 
 
-def test_other_units_and_other_periods_are_noted(desk: Desk) -> None:
+def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(f"{y}\t{1000 * w}" for y, w in zip(range(1980, 1990), [*WAGES, 2.2, 2.3], strict=True)))
     desk.choose(5)
     assert desk.result is not None
-    shown = panels.answer(desk, charts.WIDE)
+    shown = panels.answer(desk, panels.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "times larger" in shown
 
 
-def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: Desk) -> None:
+def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: AnalystDesk) -> None:
     cells = ["wage", *map(str, WAGES)]
     cells[3] = ""
     desk.paste_target("\n".join(cells) + "\n\n")
@@ -100,7 +98,7 @@ def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: Desk) -> Non
     assert "first cell is empty" in desk.problems["target"]
 
 
-def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:
+def test_every_date_that_was_tried_is_in_the_report(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(map(str, WAGES)))
     for position in (3, 6, 3, 5, 99, 1):
         desk.choose(position)
@@ -115,7 +113,9 @@ def test_every_date_that_was_tried_is_in_the_report(desk: Desk) -> None:
     assert desk.tried == ["1983", "1986", "1985"]  # nothing is forgotten
 
 
-def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_and_script_give_the_same_answer(
+    desk: AnalystDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk.paste_target("\n".join(map(comma, WAGES)))
     desk.choose(4)
     desk.choose(5)
@@ -127,7 +127,7 @@ def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, mon
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(recipes.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
+    words = shlex.split(panels.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
     assert CliRunner().invoke(app, words[1:]).exit_code == 0
     assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.average.effect)
     Path("answer.py").write_bytes(downloads["script"][1]())
@@ -137,7 +137,7 @@ def test_command_and_script_give_the_same_answer(desk: Desk, tmp_path: Path, mon
     assert desk.result.files("log dollars").content()["answer"][0] in page
 
 
-def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
+def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -> None:
     rows = [f"{u};{s};{y};{w + shift}" for u, s, shift in (("a", "1985", 0.0), ("b", "1986", 0.1), ("c", "", 0.2))
             for y, w in zip(YEARS, WAGES, strict=True)]  # fmt: skip
     desk.paste_several("region;start;year;wage\n" + "\n".join(rows))
@@ -147,7 +147,7 @@ def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
     assert desk.study is not None
     assert list(desk.study.results) == ["a", "b"]
     assert desk.long_file is not None
-    words = shlex.split(recipes.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    words = shlex.split(panels.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
     assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
@@ -158,13 +158,13 @@ def test_several_units_and_a_second_release(desk: Desk, tmp_path: Path) -> None:
     assert desk.comparison.names == ["wages.dpsc.json", "wages.dpsc.json (second)"]
 
 
-def test_periods_on_the_chart_are_where_the_figure_has_them(desk: Desk) -> None:
+def test_periods_on_the_chart_are_where_the_figure_has_them(desk: AnalystDesk) -> None:
     """Between axes that begin and end somewhere, periods at equal distances are at equal distances."""
     desk.paste_target("\n".join(map(str, WAGES)))
     for choose in (None, 5):
         if choose is not None:
             desk.choose(choose)
-        shown = panels.answer(desk, charts.WIDE)
+        shown = panels.answer(desk, panels.WIDE)
         at = np.array(shown.split('data-at="')[1].split('"')[0].split(), dtype=float)
         assert len(at) == 8
         assert 0.03 < at[0] < 0.2
@@ -172,7 +172,7 @@ def test_periods_on_the_chart_are_where_the_figure_has_them(desk: Desk) -> None:
         assert np.diff(at) == pytest.approx((at[-1] - at[0]) / 7, abs=1e-4)
 
 
-def test_labels_of_a_release_are_never_markup(desk: Desk) -> None:
+def test_labels_of_a_release_are_never_markup(desk: AnalystDesk) -> None:
     desk.paste_target(
         "period\t<img src=x onerror=alert(1)>\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True))
     )
@@ -181,19 +181,19 @@ def test_labels_of_a_release_are_never_markup(desk: Desk) -> None:
     assert desk.release_file is not None
     desk.release_file = File(desk.release_file.path, "<b>x</b>.json")
     for panel in panels.PANELS.values():
-        shown = panel(desk, charts.WIDE)
+        shown = panel(desk, panels.WIDE)
         assert "<script>" not in shown
         assert "<b>" not in shown
         assert "<img src=x" not in shown
 
 
-def test_a_line_is_named_as_it_was_pasted(desk: Desk) -> None:
+def test_a_line_is_named_as_it_was_pasted(desk: AnalystDesk) -> None:
     for text in ("1\n2\nthree\n4", "wage\n1\ntwo\n4", "1980\t1\n1981\t2\n1982\tthree"):
         desk.paste_target(text)
         assert "line 3;" in desk.problems["target"], text
 
 
-def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: Desk) -> None:
+def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(map(str, WAGES)))
     desk.choose(4)
     for start in ("1985", "1986"):

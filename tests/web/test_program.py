@@ -19,11 +19,11 @@ from pathlib import Path
 from dpsc.answers import plot
 from dpsc.web import server
 from dpsc.web.analyst import app, panels
-from dpsc.web.analyst.desk import Desk
+from dpsc.web.analyst.desk import AnalystDesk
 plot.as_bytes = lambda figure, format, dpi=200: b"<svg/>"  # Matplotlib imports nothing of ours
 folder = Path(tempfile.mkdtemp())
 app.program(folder)
-desk = Desk(folder)
+desk = AnalystDesk(folder)
 desk.open_demo()
 desk.choose(17)
 days = desk.periods

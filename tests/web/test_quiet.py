@@ -84,8 +84,8 @@ def test_what_is_too_large_is_refused_whatever_its_headers_say() -> None:
 def test_the_page_names_the_kind_of_an_unexpected_error_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its message may quote a cell: int('SECRET') does."""
     monkeypatch.delenv("DPSC_TRACEBACK", raising=False)
-    for said in (work.said(lambda: int("SECRET")), work.shown(lambda: str(int("SECRET")))):
+    for said in (work.said(lambda: int("SECRET")), server.shown(lambda: str(int("SECRET")))):
         assert "ValueError" in said
         assert "SECRET" not in said
     assert work.said(lambda: int("1")) == ""
-    assert work.shown(lambda: "a part of the page") == "a part of the page"
+    assert server.shown(lambda: "a part of the page") == "a part of the page"

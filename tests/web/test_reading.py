@@ -16,10 +16,9 @@ from dpsc.custodian.check.run import custodian_examined
 from dpsc.errors import DpscError, TableError
 from dpsc.tables import reader as tables
 from dpsc.tables.dialect import UNSAID
-from dpsc.web.analyst.desk import Desk
-from dpsc.web.custodian.desk import CustodianDesk
-from dpsc.web.page_files import File, Reader
-from dpsc.web.work import Stopped
+from dpsc.web.analyst.desk import AnalystDesk
+from dpsc.web.custodian.app import CustodianDesk
+from dpsc.web.work import File, Reader, Stopped
 
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
 STOPPED = r"reading this file took more than .* seconds or too much memory, so it was stopped\. Is it the right file\?"
@@ -122,7 +121,7 @@ def test_the_process_goes_when_the_program_goes() -> None:
 
 
 def test_the_analysts_desk_says_so_beside_the_field_and_goes_on(tmp_path: Path, reader: Reader, endless: Path) -> None:
-    desk = Desk(tmp_path, reader)
+    desk = AnalystDesk(tmp_path, reader)
     desk.open_release(File(RELEASE, "wages.dpsc.json"))
     assert desk.problems == {}
     reader._patience = 0.5
@@ -148,7 +147,7 @@ def custodian(tmp_path: Path, reader: Reader, monkeypatch: pytest.MonkeyPatch) -
 def test_a_check_without_end_is_ended(custodian: CustodianDesk, reader: Reader, endless: Path) -> None:
     reader._patience = 0.5
     custodian.fill("path", str(endless))
-    custodian.use_path()
+    custodian.data.use_path()
     custodian.work.wait(60)
     assert custodian.work.what == ""
     assert "so it was stopped" in custodian.problems["donors_file"]
@@ -156,7 +155,7 @@ def test_a_check_without_end_is_ended(custodian: CustodianDesk, reader: Reader, 
 
 def test_stop_ends_a_check_that_reads_no_row(custodian: CustodianDesk, endless: Path) -> None:
     custodian.fill("path", str(endless))
-    custodian.use_path()
+    custodian.data.use_path()
     sleep(0.3)
     assert custodian.work.what
     custodian.stop()
@@ -170,7 +169,7 @@ def test_a_public_series_without_end_is_waited_for_once(
     custodian: CustodianDesk, reader: Reader, endless: Path
 ) -> None:
     reader._patience = 0.5
-    custodian.use_like(File(endless, "clinic.csv"))
+    custodian.data.use_like(File(endless, "clinic.csv"))
     assert "so it was stopped" in custodian.problems["like_file"]
     for amount in ("0.5", "0.6", "0.7", "0.8"):
         custodian.fill("epsilon", amount)

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from dpsc.errors import ParameterError
-from dpsc.privacy import discrete, laplace
+from dpsc.privacy import discrete
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import safely_above
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
@@ -102,20 +102,6 @@ def require_fine_grid(l2: float, dimension: int, budget: StepBudget) -> None:
                 "the bounds leave too few digits for exact Gaussian noise; widen those of the periods after the "
                 "intervention, or choose delta = 0."
             )
-
-
-def release_floats(values: Array, l2: float, budget: StepBudget, source: Source) -> tuple[Array, NoiseLaw]:
-    """Add continuous noise for an l2 sensitivity over the reals: float arithmetic, low bits may leak.
-
-    An epsilon pays for one joint high-dimensional Laplace draw, a mu for independent Gaussian noise.
-    """
-    if budget.kind == "epsilon":
-        noise = NoiseLaw("joint laplace", l2 / budget.amount, values.size)
-        return values + laplace.sample(values.size, noise.scale, source), noise
-    if budget.kind == "mu":
-        noise = NoiseLaw("gaussian", l2 / budget.amount, values.size)
-        return values + noise.scale * source.normals(values.shape), noise
-    raise ValueError("a zCDP budget rho is for exact arithmetic; use mu")
 
 
 @lru_cache(maxsize=64)

@@ -8,23 +8,20 @@ import warnings
 from dpsc.errors import DpscWarning
 from dpsc.privacy.accounting import zcdp_rho
 from dpsc.privacy.additive import StepBudget
-from dpsc.privacy.guarantee import Arithmetic
 from dpsc.privacy.rounded_gaussian import KEPT, discrete_gaussian_slack, released_mu
 
 GRID_BITS = 23  # of the sensitivity of one integer; the grids of the algorithms are finer
 
 
-def divide(epsilon: float, delta: float, split: float, arithmetic: Arithmetic) -> tuple[StepBudget, StepBudget]:
+def divide(epsilon: float, delta: float, split: float) -> tuple[StepBudget, StepBudget]:
     """Return the budgets of two additive steps; ``split`` is the first one's share.
 
     delta = 0: epsilon is divided. delta > 0: mu^2 is divided, because two Gaussian mechanisms compose to exactly one;
-    or rho, for exact arithmetic with a delta so small that the slack of discrete noise does not fit beside it.
+    or rho, for a delta so small that the slack of discrete noise does not fit beside it.
     """
     if delta == 0:
         return StepBudget("epsilon", split * epsilon), StepBudget("epsilon", (1 - split) * epsilon)
     mu = released_mu(epsilon, delta)
-    if arithmetic == "float":
-        return StepBudget("mu", math.sqrt(split) * mu), StepBudget("mu", math.sqrt(1 - split) * mu)
     steps = _on_a_fine_grid(math.sqrt(split) * mu), _on_a_fine_grid(math.sqrt(1 - split) * mu)
     slacks = [sum(each) for each in zip(steps[0].slack, steps[1].slack, strict=True)]
     if slacks[0] <= (1 - KEPT[0]) * epsilon and slacks[1] <= (1 - KEPT[1]) * delta:
@@ -33,13 +30,9 @@ def divide(epsilon: float, delta: float, split: float, arithmetic: Arithmetic) -
     return StepBudget("rho", split * rho), StepBudget("rho", (1 - split) * rho)
 
 
-def single(epsilon: float, delta: float, arithmetic: Arithmetic) -> StepBudget:
-    """Return the budget of one additive step; exact Gaussian noise may be on a coarse grid, where zCDP is proved."""
-    if delta == 0:
-        return StepBudget("epsilon", epsilon)
-    if arithmetic == "exact":
-        return StepBudget("rho", zcdp_rho(epsilon, delta))
-    return StepBudget("mu", released_mu(epsilon, delta))
+def single(epsilon: float, delta: float) -> StepBudget:
+    """Return the budget of one additive step; Gaussian noise may be on a coarse grid, where zCDP is proved."""
+    return StepBudget("rho", zcdp_rho(epsilon, delta)) if delta else StepBudget("epsilon", epsilon)
 
 
 def _on_a_fine_grid(mu: float) -> StepBudget:

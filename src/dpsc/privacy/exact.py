@@ -62,12 +62,6 @@ def require_no_overflow(largest: float, what: str) -> None:
         raise ParameterError(f"{what} could exceed 64-bit integers; use fewer donors or a larger budget.")
 
 
-def require(condition: bool, problem: str) -> None:
-    """Refuse, from public numbers alone, what the proof of exactness does not cover."""
-    if not condition:
-        raise ParameterError(f"{problem}; use arithmetic='float' or a larger budget.")
-
-
 def norm(vector: Array) -> float:
     """Return a number at least the l2 norm of a vector; squares of tiny entries do not vanish in it."""
     size = float(np.abs(vector).max(initial=0.0))

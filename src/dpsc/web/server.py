@@ -1,4 +1,4 @@
-"""Starts a console on 127.0.0.1 with a token. Its pages come from templates; it prints and logs nothing but our lines.
+"""Starts a console on 127.0.0.1 with a token, and connects its pages with the desk. It prints nothing but our lines.
 
 Libraries print tracebacks and warnings, and these may quote what somebody uploaded. So stdout and stderr lead nowhere,
 for Python and for libraries in C; what is said in their place names no content. ``DPSC_TRACEBACK=1`` lets all through.
@@ -6,6 +6,7 @@ for Python and for libraries in C; what is said in their place names no content.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import os
@@ -24,25 +25,21 @@ from typing import Any
 
 import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from shiny import App, Inputs, Outputs, Session, ui
+from shiny import App, Inputs, Outputs, Session, reactive, ui
+from shiny import render as outputs
 from starlette.types import ASGIApp
 
 from dpsc.answers import words
 from dpsc.errors import DpscError
 from dpsc.files import private_folder
+from dpsc.web import work
+from dpsc.web.desk import Desk
 from dpsc.web.guard import ADDRESS, Capped, Guarded
+from dpsc.web.work import File
 
 _INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 _WWW = Path(__file__).parent / "www"
-
-
-def application(page: str, serve: Callable[[Inputs, Outputs, Session], None]) -> App:
-    """Return the application that shows a page; ``serve`` connects each that is opened."""
-    app = App(ui.page_html(page), serve, static_assets={"/console": _WWW})
-    app.sanitize_errors = True
-    assert not callable(app.ui)
-    app.ui["html"] = _INLINE_SCRIPT.sub("", app.ui["html"])
-    return app
+_EVERY = 0.1  # seconds between two looks at the desk
 
 
 Say = Callable[[str], None]
@@ -200,12 +197,118 @@ def _open(address: str, folder: Path) -> None:
     webbrowser.open(page.as_uri())
 
 
+def application(page: str, serve: Callable[[Inputs, Outputs, Session], None]) -> App:
+    """Return the application that shows a page; ``serve`` connects each that is opened."""
+    app = App(ui.page_html(page), serve, static_assets={"/console": _WWW})
+    app.sanitize_errors = True
+    assert not callable(app.ui)
+    app.ui["html"] = _INLINE_SCRIPT.sub("", app.ui["html"])
+    return app
+
+
+class Page:
+    """An open page: what is done on it takes steps at the desk, and its parts show what lies there.
+
+    Parameters
+    ----------
+    desk : Desk
+    input, output, session
+        Of Shiny.
+    """
+
+    def __init__(self, desk: Desk, input: Inputs, output: Outputs, session: Session) -> None:
+        self._desk, self._input, self._output = desk, input, output
+        self.changes = _followed(session, desk)
+
+    def when(self, step: Callable[..., None], *names: str, ignore_init: bool = True) -> None:
+        """Take a step with what fields hold, whenever one of them changes."""
+        fields = [self._input[name] for name in names]
+
+        @reactive.effect
+        @reactive.event(*fields, ignore_init=ignore_init)
+        async def _() -> None:
+            given = [field() for field in fields]
+            said = await asyncio.to_thread(work.said, lambda: step(*given))  # the server answers while a file is read
+            if said:
+                ui.notification_show(said, type="error", duration=None)
+            self.changes.set(self._desk.version)
+
+    def pressed(self, step: Callable[[], None], name: str) -> None:
+        """Take a step whenever a button is pressed."""
+        self.when(lambda _: step(), name)
+
+    def dropped(self, step: Callable[[File], None], name: str) -> None:
+        """Take a step with a file whenever one is dropped."""
+
+        def take(value: Any) -> None:
+            if value:
+                step(File(Path(value[0]["datapath"]), str(value[0]["name"])))
+
+        self.when(take, name)
+
+    def show(self, name: str, panel: Callable[[], str]) -> None:
+        """Show a part of the page, and what is unexpected in its place."""
+
+        @self._output(id=name)
+        @outputs.ui
+        def _() -> ui.HTML:
+            self.changes()
+            return ui.HTML(shown(panel))
+
+    def offer(self, name: str, file: str | Callable[[], str], content: Callable[[], bytes]) -> None:
+        """Offer what ``content`` makes, under the name of a file, on the link with the id ``name``."""
+
+        @self._output(id=name)
+        @outputs.download_button(filename=file)
+        def _() -> list[bytes]:
+            made: list[bytes] = []
+            said = work.said(lambda: made.append(content()))
+            if said:
+                ui.notification_show(said, type="error", duration=None)
+                raise _NotMadeError
+            return made
+
+
+class _NotMadeError(Exception):
+    """A file could not be made; why was said on the page."""
+
+
+def shown(panel: Callable[[], str]) -> str:
+    """Return a part of the page, or what to show in its place."""
+    parts: list[str] = []
+    trouble = work.said(lambda: parts.append(panel()))
+    return render("unexpected.html", said=trouble) if trouble else parts[0]
+
+
+def _followed(session: Session, desk: Desk) -> reactive.Value[tuple[object, ...]]:
+    """Return what the desk's version is; it changes with it, and nothing is sent as long as it does not."""
+    seen = reactive.value(desk.version)
+
+    async def follow() -> None:
+        last = desk.version
+        while True:
+            await asyncio.sleep(_EVERY)
+            if desk.version != last:
+                last = desk.version
+                async with reactive.lock():
+                    seen.set(last)
+                    await reactive.flush()
+
+    following = asyncio.create_task(follow())
+
+    @session.on_ended
+    def _() -> None:
+        following.cancel()
+
+    return seen
+
+
 def render(template: str, **values: Any) -> str:
-    """Fill a template of ``dpsc/console/templates``."""
+    """Fill a template of ``dpsc/web/templates``."""
     return _environment().get_template(template).render(words=words, **values)
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     loader = ChoiceLoader([PackageLoader("dpsc.web"), PackageLoader("dpsc.answers")])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False)

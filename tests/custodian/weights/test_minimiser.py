@@ -8,12 +8,24 @@ import numpy as np
 import pytest
 
 from dpsc.custodian.weights import minimiser
+from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.types import Array
 
+Problem = tuple[GriddedRows, Array, float, Array]
 
-def problem(n: int, T0: int, noise: float, seed: int) -> tuple[Array, Array, float, Array]:
+
+def dense(X: GriddedRows) -> Array:
+    return X @ np.eye(X.shape[1])
+
+
+def smoothness(X: GriddedRows, nu: float) -> float:
+    """A number above the largest eigenvalue of 2 X X' + nu I."""
+    return 1.001 * 2 * float(np.linalg.norm(dense(X), 2)) ** 2 + nu
+
+
+def problem(n: int, T0: int, noise: float, seed: int) -> Problem:
     rng = np.random.default_rng(seed)
-    X, y = rng.uniform(-1, 1, (n, T0)), rng.uniform(-1, 1, T0)
+    X, y = GriddedRows.of(rng.uniform(-1, 1, (n, T0))), rng.uniform(-1, 1, T0)
     nu = float(rng.choice([T0, 30.0 * T0]))
     b = noise * rng.laplace(size=n)
     return X, y, nu, minimiser.shrink_noise(b, 4 * minimiser.gradient_size(T0, nu))
@@ -24,11 +36,11 @@ def problem(n: int, T0: int, noise: float, seed: int) -> tuple[Array, Array, flo
 def test_the_minimiser_is_feasible_certified_and_agrees_with_a_convex_solver(n: int, T0: int, noise: float) -> None:
     X, y, nu, b = problem(n, T0, noise, seed=n)
     f = minimiser.minimise(X, y, nu, b)
-    L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+    L = smoothness(X, nu)
     assert np.abs(f).sum() <= 1 + 1e-12
     assert minimiser.distance_bound(X, y, nu, b, f, L) <= minimiser.tolerance(n, T0, nu) <= 1e-9
     variable = cp.Variable(n)
-    objective = cp.sum_squares(y - X.T @ variable) + nu / 2 * cp.sum_squares(variable) + b @ variable
+    objective = cp.sum_squares(y - dense(X).T @ variable) + nu / 2 * cp.sum_squares(variable) + b @ variable
     cp.Problem(cp.Minimize(objective), [cp.norm1(variable) <= 1]).solve(solver="CLARABEL")
     np.testing.assert_allclose(f, variable.value, atol=1e-4)
 
@@ -40,7 +52,7 @@ def test_the_certificate_is_never_below_the_true_distance() -> None:
         best = minimiser.minimise(X, y, nu, b)
         other = best + 10.0 ** rng.uniform(-8, 0) * rng.normal(size=8)
         other /= max(1.0, np.abs(other).sum())
-        L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        L = smoothness(X, nu)
         distance = np.linalg.norm(other - best)
         assert distance <= minimiser.distance_bound(X, y, nu, b, other, L) + minimiser.tolerance(8, 4, nu)
 
@@ -51,7 +63,7 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
     rng = np.random.default_rng(1)
     for trial in range(30):
         n, T0, nu = 6, 3, 20.0
-        X, y = rng.uniform(-1, 1, (n, T0)), rng.uniform(-1, 1, T0)
+        X, y = GriddedRows.of(rng.uniform(-1, 1, (n, T0))), rng.uniform(-1, 1, T0)
         G = minimiser.gradient_size(T0, nu)
         b: Array = rng.laplace(size=n) * 40 * G
         if trial % 2:  # near ties at the top, where several weights share the ball
@@ -63,7 +75,7 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
             softened = np.asarray(minimiser.shrink_noise(whole, 4 * G * 1024) / 1024)
         assert np.abs(softened).max() <= 4 * G * (1 + 1e-12)
         f = minimiser.minimise(X, y, nu, softened)
-        L = 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        L = smoothness(X, nu)
         assert minimiser.distance_bound(X, y, nu, b, f, L) <= 1e-9
 
 
@@ -72,11 +84,11 @@ def test_softened_noise_has_the_same_minimiser(kind: str) -> None:
 def test_ties_among_all_weights_are_solved_within_the_tolerance(n: int, nu: float, donors: str) -> None:
     """The hardest noise for the certificate: all entries equal, so that every donor shares the ball."""
     T0 = 2
-    X, y = np.full((n, T0), 0.0 if donors == "nobody" else 1.0), np.ones(T0)
+    X, y = GriddedRows.of(np.full((n, T0), 0.0 if donors == "nobody" else 1.0)), np.ones(T0)
     b = np.full(n, 4 * minimiser.gradient_size(T0, nu))
     f = minimiser.minimise(X, y, nu, b)
     tolerance = minimiser.tolerance(n, T0, nu)
-    L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+    L = smoothness(X, nu)
     assert np.linalg.norm(f + 1 / n) <= tolerance
     assert minimiser.distance_bound(X, y, nu, b, f, L) <= tolerance
 
@@ -86,15 +98,16 @@ def test_degenerate_noise_is_always_certified() -> None:
     rng = np.random.default_rng(3)
     for _ in range(400):
         n, T0 = int(rng.integers(1, 12)), int(rng.integers(1, 5))
-        X = rng.choice([-1.0, 0.0, 1.0, 0.5], (n, T0))
-        X[rng.integers(0, n, n // 2)] = X[0]
+        donors = rng.choice([-1.0, 0.0, 1.0, 0.5], (n, T0))
+        donors[rng.integers(0, n, n // 2)] = donors[0]
+        X = GriddedRows.of(donors)
         y, nu = rng.choice([-1.0, 0.0, 1.0], T0), float(10 ** rng.uniform(-1, 5))
         limit = 4 * minimiser.gradient_size(T0, nu)
         b = minimiser.shrink_noise(
             rng.choice([-1.0, 1.0, 0.0, 1 - 1e-9], n) * limit * rng.choice([1e-3, 0.3, 1, 9]), limit
         )
         f = minimiser.minimise(X, y, nu, b)
-        L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        L = smoothness(X, nu)
         assert minimiser.distance_bound(X, y, nu, b, f, L) <= minimiser.tolerance(n, T0, nu)
 
 
@@ -103,20 +116,21 @@ def test_small_noise_is_left_alone() -> None:
     np.testing.assert_array_equal(minimiser.shrink_noise(b, 3.0), b)
 
 
-def beside_the_sphere(seed: int) -> tuple[Array, Array, float, Array, float]:
+def beside_the_sphere(seed: int) -> tuple[GriddedRows, Array, float, Array, float]:
     """One donor, T0 = 60, and noise that puts the minimiser inside the ball, 1e-8 to 1e-6 from its surface."""
     rng = np.random.default_rng(seed)
-    X, y, nu = rng.uniform(-1, 1, (1, 60)), rng.uniform(-1, 1, 60), 60.0
+    X, y, nu = GriddedRows.of(rng.uniform(-1, 1, (1, 60))), rng.uniform(-1, 1, 60), 60.0
+    (x,) = dense(X)
     solution = 1 - 10 ** rng.uniform(-8, -6)
-    curvature = 2 * float(X[0] @ X[0]) + nu
-    return X, y, nu, np.array([2 * float(X[0] @ y) - curvature * solution]), solution
+    curvature = 2 * float(x @ x) + nu
+    return X, y, nu, np.array([2 * float(x @ y) - curvature * solution]), solution
 
 
 def test_the_certificate_comes_for_minimisers_just_inside_the_sphere() -> None:
     for seed in range(60):
         X, y, nu, b, exactly = beside_the_sphere(seed)
         f, tolerance = minimiser.minimise(X, y, nu, b), minimiser.tolerance(1, 60, nu)
-        L = 1.001 * 2 * float(np.linalg.norm(X, 2)) ** 2 + nu
+        L = smoothness(X, nu)
         assert minimiser.distance_bound(X, y, nu, b, f, L) <= tolerance
         assert abs(f[0] - exactly) <= tolerance
 
@@ -127,9 +141,9 @@ def test_the_certificate_counts_its_own_rounding() -> None:
     f = minimiser.minimise(X, y, nu, b)
     rounding = minimiser._rounding_error(30, 8, nu)
     assert rounding > 30**0.5 * 2 * 8 * 31 * 2.0**-53
-    assert minimiser.distance_bound(X, y, nu, b, f, 2 * float(np.linalg.norm(X, 2)) ** 2 + nu) >= rounding / nu
+    assert minimiser.distance_bound(X, y, nu, b, f, smoothness(X, nu)) >= rounding / nu
     # Nobody's data, no noise: the minimiser 0 has residual 0, and only rounding is left.
-    zero = np.zeros((3, 2))
+    zero = GriddedRows.of(np.zeros((3, 2)))
     bound = minimiser.distance_bound(zero, np.zeros(2), 5.0, np.zeros(3), np.zeros(3), 5.0)
     assert bound == minimiser._rounding_error(3, 2, 5.0) / 5.0
 
@@ -144,7 +158,7 @@ def test_without_a_certificate_the_answer_is_still_within_the_tolerance(
             X, y, nu, b, exactly = beside_the_sphere(seed)
             truth = np.array([exactly])
         elif where == "ties":
-            X, y, nu = np.ones((50 + seed, 2)), np.ones(2), 100.0
+            X, y, nu = GriddedRows.of(np.ones((50 + seed, 2))), np.ones(2), 100.0
             b = np.full(50 + seed, 4 * minimiser.gradient_size(2, nu))
             truth = np.full(50 + seed, -1 / (50 + seed))
         else:

@@ -10,6 +10,7 @@ from scipy import stats
 
 from dpsc import (
     DpscWarning,
+    ObjectivePerturbation,
     OutputPerturbation,
     Panel,
     PanelError,
@@ -20,7 +21,7 @@ from dpsc import (
 )
 from dpsc.custodian.weights.classic import ridge_weights
 from dpsc.custodian.weights.minimiser import GriddedRows
-from dpsc.custodian.weights.output import release_ridge_exactly, shorten_rows
+from dpsc.custodian.weights.output import release_ridge, shorten_rows
 from dpsc.privacy import sensitivity
 from dpsc.privacy.additive import StepBudget
 from dpsc.privacy.solving import solver_error
@@ -37,7 +38,7 @@ def test_the_computed_weights_are_within_the_stated_error_of_exact_rational_ones
     n, T0, mu = 7, 3, 0.01
     X = np.trunc(rng.uniform(-1, 1, (n, T0)) * 2**20) / 2**20
     y = rng.uniform(-1, 1, T0)
-    computed, _ = release_ridge_exactly(GriddedRows.of(X), y, 2 * mu, math.sqrt(T0), UNIT_EPSILON, NoNoise())
+    computed, _ = release_ridge(GriddedRows.of(X), y, 2 * mu, math.sqrt(T0), UNIT_EPSILON, NoNoise())
     exact = rational_ridge(X, y, Fraction(mu))
     e = solver_error(n, T0, float(np.linalg.norm(y)), math.sqrt(T0), mu)
     grid = sensitivity.exact_ridge(float(np.linalg.norm(y)), math.sqrt(T0), 2 * mu) / 2**12
@@ -78,8 +79,8 @@ def test_no_neighbour_moves_the_released_integers_further_than_their_noise_is_ca
         results = []
         for x in (best, -best):
             X[0] = x
-            weights, l2 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, R, UNIT_RHO, NoNoise())
-            _, l1 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, R, UNIT_EPSILON, NoNoise())
+            weights, l2 = release_ridge(GriddedRows.of(X), y, lambda_, R, UNIT_RHO, NoNoise())
+            _, l1 = release_ridge(GriddedRows.of(X), y, lambda_, R, UNIT_EPSILON, NoNoise())
             results.append(weights)
         change = results[0] - results[1]
         assert np.linalg.norm(change) <= l2
@@ -96,10 +97,10 @@ def test_one_donor_can_move_all_weights_and_the_l1_calibration_pays_for_it() -> 
     weights = []
     for x in (-y / 2, y / 2):
         X[0] = x
-        f, l1 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_EPSILON, NoNoise())
+        f, l1 = release_ridge(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_EPSILON, NoNoise())
         weights.append(f)
     X[0] = 0
-    f, l2 = release_ridge_exactly(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_RHO, NoNoise())
+    f, l2 = release_ridge(GriddedRows.of(X), y, lambda_, math.sqrt(T0), UNIT_RHO, NoNoise())
     moved = max(float(np.abs(f - other).sum()) for other in weights)
     assert l2 < moved <= l1
 
@@ -136,17 +137,15 @@ def test_the_noise_on_weights_and_answer_is_the_stated_one(delta: float, law: st
         assert scale_pvalue(0.9 * noise, "gaussian" if delta else "laplace") < 1e-2
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "float"])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_guarantee_is_the_budget_and_its_losses_pay_for_it(arithmetic: str, delta: float) -> None:
-    algorithm = OutputPerturbation(epsilon=1.0, delta=delta, split=0.3, arithmetic=arithmetic)  # type: ignore[arg-type]
-    result = algorithm.fit(make_panel())
+def test_the_guarantee_is_the_budget_and_its_losses_pay_for_it(delta: float) -> None:
+    result = OutputPerturbation(epsilon=1.0, delta=delta, split=0.3).fit(make_panel())
     assert isinstance(result, PrivateResult)
     guarantee = result.guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.arithmetic) == (1.0, delta, arithmetic)
+    assert (guarantee.epsilon, guarantee.delta, guarantee.arithmetic) == (1.0, delta, "exact")
     assert guarantee.loss.epsilon(delta) == pytest.approx(1.0, rel=1e-5)
     assert guarantee.loss.rho == 0
-    assert f"{arithmetic} arithmetic" in result.summary()
+    assert "exact arithmetic" in result.summary()
 
 
 def test_the_split_moves_noise_from_the_weights_to_the_answer() -> None:
@@ -158,7 +157,7 @@ def test_the_split_moves_noise_from_the_weights_to_the_answer() -> None:
 def test_the_noise_on_the_weights_is_29_times_below_the_printed_one() -> None:
     panel = make_panel(n=100, T0=10)
     panel = Panel.from_arrays(panel.donors, np.ones(13), treatment_time=10, bounds=(-1, 1))
-    ours = OutputPerturbation(epsilon=1.0, arithmetic="float").fit(panel).parameters["weight_scale"]
+    ours = sensitivity.exact_ridge(math.sqrt(10), math.sqrt(10), 10.0) / 0.5
     printed = OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.5, lambda_=10.0).fit(panel).parameters["a"]
     assert printed / ours == pytest.approx(29.4, abs=0.1)
 
@@ -202,10 +201,9 @@ def test_a_seed_makes_the_answer_repeatable_and_not_private() -> None:
     assert "not private" in algorithm.fit(panel).summary()
 
 
-@pytest.mark.parametrize("arithmetic", ["exact", "float"])
-def test_a_target_of_zeros_needs_no_weights(arithmetic: str) -> None:
+def test_a_target_of_zeros_needs_no_weights() -> None:
     panel = Panel.from_arrays(np.ones((3, 5)), np.zeros(5), treatment_time=3, bounds=(-1, 1))
-    result = OutputPerturbation(epsilon=1.0, arithmetic=arithmetic).fit(panel)  # type: ignore[arg-type]
+    result = OutputPerturbation(epsilon=1.0).fit(panel)
     assert not result.counterfactual.any()
 
 
@@ -220,7 +218,6 @@ def test_results_are_in_the_outcomes_units() -> None:
     "algorithm",
     [
         OutputPerturbation(epsilon=1.0, lambda_=1e-15),
-        OutputPerturbation(epsilon=1.0, lambda_=1e-15, arithmetic="float"),
         OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=1e-15),
     ],
 )
@@ -238,8 +235,7 @@ def test_the_noise_is_large_enough_for_a_tiny_target(size: float) -> None:
     y = np.full(T0, size)
     row = np.ones((1, T0))
     plus, minus = (
-        release_ridge_exactly(GriddedRows.of(sign * row), y, 2.0 * T0, math.sqrt(T0), UNIT_RHO, NoNoise())
-        for sign in (1, -1)
+        release_ridge(GriddedRows.of(sign * row), y, 2.0 * T0, math.sqrt(T0), UNIT_RHO, NoNoise()) for sign in (1, -1)
     )
     assert np.abs(plus[0] - minus[0]).max() <= plus[1]
 
@@ -262,8 +258,7 @@ def test_floating_point_settings_of_the_caller_do_not_turn_donors_into_errors() 
     with np.errstate(all="raise"):
         for value in (0.0, 5e-324, 1.0):
             panel = Panel.from_arrays(np.full((3, 5), value), np.ones(5), treatment_time=3, bounds=(-1, 1))
-            for arithmetic in ("exact", "float"):
-                OutputPerturbation(epsilon=1.0, arithmetic=arithmetic).fit(panel)
+            OutputPerturbation(epsilon=1.0).fit(panel)
 
 
 def test_a_frame_instead_of_a_panel_gets_advice() -> None:
@@ -301,8 +296,7 @@ def test_a_panel_without_bounds_is_refused_by_name() -> None:
         ({"row_norm": 0}, "row_norm"),
         ({"row_norm": 1e-170}, "row_norm"),
         ({"delta": 1e-300}, "delta"),
-        ({"delta": 1e-30, "arithmetic": "float"}, "delta"),
-        ({"arithmetic": "real"}, "arithmetic"),
+        ({"arithmetic": "float"}, "arithmetic is always exact now, because floating-point noise leaks; leave"),
     ],
 )
 def test_senseless_parameters_are_refused_by_name(changes: dict[str, object], name: str) -> None:
@@ -310,15 +304,24 @@ def test_senseless_parameters_are_refused_by_name(changes: dict[str, object], na
         OutputPerturbation(**({"epsilon": 1.0} | changes))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("algorithm", [OutputPerturbation, ObjectivePerturbation])
+def test_a_script_that_asks_for_exact_arithmetic_still_runs(algorithm: type[OutputPerturbation]) -> None:
+    with pytest.warns(DeprecationWarning, match="leave arithmetic= out") as warned:
+        made = algorithm(epsilon=1.0, arithmetic="exact")
+    assert warned[0].filename == __file__
+    assert made == algorithm(epsilon=1.0)
+    assert "arithmetic" not in repr(made)
+
+
 @pytest.mark.statistical
-@pytest.mark.parametrize(("delta", "arithmetic"), [(0.0, "exact"), (1e-6, "exact"), (0.0, "float"), (1e-6, "float")])
-def test_intervals_cover_the_noiseless_projection_as_often_as_they_say(delta: float, arithmetic: str) -> None:
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_intervals_cover_the_noiseless_projection_as_often_as_they_say(delta: float) -> None:
     panel = make_panel(n=5, bounds=(-20, 20))
     donors = panel.donors[:, panel.post]
     level = 0.9
     errors, errors_att = [], []  # in half widths of their intervals
     for seed in range(quick_or_long(600, 20_000)):
-        result = OutputPerturbation(epsilon=1.0, delta=delta, arithmetic=arithmetic, seed=seed).fit(panel)  # type: ignore[arg-type]
+        result = OutputPerturbation(epsilon=1.0, delta=delta, seed=seed).fit(panel)
         truth = donors.T @ result.weights.to_numpy()
         low, high = result.interval(level).to_numpy().T
         errors.extend(np.abs(2 * truth - low - high) / (high - low))

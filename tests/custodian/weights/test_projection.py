@@ -46,8 +46,8 @@ def test_ties_far_outside_the_ball_share_it(size: float) -> None:
 def noiseless(panel: Panel, weights: Array) -> tuple[Array, float, float]:
     """The answer without noise, and the sensitivities that its noise was calibrated to, all in real units."""
     data = panel.scaled("test")
-    answer, laplace = release_answer(data, weights, StepBudget("epsilon", 1.0), "exact", NoNoise())
-    _, gaussian = release_answer(data, weights, StepBudget("rho", 0.5), "exact", NoNoise())
+    answer, laplace = release_answer(data, weights, StepBudget("epsilon", 1.0), NoNoise())
+    _, gaussian = release_answer(data, weights, StepBudget("rho", 0.5), NoNoise())
     return answer, laplace.scale, gaussian.scale
 
 
@@ -82,9 +82,7 @@ def test_no_neighbour_moves_the_answer_further_than_its_noise_is_calibrated_to(b
 
 def test_weights_of_zero_need_no_noise() -> None:
     panel = make_panel()
-    answer, noise = release_answer(
-        panel.scaled("test"), np.zeros(panel.n), StepBudget("epsilon", 1.0), "exact", NoNoise()
-    )
+    answer, noise = release_answer(panel.scaled("test"), np.zeros(panel.n), StepBudget("epsilon", 1.0), NoNoise())
     assert not answer.any()
     assert noise.scale == 0
 

@@ -15,7 +15,7 @@ from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.gram.integer_rows import IntegerRows
 from dpsc.evidence.audit.case import Case, Effort, Exact
 from dpsc.evidence.audit.run import Audit, audit
-from dpsc.evidence.audit.shipped import NAMES, cases, discrete_noise, gaussian, joint_laplace, output
+from dpsc.evidence.audit.shipped import NAMES, cases, discrete_noise, joint_laplace, output
 from dpsc.privacy import additive, discrete, sensitivity
 from dpsc.types import Array
 from tests.soak import quick_or_long
@@ -37,9 +37,8 @@ def test_the_audit_is_silent_on_everything_we_ship(quick: Audit) -> None:
 
 # What the strongest attack shows: an audit that saw nothing anywhere would be silent too.
 AT_LEAST = {
-    "discrete-laplace": 0.99, "discrete-gaussian": 0.92, "gaussian": 0.99, "output-pure": 0.99,
-    "output-gaussian": 0.92, "gram": 0.999, "gram-counts": 0.999, "output-pure-float": 0.99,
-    "output-gaussian-float": 0.99,
+    "discrete-laplace": 0.99, "discrete-gaussian": 0.92, "output-pure": 0.99,
+    "output-gaussian": 0.99, "gram": 0.999, "gram-counts": 0.999,
     "objective-pure": 0.9, "objective-gaussian": 0.3, "printed-output": 0.5, "gram-mu": 0.999,
     "composition": 0.999,
     "ridge-sensitivity": 0.99, "printed-ridge-sensitivity": 0.3, "answer-sensitivity": 0.99,
@@ -68,7 +67,7 @@ def test_many_runs_show_nine_tenths_of_the_claim(epsilon: float) -> None:
     effort = Effort(quick_or_long(400_000, 1_000_000), 1, seed=1)
     worst, laplace = (
         next(a for a in case.attacks if a.name.startswith("runs in bulk"))
-        for case in (output(epsilon, 0.0, "exact"), joint_laplace(epsilon))
+        for case in (output(epsilon, 0.0), joint_laplace(epsilon))
     )
     for attack in (worst, laplace):
         assert 0.9 * epsilon <= attack.run(effort, 1e-3 / 40).epsilon <= epsilon
@@ -76,7 +75,7 @@ def test_many_runs_show_nine_tenths_of_the_claim(epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
 def test_the_exact_loss_shows_99_percent_of_the_gaussian_claim(epsilon: float) -> None:
-    (exact,) = (a for a in gaussian(epsilon).attacks if isinstance(a, Exact))
+    (exact,) = (a for a in output(epsilon, 1e-6).attacks if isinstance(a, Exact))
     assert 0.99 * epsilon <= exact.run(Effort(1, 1, 0), 1.0).epsilon <= epsilon
 
 
@@ -88,8 +87,8 @@ def broken(case: Case) -> bool:
 
 SCALED: dict[str, Callable[[], Case]] = {
     "discrete-laplace": lambda: discrete_noise(1.0, 0.0),
-    "output-pure": lambda: output(1.0, 0.0, "exact"),
-    "output-gaussian": lambda: output(1.0, 1e-6, "exact"),
+    "output-pure": lambda: output(1.0, 0.0),
+    "output-gaussian": lambda: output(1.0, 1e-6),
 }
 
 
@@ -116,7 +115,7 @@ def test_clipping_forgotten_in_the_library_is_seen(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Bounds, "clip", lambda self, values, out=None: values)
     monkeypatch.setattr(Panel, "scaled", unclipped)
     monkeypatch.setattr(ScaledPanel, "X_blocks", blocks)
-    assert broken(output(1.0, 0.0, "float"))
+    assert broken(output(1.0, 0.0))
 
 
 @pytest.mark.parametrize("which", ["weights", "answer"])
@@ -126,7 +125,7 @@ def test_a_sensitivity_too_small_in_the_library_is_seen(which: str, monkeypatch:
     else:
         original = sensitivity.answer
         monkeypatch.setattr(sensitivity, "answer", lambda *a: tuple(0.9 * v for v in original(*a)))
-    assert broken(output(1.0, 0.0, "exact"))
+    assert broken(output(1.0, 0.0))
 
 
 @pytest.mark.parametrize("how", ["rounded", "not normalised"])

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation
-from dpsc.custodian.weights.minimiser import minimise
+from dpsc.custodian.weights.minimiser import GriddedRows, minimise
 from dpsc.custodian.weights.projection import onto_l1_ball
 from dpsc.evidence.paper import ours
 from dpsc.evidence.paper.ours import minimise_over_ball, onto_balls
@@ -67,7 +67,7 @@ def test_rows_are_projected_as_one_at_a_time() -> None:
 @pytest.mark.parametrize(("n", "nu"), [(5, 1.0), (20, 0.5), (20, 100.0)])
 def test_many_objectives_are_minimised_as_one_at_a_time(n: int, nu: float) -> None:
     rng = np.random.default_rng(n)
-    X, y = rng.uniform(-1, 1, (n, 10)), rng.uniform(-1, 1, 10)
+    X, y = rng.integers(-(2**20), 2**20, (n, 10)) / 2**20, rng.uniform(-1, 1, 10)
     b = rng.laplace(size=(30, n)) * rng.choice([0.1, 1.0, 10.0], size=(30, 1))
-    expected = np.array([minimise(X, y, nu, row) for row in b])
+    expected = np.array([minimise(GriddedRows.of(X), y, nu, row) for row in b])
     np.testing.assert_allclose(minimise_over_ball(X, y, nu, b), expected, atol=1e-6)

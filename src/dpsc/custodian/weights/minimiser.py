@@ -94,7 +94,7 @@ def tolerance(n: int, T0: int, nu: float) -> float:
     return max(2.0**-40, 16 * _rounding_error(n, T0, nu) / nu)
 
 
-def minimise(X: Array | GriddedRows, y: Array, nu: float, b: Array) -> Array:
+def minimise(X: GriddedRows, y: Array, nu: float, b: Array) -> Array:
     """Return a point of the ball within :func:`tolerance` of the minimiser in l2, for noise from :func:`shrink_noise`.
 
     Accelerated projected gradient for a nu-strongly convex function whose gradient is L-Lipschitz. It stops when
@@ -124,7 +124,7 @@ def minimise(X: Array | GriddedRows, y: Array, nu: float, b: Array) -> Array:
     return _surely(X, y, nu, b, f, L)
 
 
-def _surely(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -> Array:
+def _surely(X: GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -> Array:
     """Return a point within the tolerance of the minimiser by plain projected gradient, from any f in the ball.
 
     A step without rounding brings f nearer to the minimiser, by the factor 1 - nu/L at least, because the gradient step
@@ -163,12 +163,12 @@ def _onto_l1_ball_accurately(v: Array) -> Array:
         kept = staying
 
 
-def gradient(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array) -> Array:
+def gradient(X: GriddedRows, y: Array, nu: float, b: Array, f: Array) -> Array:
     """Return the gradient of J at f."""
     return np.asarray(2 * (X @ (X.T @ f - y)) + nu * f + b)
 
 
-def distance_bound(X: Array | GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -> float:
+def distance_bound(X: GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -> float:
     """Bound the distance of a feasible f to the minimiser by the residual of the optimality conditions.
 
     f minimises J over the ball if ``gradient + w = 0`` for some w in the normal cone at f: w = 0 inside, and on the
@@ -202,9 +202,6 @@ def _rounding_error(n: int, T0: int, nu: float) -> float:
     return math.sqrt(n) * (products + exact.gamma(6) * 6 * gradient_size(T0, nu))
 
 
-def _lipschitz(X: Array | GriddedRows, nu: float) -> float:
+def _lipschitz(X: GriddedRows, nu: float) -> float:
     """Return a number a little above the largest eigenvalue of 2 X X' + nu I."""
-    n, T0 = X.shape
-    if isinstance(X, GriddedRows):
-        return 1.001 * 2 * float(np.linalg.eigvalsh(X.second_moments())[-1]) + nu
-    return 1.001 * 2 * float(np.linalg.eigvalsh(X.T @ X if n > T0 else X @ X.T)[-1]) + nu
+    return 1.001 * 2 * float(np.linalg.eigvalsh(X.second_moments())[-1]) + nu

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 
 import numpy as np
 
@@ -16,12 +16,12 @@ from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.printed import PrintedObjectivePerturbation
 from dpsc.custodian.weights.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.errors import ParameterError
-from dpsc.privacy import discrete, exact, laplace, sensitivity
+from dpsc.privacy import discrete, exact, sensitivity
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.additive import StepBudget, release_floats, release_integers
+from dpsc.privacy.additive import StepBudget, release_integers
 from dpsc.privacy.division import single, warn_of_large_delta
-from dpsc.privacy.guarantee import Arithmetic, Guarantee
+from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, Integers
 
 NAME = "ObjectivePerturbation"
@@ -45,8 +45,6 @@ class ObjectivePerturbation:
     lambda_ : float, optional
         The paper's lambda on the scale of [-1, 1]; T0 by default, the paper's advice. The algorithm raises it to the
         curvature ``nu`` that the privacy of the minimiser needs.
-    arithmetic : {"exact", "float"}
-        ``"exact"``: integers and OpenDP's discrete samplers. ``"float"``: continuous samplers, whose low bits may leak.
     seed : int, optional
         For experiments only; the result then says that it is not private.
 
@@ -62,11 +60,11 @@ class ObjectivePerturbation:
     delta: float = 0.0
     split: float = 0.5
     lambda_: float | None = None
-    arithmetic: Arithmetic = "exact"
     seed: int | None = None
+    arithmetic: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
-        checks.budget(self.epsilon, self.delta, self.split, self.arithmetic)
+    def __post_init__(self, arithmetic: str | None) -> None:
+        checks.budget(self.epsilon, self.delta, self.split, arithmetic)
         if self.lambda_ is not None:
             checks.finite_number("lambda_", self.lambda_, above=0)
             if self.lambda_ > LARGEST_LAMBDA:
@@ -76,7 +74,7 @@ class ObjectivePerturbation:
     def _budgets(self) -> tuple[tuple[float, float], StepBudget]:
         """The (epsilon, delta) of the weights and the budget of the answer."""
         rest = 1 - self.split
-        for_answer = single(rest * self.epsilon, rest * self.delta, self.arithmetic)
+        for_answer = single(rest * self.epsilon, rest * self.delta)
         return (self.split * self.epsilon, self.split * self.delta), for_answer
 
     @property
@@ -88,7 +86,7 @@ class ObjectivePerturbation:
         return Guarantee(
             self.epsilon,
             self.delta,
-            arithmetic=self.arithmetic,
+            arithmetic="exact",
             basis="constrained objective perturbation, answer projection",
             loss=Loss.from_epsilon_delta(epsilon1, delta1) + for_answer.loss,
         )
@@ -101,15 +99,15 @@ class ObjectivePerturbation:
         source = randomness.choose(self.seed)
         lambda_ = float(panel.T0) if self.lambda_ is None else float(self.lambda_)
         (epsilon1, delta1), for_answer = self._budgets
-        check_answer(data, for_answer, self.arithmetic)
+        check_answer(data, for_answer)
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
-        X = GriddedRows(data.X_blocks(), data.shape) if self.arithmetic == "exact" else data.X
+        X = GriddedRows(data.X_blocks(), data.shape)
         f, used = release_minimiser(X, data.y, lambda_, epsilon1, delta1, source, on_progress)
 
         # Step 2: predict via projection
-        path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
+        path, noise = release_answer(data, f, for_answer, source)
 
         parameters = {
             "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "epsilon": self.epsilon,
@@ -155,7 +153,7 @@ class ObjectivePerturbation:
 
 
 def release_minimiser(
-    X: Array | GriddedRows,
+    X: GriddedRows,
     y: Array,
     lambda_: float,
     epsilon: float,
@@ -165,7 +163,7 @@ def release_minimiser(
 ) -> tuple[Array, dict[str, float]]:
     """Release the minimiser of the perturbed objective over the l1 ball, (epsilon, delta)-differentially private.
 
-    Private: X, entries in [-1, 1]; donors on the grid are released in exact arithmetic. Neighbours: one row replaced.
+    Private: X, entries in [-1, 1]. Neighbours: one row replaced.
     The true minimiser alpha is one mechanism: the noise b that leads to a given alpha (and normal vector)
     differs between neighbours by the gradient's difference (``sensitivity.constrained_gradient``), and the Jacobian by
     ``sensitivity.constrained_jacobian``. What is computed is within a public tolerance of alpha and is then released
@@ -174,47 +172,33 @@ def release_minimiser(
     not keep.
     """
     n, T0 = X.shape
-    arithmetic: Arithmetic = "exact" if isinstance(X, GriddedRows) else "float"
     for_noise, for_solver = (1 - SOLVER_SHARE) * epsilon, SOLVER_SHARE * epsilon
     nu = max(lambda_, (sensitivity.constrained_jacobian(n, T0, 1.0) - 1) / math.expm1(min(for_noise / 2, 700)))
     epsilon0 = exact.safely_below(for_noise - math.log(sensitivity.constrained_jacobian(n, T0, nu)))
 
     limit = 4 * minimiser.gradient_size(T0, nu)
     tolerance = minimiser.tolerance(n, T0, nu)
-    exact.require(tolerance < 1e-3, f"lambda_ = {lambda_:g} is too small to solve for the weights accurately")
-    if arithmetic == "exact":
-        finest = 2 * nu * tolerance / math.sqrt(n)
-        integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source, on_progress)
-        b = minimiser.shrink_noise(integers, math.ceil(limit / unit)) * unit
-    else:
-        b, beta = draw_in_floats(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, source)
-        b, unit = minimiser.shrink_noise(b, limit), 0.0
+    if tolerance >= 1e-3:
+        raise ParameterError(f"lambda_ = {lambda_:g} is too small to solve for accurate weights; use a larger one.")
+    finest = 2 * nu * tolerance / math.sqrt(n)
+    integers, beta, unit = draw_on_a_grid(n, T0, epsilon0, (1 - SOLVER_SHARE) * delta, finest, source, on_progress)
+    b = minimiser.shrink_noise(integers, math.ceil(limit / unit)) * unit
     alpha = minimiser.minimise(X, y, nu, b)
 
     # The continuous noise of the proof is within half a unit of b in each coordinate (docs).
     apart = exact.safely_above(2 * (tolerance + math.sqrt(n) * unit / 2 / nu))
-    budget = single(for_solver, SOLVER_SHARE * delta, arithmetic)
-    if arithmetic == "exact":
-        grid = exact.power_of_two_below(apart / math.sqrt(n))
-        l2 = exact.safely_above(apart / grid + math.sqrt(n))
-        noisy, noise = release_integers(
-            exact.as_integers(np.rint(alpha / grid)), (math.sqrt(n) * l2, l2), budget, source, largest=1 / grid + 1,
-            on_progress=on_progress,
-        )  # fmt: skip
-        f, noise = noisy * grid, noise.times(grid)
-    else:
-        f, noise = release_floats(alpha, apart, budget, source)
-    return onto_l1_ball(f), {"nu": nu, "epsilon0": epsilon0, "beta": beta, "solver_scale": noise.scale}
-
-
-def draw_in_floats(n: int, T0: int, epsilon0: float, delta: float, source: randomness.Source) -> tuple[Array, float]:
-    """Draw continuous noise for the objective, joint Laplace for delta = 0 or Gaussian; return also its scale."""
-    _, l2 = sensitivity.constrained_gradient(n, T0)
-    if delta == 0:
-        beta = l2 / epsilon0
-        return laplace.sample(n, beta, source), beta
-    beta = gaussian_beta(l2, epsilon0, delta)
-    return beta * source.normals((n,)), beta
+    grid = exact.power_of_two_below(apart / math.sqrt(n))
+    l2 = exact.safely_above(apart / grid + math.sqrt(n))
+    noisy, noise = release_integers(
+        exact.as_integers(np.rint(alpha / grid)),
+        (math.sqrt(n) * l2, l2),
+        single(for_solver, SOLVER_SHARE * delta),
+        source,
+        largest=1 / grid + 1,
+        on_progress=on_progress,
+    )
+    used = {"nu": nu, "epsilon0": epsilon0, "beta": beta, "solver_scale": noise.scale * grid}
+    return onto_l1_ball(noisy * grid), used
 
 
 def draw_on_a_grid(
@@ -245,7 +229,8 @@ def draw_on_a_grid(
         beta = exact.safely_above(gaussian_beta(l2, epsilon0 - 2 * eta, 0.99 * delta))
         reach = n * (tail + l2 / beta + 2)
         unit = exact.power_of_two_below(max(min(eta * beta / reach, beta / 2**10, finest), beta / 2**50))
-        exact.require(reach * unit / beta <= eta, "the grid of the noise is too coarse for so many donors")
+        if reach * unit / beta > eta:
+            raise ParameterError("the grid of the noise is too coarse for so many donors; use a larger budget.")
         kind = "gaussian"
     zeros = np.zeros(n, dtype=np.int64)
     return discrete.add(zeros, kind, beta / unit, source, largest=0, on_progress=on_progress), beta, unit

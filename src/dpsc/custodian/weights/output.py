@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -13,15 +13,14 @@ from dpsc import checks
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.custodian.donors.panel import Panel, require_panel
 from dpsc.custodian.weights import projection
-from dpsc.custodian.weights.classic import ridge_weights
 from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.printed import PrintedOutputPerturbation
 from dpsc.custodian.weights.projection import check_answer, onto_l1_ball, release_answer
 from dpsc.privacy import exact, sensitivity
 from dpsc.privacy import source as randomness
-from dpsc.privacy.additive import StepBudget, release_floats, release_integers
+from dpsc.privacy.additive import StepBudget, release_integers
 from dpsc.privacy.division import divide, warn_of_large_delta
-from dpsc.privacy.guarantee import Arithmetic, Guarantee
+from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.solving import solver_error
 from dpsc.types import Array
 
@@ -49,8 +48,6 @@ class OutputPerturbation:
         shortened to it, silently; the noise on the weights shrinks with it.
     weights_ball : bool
         Whether to project the released weights onto {||f||_1 <= 1}, the paper's model assumption. It costs no budget.
-    arithmetic : {"exact", "float"}
-        ``"exact"``: integers and OpenDP's discrete samplers. ``"float"``: continuous samplers, whose low bits may leak.
     seed : int, optional
         For experiments only; the result then says that it is not private.
 
@@ -68,11 +65,11 @@ class OutputPerturbation:
     lambda_: float | None = None
     row_norm: float | None = None
     weights_ball: bool = True
-    arithmetic: Arithmetic = "exact"
     seed: int | None = None
+    arithmetic: InitVar[str | None] = None
 
-    def __post_init__(self) -> None:
-        checks.budget(self.epsilon, self.delta, self.split, self.arithmetic)
+    def __post_init__(self, arithmetic: str | None) -> None:
+        checks.budget(self.epsilon, self.delta, self.split, arithmetic)
         if self.lambda_ is not None:
             checks.finite_number("lambda_", self.lambda_, above=0)
         if self.row_norm is not None:
@@ -81,7 +78,7 @@ class OutputPerturbation:
     @property
     def _budgets(self) -> tuple[StepBudget, StepBudget]:
         """The budgets of the weights and of the answer."""
-        return divide(self.epsilon, self.delta, self.split, self.arithmetic)
+        return divide(self.epsilon, self.delta, self.split)
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -92,7 +89,7 @@ class OutputPerturbation:
         return Guarantee(
             self.epsilon,
             self.delta,
-            arithmetic=self.arithmetic,
+            arithmetic="exact",
             basis="exact ridge sensitivity, answer projection",
             loss=for_weights.loss + for_answer.loss,
         )
@@ -107,20 +104,16 @@ class OutputPerturbation:
         R = math.sqrt(square)
         lambda_ = square if self.lambda_ is None else float(self.lambda_)
         for_weights, for_answer = self._budgets
-        check_answer(data, for_answer, self.arithmetic)
+        check_answer(data, for_answer)
         warn_of_large_delta(self.delta, panel.n)
 
         # Step 1: learn regression coefficients
-        if self.arithmetic == "exact":
-            blocks = (shorten_rows(rows, R) for rows in data.X_blocks())
-            X = GriddedRows(blocks, data.shape)
-            f, weight_scale = release_ridge_exactly(X, data.y, lambda_, R, for_weights, source, on_progress)
-        else:
-            f, weight_scale = release_ridge_in_floats(shorten_rows(data.X, R), data.y, lambda_, R, for_weights, source)
+        X = GriddedRows((shorten_rows(rows, R) for rows in data.X_blocks()), data.shape)
+        f, weight_scale = release_ridge(X, data.y, lambda_, R, for_weights, source, on_progress)
         f = onto_l1_ball(f) if self.weights_ball else f
 
         # Step 2: predict via projection
-        path, noise = release_answer(data, f, for_answer, self.arithmetic, source)
+        path, noise = release_answer(data, f, for_answer, source)
 
         parameters = {
             "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "row_norm": R,
@@ -162,21 +155,7 @@ def shorten_rows(X: Array, R: float) -> Array:
     return np.asarray(X * np.minimum(1.0, R * (1 - 2.0**-40) / np.maximum(norms, R / 2)))
 
 
-def release_ridge_in_floats(
-    X: Array, y: Array, lambda_: float, R: float, budget: StepBudget, source: randomness.Source
-) -> tuple[Array, float]:
-    """Release the ridge weights with continuous noise for ``sensitivity.exact_ridge``; return also the noise scale."""
-    n, T0 = X.shape
-    y_norm = exact.norm(y)
-    e = solver_error(n, T0, y_norm, R, lambda_ / 2)
-    if y_norm < SMALLEST_TARGET:
-        return np.zeros(n), 0.0
-    l2 = exact.safely_above(sensitivity.exact_ridge(y_norm, R, lambda_) + 2 * e)
-    f, noise = release_floats(ridge_weights(X, y, lambda_), l2, budget, source)
-    return f, noise.scale
-
-
-def release_ridge_exactly(
+def release_ridge(
     X: GriddedRows,
     y: Array,
     lambda_: float,

@@ -23,29 +23,25 @@ from dpsc.privacy.additive import (
     NoiseLaw,
     StepBudget,
     discrete_scale,
-    release_floats,
     release_integers,
     require_fine_grid,
     zero_noise,
 )
-from dpsc.privacy.guarantee import Arithmetic, Guarantee
+from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.source import Source
 from dpsc.types import Array
 
 
-def check_answer(data: ScaledPanel, budget: StepBudget, arithmetic: Arithmetic) -> None:
+def check_answer(data: ScaledPanel, budget: StepBudget) -> None:
     """Refuse, before anything is drawn, noise on the answer that might not fit into 64 bits or on too coarse a grid."""
-    if arithmetic == "exact":
-        n, h = data.Z.shape
-        bits = _bits(n)
-        largest = 4.0**bits
-        discrete.require_room(discrete_scale((2 * h * largest, 2 * math.sqrt(h) * largest), budget), n * largest)
-        require_fine_grid(sensitivity.answer(2.0 ** (bits - 1), _widths(data, bits))[1], h, budget)
+    n, h = data.Z.shape
+    bits = _bits(n)
+    largest = 4.0**bits
+    discrete.require_room(discrete_scale((2 * h * largest, 2 * math.sqrt(h) * largest), budget), n * largest)
+    require_fine_grid(sensitivity.answer(2.0 ** (bits - 1), _widths(data, bits))[1], h, budget)
 
 
-def release_answer(
-    data: ScaledPanel, weights: Array, budget: StepBudget, arithmetic: Arithmetic, source: Source
-) -> tuple[Array, NoiseLaw]:
+def release_answer(data: ScaledPanel, weights: Array, budget: StepBudget, source: Source) -> tuple[Array, NoiseLaw]:
     """Release Z'f for released weights f, and the law of the noise on it.
 
     Private: Z, entries within its public bounds. Neighbours: one row of Z replaced. Sensitivity:
@@ -54,9 +50,6 @@ def release_answer(
     largest = float(np.abs(weights).max())
     if largest == 0:  # no donor has weight: the answer is zero whatever the donors are
         return np.zeros(data.Z.shape[1]), zero_noise(data.Z.shape[1])
-    if arithmetic == "float":
-        _, l2 = sensitivity.answer(largest, data.Z_upper - data.Z_lower)
-        return release_floats(data.Z.T @ weights, l2, budget, source)
 
     # Both factors become integers, so that the product and its sensitivity are exact.
     n = data.Z.shape[0]

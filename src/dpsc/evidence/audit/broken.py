@@ -28,7 +28,7 @@ from dpsc.evidence.audit.case import (
     Sampled,
     known_broken,
 )
-from dpsc.evidence.audit.shipped import low_bit_draw
+from dpsc.evidence.audit.shipped import float_weight
 from dpsc.evidence.audit.steps import Step, TwoStep, call
 from dpsc.privacy import sensitivity
 from dpsc.privacy.accounting import gaussian_mu
@@ -185,9 +185,9 @@ def seeded_generator() -> Case:
 
 
 def float_as_exact() -> Case:
-    """Present float arithmetic as exact."""
-    attack = LowBits("low bits", ClaimedLoss(1.0), low_bit_draw(2.0, "float"))
-    return known_broken("float-as-exact", "float arithmetic presented as exact", attack)
+    """Present floating-point noise as exact."""
+    attack = LowBits("low bits", ClaimedLoss(1.0), float_weight)
+    return known_broken("float-as-exact", "float noise presented as exact", attack)
 
 
 def rounded_rows() -> Case:

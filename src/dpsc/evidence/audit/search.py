@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -42,6 +42,12 @@ class Pair:
     def panel(self, side: int) -> Panel:
         """Return one donor pool as a panel with public bounds (-1, 1)."""
         return Panel.from_arrays(self.pools[side], self.target, treatment_time=self.T0, bounds=(-1, 1))
+
+
+def fine_bits(row: Sequence[float], target: Sequence[float]) -> Pair:
+    """One donor that is zero, against a row whose weight has fine bits, for attacks on the lowest bits of a weight."""
+    donors = np.array([[*row, 0.0]])
+    return Pair("fine bits", 0 * donors, donors, np.array([*target, 0.0]), len(row))
 
 
 def _pair(name: str, others: Array, row: Array, other_row: Array, T0: int) -> Pair:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from dpsc.evidence.audit.case import (
     Attack,
     Case,
     ClaimedLoss,
-    Draw,
     Effort,
     Exact,
     Losses,
@@ -27,9 +27,9 @@ from dpsc.evidence.audit.case import (
 )
 from dpsc.evidence.audit.shipped_gram import composition, gram_counts, gram_mu, gram_release
 from dpsc.evidence.audit.steps import Step, TwoStep, call
-from dpsc.privacy.accounting import gaussian_mu, zcdp_rho
-from dpsc.privacy.additive import StepBudget, release_floats, release_integers
-from dpsc.privacy.guarantee import Arithmetic
+from dpsc.privacy import laplace
+from dpsc.privacy.accounting import zcdp_rho
+from dpsc.privacy.additive import StepBudget, release_integers
 from dpsc.types import Array
 
 DELTA = 1e-6
@@ -70,18 +70,14 @@ def joint_laplace(epsilon: float) -> Case:
     claim = ClaimedLoss(epsilon)
     attacks = []
     for d in (1, 10):
-        shift = np.eye(d)[0]
-        _, noise = release_floats(shift, 1.0, StepBudget("epsilon", epsilon), Effort(1, 1, 0).source())
-        step = Step(noise.law, noise.scale)
+        shift, step = np.eye(d)[0], Step("joint laplace", 1 / epsilon)
 
-        def draw(side: int, effort: Effort, d: int = d, shift: Array = shift, step: Step = step) -> Array:
-            return side * shift + step.scale * step.draw(d, effort.runs, effort.source())
+        def draw(side: int, effort: Effort, shift: Array = shift) -> Array:
+            return np.asarray(side * shift + laplace.sample(len(shift), 1 / epsilon, effort.source(), (effort.runs,)))
 
         def calls(side: int, effort: Effort, shift: Array = shift) -> Array:
-            budget = StepBudget("epsilon", epsilon)
-            return np.array(
-                [release_floats(side * shift, 1.0, budget, effort.source())[0] for _ in range(effort.calls)]
-            )
+            drawn = [laplace.sample(len(shift), 1 / epsilon, effort.source()) for _ in range(effort.calls)]
+            return np.asarray(side * shift + np.array(drawn))
 
         scores = {"likelihood ratio": lambda v, s=step, c=shift: s.log_ratio(v, 0 * c, c)}
         attacks += [
@@ -91,45 +87,28 @@ def joint_laplace(epsilon: float) -> Case:
     return Case("joint-laplace", "joint Laplace noise (float)", tuple(attacks))
 
 
-def gaussian(epsilon: float) -> Case:
-    """Attack continuous Gaussian noise, calibrated by the analytic formula.
-
-    The sensitivity is far from one, so that the square root of a scale is not mistaken for the scale.
-    """
-    claim, budget = ClaimedLoss(epsilon, DELTA), StepBudget("mu", gaussian_mu(epsilon, DELTA))
-    shown, visible = ClaimedLoss(epsilon, SHOWN_DELTA), StepBudget("mu", gaussian_mu(epsilon, SHOWN_DELTA))
-    l2 = float(_SENSITIVITY)
-
-    def draw(side: int, effort: Effort) -> Array:
-        return release_floats(np.full(effort.runs, side * l2), l2, visible, effort.source())[0][:, np.newaxis]
-
-    def exact() -> float:
-        scale = release_floats(np.zeros(1), l2, budget, Effort(1, 1, 0).source())[1].scale
-        return measure.epsilon_at(DELTA, lambda epsilon: measure.gaussian_delta(l2 / scale, epsilon))
-
-    attacks = Exact("exact loss", claim, exact, "closed form"), Sampled("runs in bulk", shown, draw)
-    return Case("gaussian", "Gaussian noise (float)", attacks)
-
-
-def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
+def output(epsilon: float, delta: float) -> Case:
     """Attack OutputPerturbation: weights and answer together."""
     claim, visible, T0 = ClaimedLoss(epsilon, delta), SHOWN_DELTA if delta else 0.0, 4
     shown = ClaimedLoss(epsilon, visible)
 
-    def variant(pair: search.Pair, delta: float = delta, **options: float) -> TwoStep:
+    def variant(pair: search.Pair, delta: float = delta, **options: Any) -> TwoStep:
         def make(seed: int | None) -> OutputPerturbation:
-            return OutputPerturbation(
-                epsilon=epsilon, delta=delta, weights_ball=False, arithmetic=arithmetic, seed=seed,
-                **options,
-            )  # fmt: skip
+            return OutputPerturbation(epsilon=epsilon, delta=delta, weights_ball=False, seed=seed, **options)
 
         return TwoStep(make, pair)
 
     def on_the_ball(side: int, effort: Effort) -> Array:
         def make(seed: int | None) -> OutputPerturbation:
-            return OutputPerturbation(epsilon=epsilon, delta=visible, arithmetic=arithmetic, seed=seed)
+            return OutputPerturbation(epsilon=epsilon, delta=visible, seed=seed)
 
         return call(make, search.rank_one(3, T0, 2), side, effort)
+
+    def weight(side: int, effort: Effort) -> Array:
+        def make(seed: int | None) -> OutputPerturbation:
+            return OutputPerturbation(epsilon=epsilon, lambda_=0.77, weights_ball=False, seed=seed)
+
+        return call(make, search.fine_bits([0.61, 0.35], [0.7, 0.3]), side, effort)
 
     # With lambda = 4 T0 rows of full length are the worst; the hostile donor's values, far outside, must be clipped.
     hostile = search.opposite_rows(T0, 1, before=search.FAR, after=search.FAR)
@@ -150,39 +129,28 @@ def output(epsilon: float, delta: float, arithmetic: Arithmetic) -> Case:
         Sampled("runs in bulk", shown, worst.draw_bulk, ratio),
         Sampled("calls of fit", shown, worst.draw_calls, ratio),
     ]
-    if arithmetic == "exact" and delta == 0:
+    if delta == 0:
         attacks.append(Sampled("calls of fit, on the ball", shown, on_the_ball))
-        attacks.append(LowBits("low bits of the weights", ClaimedLoss(epsilon / 2), low_bit_draw(epsilon, "exact")))
-    kind = ("gaussian" if delta else "pure") + ("" if arithmetic == "exact" else "-float")
-    title = f"OutputPerturbation{'' if arithmetic == 'exact' else ' float'} δ{'>' if delta else '='}0"
-    return Case(f"output-{kind}", title, tuple(attacks))
+        attacks.append(LowBits("low bits of the weights", ClaimedLoss(epsilon / 2), weight))  # half pays for them
+    name = f"output-{'gaussian' if delta else 'pure'}"
+    return Case(name, f"OutputPerturbation δ{'>' if delta else '='}0", tuple(attacks))
 
 
-def low_bit_draw(epsilon: float, arithmetic: Arithmetic) -> Draw:
-    """Return a sampler of the one released weight when the one donor is zero, or a row with fine bits.
-
-    Half of epsilon pays for the weight.
-    """
-
-    def draw(side: int, effort: Effort) -> Array:
-        row = np.array([[0.61, 0.35, 0.0]]) * side
-        pair = search.Pair("fine bits", row, row, np.array([0.7, 0.3, 0.0]), 2)
-
-        def make(seed: int | None) -> OutputPerturbation:
-            return OutputPerturbation(
-                epsilon=epsilon, lambda_=0.77, weights_ball=False, arithmetic=arithmetic, seed=seed
-            )
-
-        return call(make, pair, 0, effort)
-
-    return draw
+def float_weight(side: int, effort: Effort) -> Array:
+    """Draw the one weight of DPSC_out as printed, for epsilon1 = 1 and with floating-point noise, in bulk."""
+    algorithm = TwoStep(
+        lambda seed: OutputPerturbation.as_printed(epsilon1=1.0, epsilon2=1.0, lambda_=300.0, seed=seed),
+        search.fine_bits([0.99, 0.97], [0.97, 0.99]),
+    )
+    _, weights, _ = algorithm.fit_once()
+    return np.asarray(algorithm.centres()[side] + laplace.sample(1, weights.scale, effort.source(), (effort.runs,)))
 
 
 def float_low_bits() -> Case:
-    """Show what float arithmetic does not promise."""
-    attack = LowBits("low bits of the weights", ClaimedLoss(1.0), low_bit_draw(2.0, "float"))
+    """Show what floating-point noise, which the paper's recipes have, does not promise."""
+    attack = LowBits("low bits of the weights", ClaimedLoss(1.0), float_weight)
     note = "float guarantees are about real numbers; low bits leak more"
-    return Case("float-low-bits", "low bits of float arithmetic", (attack,), "not claimed", note)
+    return Case("float-low-bits", "low bits of DPSC_out as printed", (attack,), "not claimed", note)
 
 
 def printed_output() -> Case:
@@ -239,15 +207,12 @@ TIGHT: dict[str, Callable[[float], Case]] = {
     "discrete-laplace": lambda epsilon: discrete_noise(epsilon, 0.0),
     "discrete-gaussian": lambda epsilon: discrete_noise(epsilon, DELTA),
     "joint-laplace": joint_laplace,
-    "gaussian": gaussian,
-    "output-pure": lambda epsilon: output(epsilon, 0.0, "exact"),
-    "output-gaussian": lambda epsilon: output(epsilon, DELTA, "exact"),
+    "output-pure": lambda epsilon: output(epsilon, 0.0),
+    "output-gaussian": lambda epsilon: output(epsilon, DELTA),
     "gram": lambda epsilon: gram_release(epsilon, DELTA),
     "gram-counts": lambda epsilon: gram_counts(epsilon, DELTA),
 }
 OTHER: dict[str, Callable[[], Case]] = {
-    "output-pure-float": lambda: output(1.0, 0.0, "float"),
-    "output-gaussian-float": lambda: output(1.0, DELTA, "float"),
     "objective-pure": lambda: objective(1.0, 0.0),
     "objective-gaussian": lambda: objective(1.0, DELTA),
     "printed-output": printed_output,

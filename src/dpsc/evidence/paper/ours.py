@@ -95,7 +95,7 @@ def output(data: Dataset, point: Point, runs: int, rng: np.random.Generator) -> 
     )
     scale = algorithm.fit(panel_of(data)).parameters["weight_scale"]
     f = ridge_weights(data.X, data.y, point.lambda_) + scale * _noise(point, (runs, point.n), rng)
-    _, for_answer = divide(point.epsilon, point.delta, _split(point), "exact")
+    _, for_answer = divide(point.epsilon, point.delta, _split(point))
     return _project(data, onto_balls(f), point, for_answer, rng)
 
 
@@ -108,7 +108,7 @@ def objective(data: Dataset, point: Point, runs: int, rng: np.random.Generator) 
     b = used["beta"] * _noise(point, (runs, point.n), rng)
     f = minimise_over_ball(data.X, data.y, used["nu"], b)
     f += used["solver_scale"] * _noise(point, f.shape, rng)
-    for_answer = single((1 - _split(point)) * point.epsilon, (1 - _split(point)) * point.delta, "exact")
+    for_answer = single((1 - _split(point)) * point.epsilon, (1 - _split(point)) * point.delta)
     return _project(data, onto_balls(f), point, for_answer, rng)
 
 

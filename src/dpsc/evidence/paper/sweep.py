@@ -99,7 +99,8 @@ def _results(
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Open a pool of processes that ends when the command is interrupted."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    with no_imports_from_here():  # the pool itself starts a process, which looks after its locks
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
     try:
         with no_imports_from_here():
             yield pool

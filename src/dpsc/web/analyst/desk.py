@@ -1,29 +1,24 @@
-"""The analyst's desk: an open release, a target, a date, and every date that was tried. Knows no page and no donor.
-
-There is one desk per program, so that a page that is loaded again shows what was there before.
-"""
+"""The analyst's desk: an open release, a target, a date, and every date that was tried. Knows no page and no donor."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import pandas as pd
 
 from dpsc import files
 from dpsc.analyst import ask
 from dpsc.analyst.release import Release
-from dpsc.answers import compare, document, words
+from dpsc.answers import compare, document
 from dpsc.answers.compare import Comparison
 from dpsc.answers.placebos import Trials
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import DpscError, Parameter, ReleaseError
+from dpsc.errors import DpscError, ReleaseError
 from dpsc.periods import match
 from dpsc.periods.dates import period_name
 from dpsc.tables import reader
@@ -31,22 +26,12 @@ from dpsc.tables import target_table as several
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.formats import in_file
 from dpsc.web.analyst import pasted
-from dpsc.web.page_files import File, directly
+from dpsc.web.desk import Desk
+from dpsc.web.work import File, Reader
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
 FEWEST_BEFORE = 2  # periods before the first treated one
-
-_ON_THE_PAGE = {
-    "time": "column of periods",
-    "outcome": "column of numbers",
-    "unit": "column of units",
-    "treatment_time_column": "column of first treated periods",
-    "weight_column": "column of weights",
-    "time_format": "how dates are written",
-    "decimal": "mark before decimals",
-    "sep": "separator",
-}
 
 
 @dataclass(frozen=True)
@@ -58,7 +43,7 @@ class Said:
     time_format: str = ""
     decimal: str = ""
 
-    def options_with(self, mark: str | None) -> dict[str, Any]:
+    def options_with(self, mark: str | None) -> dict[str, str | Dialect | None]:
         """Return the library's arguments; ``mark`` is before decimals unless something else was said."""
         return {
             "time": self.time or None,
@@ -76,20 +61,37 @@ class Columns:
     start: str = "start"
     weight: str = ""
 
+    def options(self) -> dict[str, str | None]:
+        """Return the library's arguments."""
+        return {"unit": self.unit, "start": self.start, "weight": self.weight or None}
 
-class Desk:
-    """What lies on the analyst's desk; each step says next to which field something is wrong.
 
-    Parameters
+class AnalystDesk(Desk):
+    """What lies on the analyst's desk.
+
+    Attributes
     ----------
-    folder : Path
-        Private; files that were dropped are kept here until the program ends.
-    read : callable
-        Calls a function that reads a file: in this process, or in one that can be ended.
+    result, other_result : result or None
+        What the release, and a second one, answer; None as long as something is missing.
+    comparison : Comparison or None
+        Both side by side.
+    study : Study or None
+        The answer about several units.
     """
 
-    def __init__(self, folder: Path, read: Callable[..., Any] = directly) -> None:
-        self._folder, self._read = folder, read
+    labels: ClassVar = {
+        "time": "column of periods",
+        "outcome": "column of numbers",
+        "unit": "column of units",
+        "treatment_time_column": "column of first treated periods",
+        "weight_column": "column of weights",
+        "time_format": "how dates are written",
+        "decimal": "mark before decimals",
+        "sep": "separator",
+    }
+
+    def __init__(self, folder: Path, reader: Reader | None = None) -> None:
+        super().__init__(folder, reader)
         self.release: Release | None = None
         self.release_file: File | None = None
         self.other: Release | None = None
@@ -102,20 +104,21 @@ class Desk:
         self.units = ""
         self.columns = Columns()
         self.long_file: File | None = None
+        self.result: PrivateResult | UnprovenResult | None = None
+        self.other_result: PrivateResult | UnprovenResult | None = None
+        self.comparison: Comparison | None = None
         self.study: Study | None = None
-        self.problems: dict[str, str] = {}
-        self.version = 0  # how often something was done; every page shows the same
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
-        self._results: dict[Any, PrivateResult | UnprovenResult] = {}
+        self._results: dict[tuple[int, int, str], PrivateResult | UnprovenResult] = {}
 
     # Each step ---------------------------------------------------------------------------------------------------
 
     def open_release(self, file: File) -> None:
         """Open a release; a target that is there already is asked about again."""
-        with self._about("release", file):
-            release = self._read(Release.load, file.path)
+        with self.changing(), self.about("release", file):
+            release = self.read(Release.load, file.path)
             date = self.date
             self.release, self.release_file = release, self._kept(file)
             self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
@@ -124,51 +127,56 @@ class Desk:
 
     def open_other(self, file: File) -> None:
         """Open a second release, to compare."""
-        with self._about("other", file):
-            self.other, self.other_file = self._read(Release.load, file.path), self._kept(file)
+        with self.changing(), self.about("other", file):
+            self.other, self.other_file = self.read(Release.load, file.path), self._kept(file)
             self._results.clear()
+            self._ask()
 
     def open_demo(self) -> None:
         """Open a release and the target of ``dpsc demo``, made once by benchmarks/demo_files.py."""
-        self.pasted, self.target_file = "", None
-        self.open_release(File(DEMO / "flights.dpsc.json", "flights.dpsc.json"))
-        self.drop_target(File(DEMO / "delays-of-thirty-planes.csv", "delays-of-thirty-planes.csv"))
+        with self.changing():
+            self.pasted, self.target_file = "", None
+            self.open_release(File(DEMO / "flights.dpsc.json", "flights.dpsc.json"))
+            self.drop_target(File(DEMO / "delays-of-thirty-planes.csv", "delays-of-thirty-planes.csv"))
 
     def drop_target(self, file: File) -> None:
         """Read the target from a file."""
-        self.pasted, self.target_file = "", self._kept(file)
-        self._read_target()
+        with self.changing():
+            self.pasted, self.target_file = "", self._kept(file)
+            self._read_target()
 
     def paste_target(self, text: str) -> None:
         """Read the target from what was pasted."""
-        if text == self.pasted:
-            return
-        self.pasted, self.target_file = text, None
-        self._read_target()
+        if text != self.pasted:
+            with self.changing():
+                self.pasted, self.target_file = text, None
+                self._read_target()
 
     def say(self, said: Said, units: str) -> None:
         """Say how targets are written, and in which units they are."""
-        self.units = units.strip()
-        if said != self.said:
-            self.said = said
-            self._read_again()
+        with self.changing():
+            self.units = units.strip()
+            if said != self.said:
+                self.said = said
+                self._read_again()
+            self._ask()
 
     def choose(self, position: int) -> None:
         """Choose the first treated period, by its position; it is listed as tried."""
-        if self.release is None or not FEWEST_BEFORE <= position < self.release.T:
-            return
-        self.position = position
-        if self.result is not None and self.date not in self.tried:
-            self.tried.append(self.date)
+        if self.release is not None and FEWEST_BEFORE <= position < self.release.T:
+            with self.changing():
+                self.position = position
+                self._ask()
 
     def drop_several(self, file: File) -> None:
         """Read several targets from a long table."""
-        self.long_file, self._shown_mark = self._kept(file), None
-        self._read_several()
+        with self.changing():
+            self.long_file, self._shown_mark = self._kept(file), None
+            self._read_several()
 
     def paste_several(self, text: str) -> None:
         """Read several targets from what was pasted."""
-        with self._about("several"):
+        with self.changing(), self.about("several"):
             table = pasted.as_table(text, self.periods)
             self.long_file = File(self._write("several-targets.csv", table), "several-targets.csv")
             self._shown_mark = pasted.decimal_mark(table)
@@ -177,9 +185,10 @@ class Desk:
     def name_columns(self, columns: Columns) -> None:
         """Say which columns a table of several targets has."""
         if columns != self.columns:
-            self.columns = columns
-            if self.long_file is not None:
-                self._read_several()
+            with self.changing():
+                self.columns = columns
+                if self.long_file is not None:
+                    self._read_several()
 
     # What is there -----------------------------------------------------------------------------------------------
 
@@ -213,31 +222,19 @@ class Desk:
         return match.aligned(self.target, self.release.times)[0].rename(self.release.outcome)
 
     @property
-    def result(self) -> PrivateResult | UnprovenResult | None:
-        """The answer; None as long as something is missing."""
-        return self._answer(self.release, "target")
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """The answers of two releases to the same question."""
-        both = self.result, self._answer(self.other, "other")
-        if both[0] is None or both[1] is None or self.release_file is None or self.other_file is None:
-            return None
-        one, other = self.release_file.name, self.other_file.name
-        names = (one, other if other != one else f"{other} (second)")
-        found = [document.of_result(result, Trials(), self.units or None) for result in both if result is not None]
-        return compare.of(list(zip(names, found, strict=True)))
-
-    @property
     def how_several_are_read(self) -> dict[str, str]:
         """How a table of several targets is read, as options of the command; empty where nothing was said."""
-        said, columns = self.said, self.columns
-        mark = said.decimal or self._shown_mark or ""
+        mark = self.said.decimal or self._shown_mark or ""
         return {
-            "unit": columns.unit, "treatment-time-column": columns.start, "weight-column": columns.weight,
-            "time": said.time, "outcome": said.outcome, "time-format": said.time_format,
-            "decimal": {".": "point", ",": "comma"}.get(mark, ""), "units": self.units,
-        }  # fmt: skip
+            "unit": self.columns.unit,
+            "treatment-time-column": self.columns.start,
+            "weight-column": self.columns.weight,
+            "time": self.said.time,
+            "outcome": self.said.outcome,
+            "time-format": self.said.time_format,
+            "decimal": {".": "point", ",": "comma"}.get(mark, ""),
+            "units": self.units,
+        }
 
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
@@ -246,14 +243,40 @@ class Desk:
         rows = zip(map(period_name, self.target.index), self.target.to_numpy(), strict=True)
         return files.csv_text(names, rows).encode("utf-8")
 
+    def explained(self, problem: DpscError, field: str) -> tuple[str, str]:
+        """Say of what was pasted in which of its lines something is wrong: it may have been given a header."""
+        if field != "target" or self.target_file is not None:
+            return super().explained(problem, field)
+        problem.file = None
+        text = problem.text(self.named)
+        if pasted.begins_with_a_number(self.pasted):
+            text = _LINE.sub(lambda found: f"line {int(found[1]) - 1}", text)
+        return field, text
+
     # -------------------------------------------------------------------------------------------------------------
+
+    def _ask(self) -> None:
+        """Ask what can be asked of what lies on the desk now."""
+        self.result = self._answer(self.release, "target")
+        self.other_result = self._answer(self.other, "other")
+        self.comparison = None
+        if self.result is None:
+            return
+        if self.date not in self.tried:
+            self.tried.append(self.date)
+        if self.other_result is not None and self.release_file is not None and self.other_file is not None:
+            one, other = self.release_file.name, self.other_file.name
+            names = (one, other if other != one else f"{other} (second)")
+            both = (self.result, self.other_result)
+            found = [document.of_result(result, Trials(), self.units or None) for result in both]
+            self.comparison = compare.of(list(zip(names, found, strict=True)))
 
     def _answer(self, release: Release | None, field: str) -> PrivateResult | UnprovenResult | None:
         if release is None or self.release is None or self.target is None or self.position is None:
             return None
         key = (id(release), self.position, str(tuple(self.target.to_numpy())))
         if key not in self._results:
-            with self._about(field):
+            with self.about(field):
                 self._results[key] = release.estimate(self.target, self.release.times[self.position])
         return self._results.get(key)
 
@@ -266,74 +289,49 @@ class Desk:
     def _read_target(self) -> None:
         self.target = None
         self.problems.pop("target", None)
-        if self.target_file is None and not self.pasted.strip():
-            return
-        with self._about("target", self.target_file):
-            if self.release is None:
-                raise ReleaseError("open a release first: it says which periods there are.")
-            options = self.said.options_with(None)
-            if self.target_file is not None:
-                path = self.target_file.path
-            else:
-                table = pasted.as_table(self.pasted, self.periods)
-                path = self._write("pasted.csv", table)
-                options = self.said.options_with(pasted.decimal_mark(table))
-            target = self._read(reader.series, path, **options)
-            match.aligned(target, self.release.times)
-            self.target = target
-            if self.position is not None:
-                self.choose(self.position)
+        if self.target_file is not None or self.pasted.strip():
+            with self.about("target", self.target_file):
+                times = self._opened.times
+                path, mark = self._target_as_file()
+                target = self.read(reader.series, path, **self.said.options_with(mark))
+                match.aligned(target, times)
+                self.target = target
+        self._ask()
+
+    def _target_as_file(self) -> tuple[Path, str | None]:
+        """Return the file of the target, and which mark before decimals its numbers show if they were pasted."""
+        if self.target_file is not None:
+            return self.target_file.path, None
+        table = pasted.as_table(self.pasted, self.periods)
+        return self._write("pasted.csv", table), pasted.decimal_mark(table)
 
     def _read_several(self) -> None:
         self.study = None
-        with self._about("several", self.long_file):
-            if self.release is None:
-                raise ReleaseError("open a release first: it says which periods there are.")
-            if self.long_file is None:
+        with self.about("several", self.long_file):
+            release, file, columns = self._opened, self.long_file, self.columns
+            if file is None:
                 return
-            found = self._read(
-                several.read, self.long_file.path, unit=self.columns.unit, start=self.columns.start,
-                weight=self.columns.weight or None, **self.said.options_with(self._shown_mark),
-            )  # fmt: skip
-            with in_file(self.long_file.path):
-                self.study = ask.of_targets(self.release, found, self.said.time_format or None)
+            found = self.read(several.read, file.path, **columns.options(), **self.said.options_with(self._shown_mark))
+            with in_file(file.path):
+                self.study = ask.of_targets(release, found, self.said.time_format or None)
             self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
-    @contextmanager
-    def _about(self, field: str, file: File | None = None) -> Iterator[None]:
-        """Keep what is wrong, in the library's words, beside the field that it is about."""
-        self.problems.pop(field, None)
-        try:
-            yield
-        except DpscError as problem:
-            if file is None:
-                problem.file = None
-            text = problem.text(_on_the_page)
-            if field == "target" and file is None and pasted.begins_with_a_number(self.pasted):
-                text = _LINE.sub(lambda found: f"line {int(found[1]) - 1}", text)  # it was given a header
-            place, name = (self._folder, "") if file is None else (file.path, file.name)
-            text = text.replace(str(place), name)
-            self.problems[field] = text if name and text.startswith(name) else words.sentence(text)
+    @property
+    def _opened(self) -> Release:
+        if self.release is None:
+            raise ReleaseError("open a release first: it says which periods there are.")
+        return self.release
 
     def _kept(self, file: File) -> File:
         """Copy a file to the desk: the browser's upload goes when the page is loaded again."""
-        if file.path.parent in (DEMO, self._folder):
+        if file.path.parent in (DEMO, self.folder):
             return file
-        number = len(list(self._folder.iterdir()))
-        kept = self._folder / f"{number}{file.path.suffix}"
+        number = len(list(self.folder.iterdir()))
+        kept = self.folder / f"{number}{file.path.suffix}"
         shutil.copyfile(file.path, kept)
         return replace(file, path=kept)
 
     def _write(self, name: str, text: str) -> Path:
-        path = self._folder / name
+        path = self.folder / name
         path.write_text(text, "utf-8")
         return path
-
-
-def _on_the_page(parameter: Parameter) -> str:
-    """Write a parameter as the field of the page that sets it."""
-    label = _ON_THE_PAGE.get(parameter.name)
-    if label is None:
-        return str(parameter)
-    value = (parameter.value or "").strip("'")
-    return f"“{label}”" + (f" {value}" if value else "")

@@ -13,7 +13,7 @@ from dpsc.answers import document, plot, report, tables, words
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
-from dpsc.web.analyst.desk import FEWEST_BEFORE, Desk
+from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk
 from dpsc.web.server import render
 
 if TYPE_CHECKING:
@@ -112,13 +112,13 @@ def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
     ])  # fmt: skip
 
 
-def release(desk: Desk, width: float) -> str:
+def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
     return render("release.html", release=desk.release, file=desk.release_file, periods=desk.periods,
                   problem=desk.problems.get("release"))  # fmt: skip
 
 
-def target(desk: Desk, width: float) -> str:
+def target(desk: AnalystDesk, width: float) -> str:
     """Show what was understood of the target, or what is wrong with it."""
     target = desk.target
     seen = None if target is None else target.dropna()
@@ -127,7 +127,7 @@ def target(desk: Desk, width: float) -> str:
                   last="" if seen is None or seen.empty else period_name(seen.index[-1]))  # fmt: skip
 
 
-def answer(desk: Desk, width: float) -> str:
+def answer(desk: AnalystDesk, width: float) -> str:
     """Show the sentence, the light and the chart on which the date is chosen."""
     result, shown, units = desk.result, desk.shown, desk.units or None
     if shown is None:
@@ -140,7 +140,7 @@ def answer(desk: Desk, width: float) -> str:
                   fewest=FEWEST_BEFORE)  # fmt: skip
 
 
-def effects(desk: Desk, width: float) -> str:
+def effects(desk: AnalystDesk, width: float) -> str:
     """Show the effects of each period and added up."""
     result, units = desk.result, desk.units or None
     if result is None:
@@ -158,7 +158,7 @@ def effects(desk: Desk, width: float) -> str:
     )  # fmt: skip
 
 
-def placebos(desk: Desk, width: float) -> str:
+def placebos(desk: AnalystDesk, width: float) -> str:
     """Show effects where there is none."""
     result = desk.result
     if result is None:
@@ -172,7 +172,7 @@ def placebos(desk: Desk, width: float) -> str:
     return render("placebos.html", figures=drawings, found=document.of_result(result, trials, units)["placebos"])
 
 
-def choices(desk: Desk, width: float) -> str:
+def choices(desk: AnalystDesk, width: float) -> str:
     """Show the answer under other choices, and every date that was tried."""
     result = desk.result
     if result is None:
@@ -187,7 +187,7 @@ def choices(desk: Desk, width: float) -> str:
     return render("choices.html", figure=figure, table=tables.sensitivity_table(found), desk=desk)
 
 
-def several(desk: Desk, width: float) -> str:
+def several(desk: AnalystDesk, width: float) -> str:
     """Show the units of a study and their pooled effect."""
     study, units = desk.study, desk.units or None
     if study is None:
@@ -206,7 +206,7 @@ def several(desk: Desk, width: float) -> str:
     )  # fmt: skip
 
 
-def comparison(desk: Desk, width: float) -> str:
+def comparison(desk: AnalystDesk, width: float) -> str:
     """Show the same question asked of two releases."""
     compared = desk.comparison
     values: dict[str, Any] = {}
@@ -224,7 +224,7 @@ def comparison(desk: Desk, width: float) -> str:
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)
 
 
-def export(desk: Desk, width: float) -> str:
+def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
         return _nothing()
@@ -237,7 +237,7 @@ def _nothing() -> str:
     return render("nothing.html")
 
 
-PANELS: Mapping[str, Callable[[Desk, float], str]] = {
+PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
     "release_card": release, "target_card": target, "answer": answer, "effects": effects, "placebos": placebos,
     "choices": choices, "several": several, "comparison": comparison, "export": export,
 }  # fmt: skip

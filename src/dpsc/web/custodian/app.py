@@ -1,29 +1,118 @@
-"""The custodian's program: from donors to a release that is booked. It runs on the machine that holds the donors."""
+"""The custodian's program and its desk: donors, what was said about them, the budget, and the release that was made.
+
+It runs on the machine that holds the donors. Everything here but the release is private. Long work is done in a
+thread; a release begins only from a desk that is ready, and once.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from shiny import Inputs, Outputs, Session, reactive, render, ui
+from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
-from dpsc.web import work
-from dpsc.web.custodian import panels
-from dpsc.web.custodian.desk import CustodianDesk
-from dpsc.web.custodian.fields import FIELDS
-from dpsc.web.page_files import File, Reader, offer, uploaded
-from dpsc.web.server import application
-from dpsc.web.work import followed
+from dpsc.custodian.check.check_report import ended
+from dpsc.web import guard
+from dpsc.web.custodian.book import Book
+from dpsc.web.custodian.budget import Budget
+from dpsc.web.custodian.confirm import Confirm
+from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.fields import FIELDS, READING, Form
+from dpsc.web.server import Page, application, render
+from dpsc.web.work import Reader
 
-_STEPS: dict[str, Callable[[CustodianDesk], None]] = {
-    "use_path": CustodianDesk.use_path, "check": CustodianDesk.check, "check_again": CustodianDesk.check,
-    "enter_dataset": CustodianDesk.enter_dataset, "spend": CustodianDesk.spend, "stop": CustodianDesk.stop,
-    "begin_anew": CustodianDesk.begin_anew, "look_into_book": CustodianDesk.look_into_book,
-    "verify": CustodianDesk.verify, "without_public_files": CustodianDesk.without_public_files,
-}  # fmt: skip
+_JUDGED = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
+
+
+class CustodianDesk(Form):
+    """What lies on the custodian's desk: one object for each page, over the same fields.
+
+    Parameters
+    ----------
+    private : Path
+        A private folder for what is dropped on the page.
+    folder : Path
+        Where releases are written.
+    ledger : str or None
+        The option ``--ledger``.
+    reader : Reader, optional
+        Reads files in a process that can be ended; without it they are read here.
+    """
+
+    def __init__(self, private: Path, folder: Path, ledger: str | None, reader: Reader | None = None) -> None:
+        super().__init__(private, reader)
+        self.data, self.book = Data(self), Book(self, ledger)
+        self.budget = Budget(self, self.data, self.book)
+        self.confirm = Confirm(self, self.data, self.budget, self.book, folder)
+        self.book.look()
+
+    def fill(self, name: str, value: str) -> None:
+        """Take what was written into a field."""
+        if self.fields[name] != value:
+            with self.changing():
+                self.fields[name] = value
+                self.problems.pop(name, None)
+                if name in _JUDGED:
+                    self.judge()
+
+    def judge(self) -> None:
+        """Look again at everything that was said: each public file and the ledger are read once at most."""
+        self.data.judge()
+        self.budget.judge()
+
+    def stop(self) -> None:
+        """Stop what is under way, if it is not too late."""
+        with self.changing():
+            if self.work.stop() and self.reader is not None:
+                self.reader.end()
+
+    def end(self) -> None:
+        """Stop what can be stopped, and finish what is booked."""
+        self.work.stop()
+        self.work.wait()
+
+    def under_way(self) -> str:
+        """Show how far the work is."""
+        return render("custodian/under_way.html", work=self.work, note=self.note, phase=self.confirm.phase)
+
+    @property
+    def panels(self) -> dict[str, Callable[[], str]]:
+        """What each part of the page shows, as HTML. Nothing is read to show it."""
+        return {
+            "under_way": self.under_way,
+            "understood": self.data.understood,
+            "public_files": self.data.public_files,
+            "check_command": self.data.command,
+            "findings": self.data.findings,
+            "check_command_again": self.data.command,
+            "gauge": self.budget.gauge,
+            "numbers": self.budget.numbers,
+            "budget_commands": self.budget.commands,
+            "cost": self.confirm.cost,
+            "to_do": self.confirm.to_do_list,
+            "release_command": self.confirm.commands,
+            "handover": self.confirm.handover,
+            "book": self.book.shown,
+            "book_commands": self.book.commands,
+        }
+
+    @property
+    def steps(self) -> dict[str, Callable[[], None]]:
+        """What each button of the page does."""
+        return {
+            "use_path": self.data.use_path,
+            "check": self.data.check,
+            "check_again": self.data.check,
+            "without_public_files": self.data.without_public_files,
+            "enter_dataset": self.budget.enter_dataset,
+            "spend": self.confirm.spend,
+            "begin_anew": self.confirm.begin_anew,
+            "look_into_book": self.book.look,
+            "verify": self.book.verify,
+            "stop": self.stop,
+        }
 
 
 class Program:
@@ -45,8 +134,7 @@ class Program:
         """Return the application; what is dropped on the page is kept in the private folder."""
         (private / "desk").mkdir()
         desk = self._desk = CustodianDesk(private / "desk", self._folder, self._ledger, Reader())
-        page = panels.page()
-        return application(page, lambda input, output, session: _serve(desk, input, output, session))
+        return application(page(), lambda input, output, session: _serve(desk, input, output, session))
 
     def end(self) -> None:
         """Stop what can be stopped, and wait for what is booked."""
@@ -54,80 +142,83 @@ class Program:
             self._desk.end()
 
 
+def page() -> str:
+    """Return the page as it is before anything happened."""
+    size = {"largest": guard.LARGEST, "megabytes": guard.LARGEST // 2**20, "too_large": ended(guard.TOO_LARGE)}
+    return render("custodian/page.html", fields=FIELDS, **size)
+
+
 def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session) -> None:
     """Connect one page with the desk."""
-    changes = followed(session, lambda: desk.version)
-
-    def when(name: str, step: Callable[[], None]) -> None:
-        @reactive.effect
-        @reactive.event(input[name], ignore_init=True)
-        async def _() -> None:
-            said = await asyncio.to_thread(work.said, step)  # the server answers while a file is read
-            if said:
-                ui.notification_show(said, type="error", duration=None)
-
+    page, changed = Page(desk, input, output, session), _ChangedByTheDesk(desk)
     _restore(desk)
     for name in FIELDS:
-        when(name, lambda name=name: desk.fill(name, str(input[name]() or "")))  # type: ignore[misc]
-    for name, step in _STEPS.items():
-        when(name, lambda step=step: step(desk))  # type: ignore[misc]
-    for name, take in {"donors_file": desk.use_file, "like_file": desk.use_like,
-                       "reference_file": desk.use_reference}.items():  # fmt: skip
-        when(name, lambda name=name, take=take: _with_file(input[name](), take))  # type: ignore[misc]
-
-    shown = _Shown(desk)
+        page.when(partial(_fill, desk, name), name)
+    for name, step in desk.steps.items():
+        page.pressed(step, name)
+    page.dropped(desk.data.use_file, "donors_file")
+    page.dropped(desk.data.use_like, "like_file")
+    page.dropped(desk.data.use_reference, "reference_file")
 
     @reactive.effect
     async def _() -> None:
-        changes()
-        shown.update()
+        page.changes()
+        changed.show()
         await session.send_custom_message("desk", _state(desk))
 
-    def show(name: str, panel: Callable[[CustodianDesk], str]) -> None:
-        @output(id=name)
-        @render.ui
-        async def _() -> ui.HTML:
-            changes()
-            return ui.HTML(await asyncio.to_thread(work.shown, lambda: panel(desk)))
-
-    for name, panel in panels.PANELS.items():
-        show(name, panel)
-    for name, (file, content) in _downloads(desk).items():
-        offer(output, name, file, content)
+    for name, panel in desk.panels.items():
+        page.show(name, panel)
+    for which, name in (("file", "release"), ("page", "release_page"), ("record", "release_record")):
+        page.offer(name, partial(_name_of, desk, which), partial(_content_of, desk, which))
+    for kind in ("csv", "json"):
+        page.offer(f"book_{kind}", f"book.{kind}", partial(desk.book.export, kind))
 
 
-class _Shown:
+def _fill(desk: CustodianDesk, name: str, value: object) -> None:
+    desk.fill(name, str(value or ""))
+
+
+def _name_of(desk: CustodianDesk, which: str) -> str:
+    return which if desk.confirm.made is None else str(getattr(desk.confirm.made, which).name)
+
+
+def _content_of(desk: CustodianDesk, which: str) -> bytes:
+    return bytes(getattr(desk.confirm.made, which).read_bytes())
+
+
+class _ChangedByTheDesk:
     """What this page shows of fields that the desk changes by itself."""
 
     def __init__(self, desk: CustodianDesk) -> None:
-        self._desk, self._emptied = desk, desk.emptied
+        self._desk, self._emptied = desk, desk.confirm.emptied
         self._datasets: tuple[str, ...] = ()
         self._dataset = ""
 
-    def update(self) -> None:
+    def show(self) -> None:
         """Bring these fields up to date."""
-        desk = self._desk
-        if (desk.book.datasets, desk.dataset) != (self._datasets, self._dataset):
-            self._datasets, self._dataset = desk.book.datasets, desk.dataset
-            none = {} if len(desk.book.datasets) == 1 else {"": "–"}
-            known = none | {name: name for name in desk.book.datasets}
-            ui.update_select("dataset", choices=known, selected=desk.dataset)
+        desk, seen = self._desk, self._desk.book.seen
+        if (seen.datasets, seen.dataset) != (self._datasets, self._dataset):
+            self._datasets, self._dataset = seen.datasets, seen.dataset
+            none = {} if len(seen.datasets) == 1 else {"": "–"}
+            known = none | {name: name for name in seen.datasets}
+            ui.update_select("dataset", choices=known, selected=seen.dataset)
             ui.update_text("new_name", value=desk.fields["new_name"])
-        if desk.emptied != self._emptied:
-            self._emptied = desk.emptied
+        if desk.confirm.emptied != self._emptied:
+            self._emptied = desk.confirm.emptied
             ui.update_text("typed_name", value="")
 
 
-def _state(desk: CustodianDesk) -> dict[str, Any]:
+def _state(desk: CustodianDesk) -> dict[str, object]:
     """Return what the page's script must know."""
+    idle, confirm = not desk.work.what, desk.confirm
+    ready = idle and confirm.phase == "open" and not confirm.to_do
     return {
         "problems": dict(desk.problems),
-        "enabled": {"spend": desk.phase == "open" and not desk.work.what and not desk.to_do,
-                    "check": not desk.work.what, "check_again": not desk.work.what and desk.donors is not None},
-        "shown": {"stop": desk.work.can_be_stopped, "begin_anew": desk.phase == "done"},
-        "opened": {"new_dataset": not desk.book.datasets},
-        "grid": {"epsilon_slider": desk.book.grid},
-    }  # fmt: skip
+        "enabled": {"spend": ready, "check": idle, "check_again": idle and desk.data.donors is not None},
+        "shown": {"stop": desk.work.can_be_stopped, "begin_anew": confirm.phase == "done"},
+        "opened": {"new_dataset": not desk.book.seen.datasets},
+        "grid": {"epsilon_slider": desk.book.seen.grid},
+    }
 
 
 def _restore(desk: CustodianDesk) -> None:
@@ -136,27 +227,3 @@ def _restore(desk: CustodianDesk) -> None:
         value = desk.fields[name]
         if value != field.default and name != "dataset":  # which has a list of its own
             (ui.update_select(name, selected=value) if field.choices else ui.update_text(name, value=value))
-
-
-def _with_file(value: Any, take: Callable[[File], None]) -> None:
-    file = uploaded(value)
-    if file is not None:
-        take(file)
-
-
-def _downloads(desk: CustodianDesk) -> dict[str, tuple[str | Callable[[], str], Callable[[], bytes]]]:
-    """Return the files that the page offers, by the id of their links."""
-
-    def name(which: str) -> Callable[[], str]:
-        return lambda: getattr(desk.made, which).name if desk.made is not None else which
-
-    def content(which: str) -> Callable[[], bytes]:
-        return lambda: bytes(getattr(desk.made, which).read_bytes())
-
-    return {
-        "release": (name("file"), content("file")),
-        "release_page": (name("page"), content("page")),
-        "release_record": (name("record"), content("record")),
-        "book_csv": ("book.csv", lambda: desk.shelf.export("csv")),
-        "book_json": ("book.json", lambda: desk.shelf.export("json")),
-    }

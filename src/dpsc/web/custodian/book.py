@@ -1,4 +1,4 @@
-"""The ledger as the custodian's page shows it: read when something changes, never while a page is drawn."""
+"""The ledger as the custodian's pages show it: read when something changes, never while a page is drawn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dpsc.custodian.check.check_report import small
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.ledger import Entry, Ledger, address
 from dpsc.ledger.chain import Head
 from dpsc.ledger.export import as_csv, as_json
 from dpsc.ledger.history import Balance
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.web.custodian.fields import Form, commands, dpsc
+from dpsc.web.server import render
 
 _PATIENCE = 2.0  # seconds that a page waits for a ledger that another program holds
 _GRID = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0)
@@ -40,6 +43,16 @@ class Seen:
     head: Head | None = None
 
     @property
+    def dataset(self) -> str:
+        """The name of the data set that pays; empty if there is none yet."""
+        return "" if self.balance is None else self.balance.dataset.name
+
+    @property
+    def over(self) -> bool:
+        """Whether the release at hand costs more than there is."""
+        return self.after is not None and self.after.spent > self.after.dataset.epsilon
+
+    @property
     def grid(self) -> list[float]:
         """The epsilons on the slider: even steps for the eye, as far as there is room."""
         if self.balance is None:
@@ -48,49 +61,57 @@ class Seen:
         return sorted({*inside, *([self.left] if 0 < self.left <= _GRID[-1] else [])})
 
 
-class Shelf:
-    """Where the ledger is, and what is done with it.
+class Book:
+    """The page Book: where the ledger is, and what it held when it was read.
 
     Parameters
     ----------
+    form : Form
     given : str or None
         The option ``--ledger``; without it DPSC_LEDGER, else the usual file in this folder.
     """
 
-    def __init__(self, given: str | None) -> None:
-        self.given = given
+    def __init__(self, form: Form, given: str | None) -> None:
+        self._form = form
         self.url = given or os.environ.get("DPSC_LEDGER") or DEFAULT
         self.place = str(address.read(self.url))
+        self.option = [] if given is None else ["--ledger", self.place]
+        self.seen = Seen()
+        self.verified: list[str] | None = None
+        self.exists = False
 
-    @property
-    def exists(self) -> bool:
-        """Whether there is a ledger; one in a database is only known when it is opened."""
+    def read(self, dataset: str, promise: Guarantee | None) -> None:
+        """Look into the ledger, once; ``promise`` is that of the release at hand."""
         path = address.read(self.url).path
-        return path is None or os.path.lexists(path)
-
-    def read(self, dataset: str, promise: Guarantee | None) -> Seen:
-        """Look into the ledger; ``promise`` is that of the release at hand."""
+        self.exists = path is None or os.path.lexists(path)  # one in a database is only known when it is opened
         if not self.exists:
-            return Seen()
+            self.seen = Seen()
+            return
         history = self.open().history()
         names = tuple(history.datasets)
         seen = Seen(names, entries=tuple(history.entries()), head=history.head)
         payer = dataset if dataset in names else names[0] if len(names) == 1 else None
-        if payer is None:
-            return seen
-        seen = replace(seen, balance=history.balance(payer))
-        if promise is None:
-            return seen
-        left = history.remaining(payer, delta=promise.delta)
-        return replace(seen, left=left, after=history.balance(payer, after=promise))
+        if payer is not None:
+            seen = replace(seen, balance=history.balance(payer))
+            if promise is not None:
+                left = history.remaining(payer, delta=promise.delta)
+                seen = replace(seen, left=left, after=history.balance(payer, after=promise))
+        self.seen = seen
 
     def enter(self, name: str, epsilon: float, delta: float) -> str:
         """Enter a data set with its budget, making the ledger if there is none; return its name."""
         return Ledger(self.url, create=True, patience=_PATIENCE).add_dataset(name, epsilon=epsilon, delta=delta).name
 
-    def verify(self) -> list[str]:
-        """Return everything that is wrong with the ledger."""
-        return self.open().verify()
+    def look(self) -> None:
+        """Read the ledger again."""
+        with self._form.changing():
+            self.verified = None
+            self._form.judge()
+
+    def verify(self) -> None:
+        """Check the chain of the ledger."""
+        with self._form.changing(), self._form.about("book"):
+            self.verified = self.open().verify()
 
     def export(self, kind: str) -> bytes:
         """Return the whole ledger as CSV or JSON."""
@@ -99,6 +120,16 @@ class Shelf:
     def open(self) -> Ledger:
         """Open the ledger for reading."""
         return Ledger(self.url, patience=_PATIENCE)
+
+    def shown(self) -> str:
+        """Show the entries of the ledger."""
+        words = {"small": small, "what_to_do": what_to_do}
+        return render("custodian/book.html", book=self.seen, verified=self.verified, place=self.place, **words)
+
+    def commands(self) -> str:
+        """Show the commands of the book."""
+        asked = {"entries": [], "verify": [], "export": ["--out", "book.csv"]}
+        return commands(*(dpsc(["ledger", what], [*more, *self.option]) for what, more in asked.items()))
 
 
 def what_to_do(entry: Entry) -> str:

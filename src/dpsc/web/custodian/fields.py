@@ -1,15 +1,19 @@
-"""The fields of the custodian's page: what they are called, the option each stands for, and the commands they make."""
+"""The fields of the custodian's page: what they are called, what was written into them, and the words for the rest."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpsc.custodian.check.check_report import command
-from dpsc.errors import Parameter
-from dpsc.web.page_files import File
+from dpsc.errors import DpscError, ParameterError
+from dpsc.web import work
+from dpsc.web.desk import Desk
+from dpsc.web.server import render
+from dpsc.web.work import File, Reader, Stopped, Work
 
 
 @dataclass(frozen=True)
@@ -22,41 +26,56 @@ class Field:
     hint : str
         What may stand in it.
     default : str
-    choices : tuple of pairs
-        A value and how it is shown, if there is a list to choose from.
+    choices : mapping
+        Values and how they are shown, if there is a list to choose from.
     """
 
     label: str
     hint: str = ""
     default: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
-_AS_SEEN = ("", "as the file shows")
+_AS_SEEN = {"": "as the file shows"}
+_NOT_SAID = {"": "–"}
+_SHAPES = _AS_SEEN | {"long": "long: one row per unit and period", "wide": "wide: one row per unit"}
+_SEPARATORS = _AS_SEEN | {"comma": "comma", "semicolon": "semicolon", "tab": "tab", "pipe": "pipe |"}
+_ENCODINGS = _AS_SEEN | {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "windows-1252": "Windows-1252",
+    "latin-1": "Latin-1",
+}
+_DECIMALS = _NOT_SAID | {"point": "point", "comma": "comma"}
+_THOUSANDS = _NOT_SAID | {name: name for name in ("none", "comma", "point", "space", "apostrophe")}
+_MISSING = {
+    "": "public kernel (usual)",
+    "interpolate": "lines between own numbers",
+    "midpoint": "the middle of the bounds",
+    "error": "refuse",
+}
+_REPEATED = _NOT_SAID | {
+    "missing": "missing (usual)",
+    "sum": "the sum, as of bills",
+    "mean": "the mean, as of readings",
+    "last": "the last, as of corrections",
+}
 
 FIELDS = {
     "path": Field("Or type where it is on this machine", "/data/donors.csv"),
-    "shape": Field("Shape", choices=(_AS_SEEN, ("long", "long: one row per unit and period"),
-                                     ("wide", "wide: one row per unit"))),
+    "shape": Field("Shape", choices=_SHAPES),
     "unit": Field("Column of units"),
     "time": Field("Column of periods"),
     "outcome": Field("Column of numbers"),
-    "sep": Field("Between columns", choices=(_AS_SEEN, ("comma", "comma"), ("semicolon", "semicolon"), ("tab", "tab"),
-                                             ("pipe", "pipe |"))),
-    "encoding": Field("Encoding", choices=(_AS_SEEN, ("utf-8", "UTF-8"), ("utf-16", "UTF-16"),
-                                           ("windows-1252", "Windows-1252"), ("latin-1", "Latin-1"))),
+    "sep": Field("Between columns", choices=_SEPARATORS),
+    "encoding": Field("Encoding", choices=_ENCODINGS),
     "sheet": Field("Sheet of a workbook"),
     "periods": Field("Periods", "2021-01..2023-12, or a file"),
     "time_format": Field("How dates are written", "%d/%m/%Y"),
-    "decimal": Field("Mark before decimals", choices=(("", "–"), ("point", "point"), ("comma", "comma"))),
-    "thousands": Field("Mark between thousands", choices=(("", "–"), ("none", "none"), ("comma", "comma"),
-                       ("point", "point"), ("space", "space"), ("apostrophe", "apostrophe"))),
-    "missing": Field("Missing cells", choices=(
-        ("", "public kernel (usual)"), ("interpolate", "lines between own numbers"),
-        ("midpoint", "the middle of the bounds"), ("error", "refuse"))),
-    "repeated": Field("Cells that several rows give", choices=(
-        ("", "–"), ("missing", "missing (usual)"), ("sum", "the sum, as of bills"),
-        ("mean", "the mean, as of readings"), ("last", "the last, as of corrections"))),
+    "decimal": Field("Mark before decimals", choices=_DECIMALS),
+    "thousands": Field("Mark between thousands", choices=_THOUSANDS),
+    "missing": Field("Missing cells", choices=_MISSING),
+    "repeated": Field("Cells that several rows give", choices=_REPEATED),
     "low": Field("Lowest possible number", "none"),
     "high": Field("Highest possible number", "none"),
     "exclude": Field("Units to leave out", "A17, A23"),
@@ -73,18 +92,28 @@ FIELDS = {
     "purpose": Field("What it is for", "effect of the new treatment on costs"),
     "file_name": Field("Name of the release", "as the file of the donors"),
     "typed_name": Field("Type the name of the data set to spend"),
-}  # fmt: skip
+}
+DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
+_COLUMNS = ("shape", "unit", "time", "outcome", "periods", "time_format")
+READING = (*_COLUMNS, *DIALECT, "missing", "repeated", "low", "high")  # the check is about these
+_NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
 
-_OPTIONS = {
-    "bounds": "lowest and highest possible number", "like": "a public series that moves like a donor",
-    "target": "a public series that moves like a donor", "before": "first treated period of that series",
-    "reference": "a public path to subtract", "wide": "shape", "name": "name of the data set",
-    "like_file": "similar series", "reference_file": "a public path to subtract",
-}  # fmt: skip
+_ALSO = {
+    "bounds": "lowest and highest possible number",
+    "like": "a public series that moves like a donor",
+    "target": "a public series that moves like a donor",
+    "before": "first treated period of that series",
+    "reference": "a public path to subtract",
+    "wide": "shape",
+    "name": "name of the data set",
+    "like_file": "similar series",
+    "reference_file": "a public path to subtract",
+}
+LABELS = _ALSO | {name: each.label[:1].lower() + each.label[1:] for name, each in FIELDS.items()}
+_FIELD_OF = {"bounds": "low", "wide": "shape"}
 _OPTION = re.compile(r"--([a-z][a-z-]+)")
 _NOT_HERE = re.compile(r" To go on anyway, add --i-know\.| \(dpsc plan tells how large\)")
 _AT_THE_END = "The command at the end says what was understood; correct it if it is wrong"
-LABELS = _OPTIONS | {name: field.label[:1].lower() + field.label[1:] for name, field in FIELDS.items()}
 
 
 def in_words(text: str) -> str:
@@ -103,120 +132,106 @@ def in_words(text: str) -> str:
     return _OPTION.sub(label, _NOT_HERE.sub("", text).replace(_AT_THE_END, "Correct it in its field if it is wrong"))
 
 
-def named(parameter: Parameter) -> str:
-    """Write a parameter as the field of the page that sets it."""
-    label = LABELS.get(parameter.name)
-    if label is None:
-        return str(parameter)
-    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-    return f"“{label}”" + (f" {value}" if value else "")
+class Form(Desk):
+    """The custodian's desk as its pages know it: the fields, and one piece of long work at a time."""
 
+    labels = LABELS
 
-def field_of(text: str, parameters: dict[str, Parameter]) -> str | None:
-    """Return the field that a sentence of the library is about, by the parameter or the option that it names first."""
-    options: list[str] = [option.replace("-", "_") for option in _OPTION.findall(text)]
-    known = {"bounds": "low", "wide": "shape"}
-    for name in [*(parameter.name for parameter in parameters.values()), *options]:
-        if known.get(name, name) in FIELDS:
-            return known.get(name, name)
-    return None
+    def __init__(self, folder: Path, reader: Reader | None) -> None:
+        super().__init__(folder, reader)
+        self.fields = {name: each.default for name, each in FIELDS.items()}
+        self.work = Work()
+        self.note = ""
 
+    def judge(self) -> None:
+        """Look again at everything that was said; the desk knows which pages there are."""
+        raise NotImplementedError
 
-READING = ("shape", "unit", "time", "outcome", "sep", "encoding", "sheet", "periods", "time_format", "decimal",
-           "thousands", "missing", "repeated", "low", "high")  # fmt: skip
-
-
-NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
-
-
-@dataclass(frozen=True, repr=False)
-class Facts:
-    """What lies on the desk.
-
-    Attributes
-    ----------
-    fields : mapping
-        What was written into the fields.
-    donors, like, reference : File or None
-    options : mapping
-        How the table is read: options of a command and their values.
-    n, before, after : int or None
-        Donors, and periods before an intervention and from it on.
-    dataset : str
-        Empty if none was chosen.
-    ledger : str or None
-        Where it is, if it was said.
-    out : Path
-    """
-
-    fields: Mapping[str, str]
-    donors: File | None
-    like: File | None
-    reference: File | None
-    options: Mapping[str, str]
-    n: int | None
-    before: int
-    after: int
-    dataset: str
-    ledger: str | None
-    out: Path
+    @property
+    def version(self) -> tuple[object, ...]:
+        """Something that differs as soon as a page must show something else."""
+        work = self.work
+        share = work.rows if not work.expected else 100 * work.rows // work.expected
+        return *super().version, work.what, work.stopping, work.final, share
 
     def __getitem__(self, name: str) -> str:
+        """Return what was written into a field; numbers with a decimal point."""
         value = self.fields[name].strip()
-        return value.replace(",", ".") if name in NUMBERS else value
+        return value.replace(",", ".") if name in _NUMBERS else value
+
+    def number(self, name: str) -> float:
+        """Return the number in a field."""
+        try:
+            value = float(self[name])
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ParameterError(f"--{name.replace('_', '-')} must be a number.")
+        return value
+
+    def bounds(self) -> tuple[float, float] | None:
+        """Return the lowest and the highest possible number, if they were said."""
+        if self["low"] or self["high"]:
+            return self.number("low"), self.number("high")
+        if self["missing"] == "midpoint":
+            raise ParameterError("--missing midpoint needs --bounds.")
+        return None
+
+    def options(self, *names: str) -> list[str]:
+        """Return what was written into fields as options of a command."""
+        return [part for name in names for part in self._option(name)]
+
+    def _option(self, name: str) -> list[str]:
+        value = self[name]
+        if name == "shape":
+            return ["--wide"] if value == "wide" else []
+        if name in ("low", "high"):
+            both = [self["low"], self["high"]]
+            return ["--bounds", *both] if name == "low" and all(both) else []
+        return [f"--{name.replace('_', '-')}", value] if value else []
+
+    def explained(self, problem: DpscError, field: str) -> tuple[str, str]:
+        """Find the field by the parameter, or else the option, that the library names first."""
+        options = [option.replace("-", "_") for option in _OPTION.findall(problem.message)]
+        named = [*(parameter.name for parameter in problem.parameters.values()), *options]
+        at = next((_FIELD_OF.get(name, name) for name in named if _FIELD_OF.get(name, name) in FIELDS), field)
+        if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
+            at = field
+        return at, in_words(problem.text(self.named))
+
+    def begin(
+        self, what: str, field: str, files: list[File], step: Callable[[], None], end: Callable[[], None]
+    ) -> bool:
+        """Begin long work in a thread, unless something is under way; what is wrong is kept beside a field.
+
+        ``end`` is done last, whatever became of ``step``, and is one change of the desk.
+        """
+
+        def guarded() -> None:
+            try:
+                with self.about(field, *files):
+                    step()
+            except Stopped:
+                self.note = "Stopped. Nothing was booked and nothing was written."
+
+        def thread() -> None:
+            try:
+                trouble = work.said(guarded)  # no content is told of what was not expected
+                if trouble:
+                    self.problems[field] = trouble
+            finally:
+                with self.changing():
+                    end()
+
+        self.note = ""
+        return self.work.start(what, thread)
 
 
-def commands_of(facts: Facts) -> dict[str, str]:
-    """Return the commands that do the same as each page."""
-    ledger = [] if facts.ledger is None else ["--ledger", facts.ledger]
-    plan = ["--n", str(facts.n or "N"), "--before", str(facts.before), "--after", str(facts.after), *_money(facts)]
-    new = ["--epsilon", facts["new_epsilon"], "--delta", facts["new_delta"], *ledger]
-    said = [part for name in READING for part in _option(facts, name)]
-    return {
-        "check": command(["dpsc", "check", _donors(facts)], said),
-        "plan": command(["dpsc", "plan"], [*plan, *_file("--target", facts.like)]),
-        "init": command(["dpsc", "ledger", "init", facts["new_name"] or "NAME"], new),
-        "show": command(["dpsc", "ledger", "show"], ledger),
-        "release": release_command(facts),
-        "entries": command(["dpsc", "ledger", "entries"], ledger),
-        "verify": command(["dpsc", "ledger", "verify"], ledger),
-        "export": command(["dpsc", "ledger", "export"], ["--out", "book.csv", *ledger]),
-    }
+def commands(*lines: str) -> str:
+    """Show the commands that do the same as a page."""
+    return render("custodian/commands.html", commands=lines)
 
 
-def release_command(facts: Facts) -> str:
-    """Return the command that makes the release."""
-    given = [part for name, value in facts.options.items() for part in ([name, value] if value else [name])]
-    given += _money(facts)
-    for name in ("missing", "repeated", "low", "scale", *(["like_before"] if facts.like is not None else [])):
-        given += _option(facts, name)
-    given += [*_file("--like", facts.like), *_file("--reference", facts.reference)]
-    for label in filter(None, map(str.strip, facts["exclude"].split(","))):
-        given += ["--exclude", label]
-    if facts["recipient"] and facts["purpose"]:
-        given += ["--purpose", f"for {facts['recipient']}: {facts['purpose']}"]
-    given += ["--dataset", facts.dataset] if facts.dataset else []
-    given += [] if facts.ledger is None else ["--ledger", facts.ledger]
-    return command(["dpsc", "release", _donors(facts)], [*given, "-o", str(facts.out)])
-
-
-def _donors(facts: Facts) -> str:
-    return "donors.csv" if facts.donors is None else facts.donors.name
-
-
-def _money(facts: Facts) -> list[str]:
-    return ["--epsilon", facts["epsilon"], "--delta", facts["delta"]]
-
-
-def _file(option: str, file: File | None) -> list[str]:
-    return [] if file is None else [option, file.name]
-
-
-def _option(facts: Facts, name: str) -> list[str]:
-    value = facts[name]
-    if name == "shape":
-        return ["--wide"] if value == "wide" else []
-    if name in ("low", "high"):
-        both = [facts["low"], facts["high"]]
-        return ["--bounds", *both] if name == "low" and all(both) else []
-    return [f"--{name.replace('_', '-')}", value] if value else []
+def dpsc(parts: Sequence[str], options: Sequence[str]) -> str:
+    """Return a command of dpsc."""
+    return command(["dpsc", *parts], options)

@@ -1,0 +1,287 @@
+"""The page Budget: what is left, what this release would cost, and what it would show, from public numbers only.
+
+Which effects a release would show is simulated in a thread of its own: it may take seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dpsc.analyst.plan import plan
+from dpsc.custodian.check import check_report
+from dpsc.custodian.check.outlook import Outlook, outlook
+from dpsc.custodian.custody.options import require_reasonable, require_small_delta
+from dpsc.custodian.custody.payer import explained
+from dpsc.custodian.gram.algorithm import GramRelease
+from dpsc.errors import DpscError, ParameterError
+from dpsc.privacy.guarantee import Guarantee, best_guess
+from dpsc.web.custodian.book import Book
+from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.fields import Form, commands, dpsc
+from dpsc.web.server import render
+
+_LITTLE = 0.001  # an epsilon that is good for nothing
+_LADDER, _RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together, quickly
+
+
+class Budget:
+    """What the release at hand costs, and what it is worth.
+
+    Attributes
+    ----------
+    n : int or None
+        How many donors there are: public, as said, or else as counted by the check.
+    guess : float or None
+        How often an attacker guesses right.
+    """
+
+    def __init__(self, form: Form, data: Data, book: Book) -> None:
+        self._form, self._data, self._book = form, data, book
+        self.simulations = Simulations(self._touch)
+        self.n: int | None = None
+        self.guess: float | None = None
+        self._asked: Asked | None = None
+        self._known: Outlook | None = None
+
+    def enter_dataset(self) -> None:
+        """Give a data set its budget in the ledger, as ``dpsc ledger init`` does."""
+        form = self._form
+        with form.changing(), form.about("new_name"):
+            epsilon, delta = form.number("new_epsilon"), form.number("new_delta")
+            with _in_place_of("epsilon", "new_epsilon"):
+                require_reasonable(epsilon, False)
+            with _in_place_of("delta", "new_delta"):
+                require_small_delta(delta, self._said(), False)
+            form.fields["dataset"] = self._book.enter(form["new_name"], epsilon, delta)
+            form.judge()
+
+    def judge(self) -> None:
+        """Look into the ledger, once, and say what is wrong with the budget, next to its fields."""
+        form, promise = self._form, None
+        for name in ("epsilon", "delta", "scale", "n", "dataset", "book"):
+            form.problems.pop(name, None)
+        checked = self._data.checked
+        self.n = self._said() or (None if checked is None else checked.seen.units or None)
+        self.guess = self._asked = self._known = None
+        with form.about("epsilon"):
+            if form["n"] and self._said() is None:
+                raise ParameterError("--n must be a whole number above 0.")
+            epsilon, delta = form.number("epsilon"), form.number("delta")
+            require_reasonable(epsilon, False)
+            require_small_delta(delta, self.n, False)
+            promise = GramRelease(epsilon=epsilon, delta=delta).guarantee
+            assert promise is not None
+            self.guess = best_guess(epsilon, delta)
+            self._simulate(promise)
+        with form.about("scale"):
+            if form["scale"]:
+                GramRelease(epsilon=1, delta=1e-6, scale=form.number("scale"), like=self._data.series)
+        with form.about("dataset"):
+            self._book.read(form.fields["dataset"], promise)
+            form.fields["dataset"] = self._book.seen.dataset
+        if promise is not None:
+            self._judge_amount(promise)
+
+    def outlook(self) -> Outlook | None:
+        """Return what a release would be like, from public numbers only; None as long as some are missing."""
+        if self._known is None or self._asked is None:
+            return None
+        effects = self.simulations.known(self._asked)
+        if effects is None:
+            return self._known
+        return replace(self._known, detectable=effects.at(self._known.epsilon), unit=effects.unit)
+
+    # What is shown -----------------------------------------------------------------------------------------------
+
+    def gauge(self) -> str:
+        """Show what is spent, what this release would add, and what is left."""
+        book, seen = self._book, self._book.seen
+        about = {"datasets": seen.datasets, "exists": book.exists, "place": book.place}
+        if seen.balance is None:
+            return render("custodian/gauge.html", balance=None, **about)
+        then = seen.balance if seen.after is None else seen.after
+        budget = seen.balance.dataset.epsilon
+        spent, after = (min(100.0, round(100 * each.spent / budget, 2)) for each in (seen.balance, then))
+        told = f"{spent:.0f}% of the budget is spent, {after:.0f}% with this release"
+        width = {"spent": spent, "then": after, "told": told, "why": explained(then)}
+        return render("custodian/gauge.html", small=check_report.small, **about, **width, **self.costs())
+
+    def costs(self) -> dict[str, object]:
+        """Return what is spent, and what would be after this release."""
+        seen = self._book.seen
+        return {"balance": seen.balance, "after": seen.after, "left": seen.left, "over": seen.over, "room": _room}
+
+    def numbers(self) -> str:
+        """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
+        about = {"series": self._data.like, "about": lambda value: float(f"{value:.2g}")}
+        working = self.simulations.working
+        return render("custodian/numbers.html", guess=self.guess, expected=self.outlook(), working=working, **about)
+
+    def commands(self) -> str:
+        """Show the commands of the budget."""
+        form, data, book, known = self._form, self._data, self._book, self._book.seen.datasets
+        before = data.before
+        sizes = ["--n", str(self.n or "N"), "--before", str(before), "--after", str(max(1, len(data.periods) - before))]
+        target = [] if data.like is None else ["--target", data.like.name]
+        plan = dpsc(["plan"], [*sizes, *self.price, *target])
+        show = dpsc(["ledger", "show"], book.option)
+        return commands(*([] if known and form["new_name"] in ("", *known) else [self.init()]), show, plan)
+
+    def init(self) -> str:
+        """Return the command that enters a data set."""
+        form = self._form
+        new = ["--epsilon", form["new_epsilon"], "--delta", form["new_delta"], *self._book.option]
+        return dpsc(["ledger", "init", form["new_name"] or "NAME"], new)
+
+    @property
+    def price(self) -> list[str]:
+        """The budget of the release, as options of a command."""
+        return ["--epsilon", self._form["epsilon"], "--delta", self._form["delta"]]
+
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _said(self) -> int | None:
+        text = self._form["n"].replace(",", "")
+        return int(text) if text.isdigit() and int(text) > 0 else None
+
+    def _simulate(self, promise: Guarantee) -> None:
+        """Say what is known at once; the smallest effect follows when it is simulated."""
+        T, before, series = len(self._data.periods), self._data.before, self._data.series
+        if self.n is None or T < 3:
+            return
+        values = None if series is None else tuple(series)
+        self._asked = Asked(self.n, T, before, promise.delta, values)
+        first = outlook(self.n, T, promise.epsilon, promise.delta, T0=1, like=series is not None)
+        self._known = replace(first, T0=before)
+        if first.worth_having and before >= 2:
+            self.simulations.start(self._asked)
+
+    def _judge_amount(self, promise: Guarantee) -> None:
+        """Say what is wrong with an epsilon that is one."""
+        form, seen = self._form, self._book.seen
+        if seen.dataset and promise.epsilon > seen.left:
+            form.problems["epsilon"] = (
+                f"Over budget: {seen.dataset!r} has {seen.left:g} left at delta {check_report.small(promise.delta)}, "
+                f"{promise.epsilon - seen.left:.3g} too little."
+            )
+            return
+        for finding in [] if self._known is None else check_report.problems_of(self._known):
+            if finding.kind == "useless":
+                form.problems["epsilon"] = check_report.ended(finding.words)
+            elif finding.kind == "scale" and not form["scale"]:
+                form.problems["scale"] = (
+                    f"{self.n:,} donors are too few to find out privately how much a donor moves. Say it here, or give "
+                    "a public series that moves like a donor."
+                )
+
+    def _touch(self) -> None:
+        with self._form.changing():
+            pass
+
+
+@contextmanager
+def _in_place_of(option: str, field: str) -> Iterator[None]:
+    """Let a sentence about an option be about another field."""
+    try:
+        yield
+    except DpscError as problem:
+        problem.message = problem.message.replace(f"--{option} ", f"--{field.replace('_', '-')} ")
+        raise
+
+
+def _room(epsilon: float) -> str:
+    """Say how large a release is possible."""
+    return f"a release of up to epsilon {epsilon:g}" if epsilon >= _LITTLE else "nothing"
+
+
+class Asked(NamedTuple):
+    """What is simulated: donors, periods, periods before the intervention, delta, and a public series."""
+
+    n: int
+    T: int
+    before: int
+    delta: float
+    series: tuple[float, ...] | None
+
+
+class Effects(NamedTuple):
+    """The smallest effects that would be seen with each budget of the ladder, and their unit."""
+
+    sizes: tuple[float, ...]
+    unit: str
+
+    def at(self, epsilon: float) -> float:
+        """Return the smallest effect at a budget; logarithms are interpolated, so that it never grows with it."""
+        return math.exp(float(np.interp(math.log(epsilon), np.log(_LADDER), np.log(self.sizes))))
+
+
+class Simulations:
+    """What was simulated. Only what was asked for last is worked at.
+
+    Parameters
+    ----------
+    changed : callable
+        Called when something new is known.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed, self._lock = changed, threading.Lock()
+        self._known: dict[Asked, Effects | None] = {}
+        self._wanted: Asked | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def working(self) -> bool:
+        """Whether something is being simulated."""
+        return self._thread is not None
+
+    def known(self, asked: Asked) -> Effects | None:
+        """Return what was simulated; None as long as it was not, or if it cannot be."""
+        return self._known.get(asked)
+
+    def start(self, asked: Asked) -> None:
+        """Simulate, if that is not known yet, as soon as what is simulated now is done."""
+        with self._lock:
+            if asked not in self._known:
+                self._wanted = asked
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._work, daemon=True)  # it may be left unfinished
+                    self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until what was asked for last is known."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                asked = self._wanted
+                if asked is None or asked in self._known:
+                    self._thread = None
+                    return
+            try:
+                found: Effects | None = _simulated(asked)
+            except Exception:  # a series that is too short, for example: nothing is said of effects then
+                found = None
+            with self._lock:
+                self._known[asked] = found
+            self._changed()
+
+
+@lru_cache(maxsize=64)
+def _simulated(asked: Asked) -> Effects:
+    target = None if asked.series is None else list(asked.series)
+    after = asked.T - asked.before
+    expected = plan(asked.n, asked.before, after, _LADDER, asked.delta, target=target, runs=_RUNS)
+    table = expected.table.sort_values("epsilon")
+    return Effects(tuple(float(size) for size in table["detectable"]), expected.unit)

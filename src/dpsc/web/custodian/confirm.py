@@ -1,0 +1,332 @@
+"""The pages Confirm and Hand over: a release is made as the command makes it, from a desk that is ready, and once."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dpsc import checks, files
+from dpsc.analyst.release import Release
+from dpsc.custodian.check import check_report
+from dpsc.custodian.custody import options as choices
+from dpsc.custodian.custody import run
+from dpsc.custodian.custody.options import Choices
+from dpsc.custodian.custody.payer import Account
+from dpsc.custodian.gram.sources import scan
+from dpsc.errors import ParameterError
+from dpsc.release import describe
+from dpsc.release.file_format import load_with_hash
+from dpsc.tables.dialect import Dialect
+from dpsc.web.custodian.book import Book
+from dpsc.web.custodian.budget import Budget
+from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.fields import DIALECT, FIELDS, LABELS, Form, commands, dpsc
+from dpsc.web.server import render
+from dpsc.web.work import Work
+
+_PAID_BY = {
+    "Budget": ("epsilon", "delta", "n"),
+    "Data": ("scale", "like_before", "like_file", "reference_file"),
+    "Confirm": ("file_name", "recipient", "purpose"),
+}
+_TRIED = 100  # names of a release
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was made and paid for; all of it is public."""
+
+    release: Release
+    file: Path
+    page: Path | None
+    record: Path | None
+    told: tuple[str, ...]
+    recipient: str
+    command: str
+
+
+@dataclass(frozen=True, repr=False)
+class Request:
+    """Everything that a release needs, taken from the desk at the moment of spending."""
+
+    ledger: str
+    chosen: Choices
+    source: Any
+    reference: Path | None
+    dataset: str
+    recipient: str
+    use: str
+    out: Path
+    n_is_public: bool
+    command: str
+
+    @property
+    def purpose(self) -> str:
+        """What is kept with the booking."""
+        return f"for {self.recipient}: {self.use}"
+
+
+class Confirm:
+    """What the release costs and whom it is for, and the release that was made.
+
+    Attributes
+    ----------
+    phase : str
+        "open", then "working", then "done" until it is begun anew.
+    made : Made or None
+    emptied : int
+        How often the typed name was taken away.
+    """
+
+    def __init__(self, form: Form, data: Data, budget: Budget, book: Book, folder: Path) -> None:
+        self._form, self._data, self._budget, self._book = form, data, budget, book
+        self.folder = folder
+        self.phase = "open"
+        self.made: Made | None = None
+        self.emptied = 0
+
+    def spend(self) -> None:
+        """Make the release: only from a desk that is ready, and once."""
+        form = self._form
+        with form.changing():
+            if self.phase != "open" or form.work.what or self.to_do:
+                return
+            with form.about("spend", *self._data.files):
+                request = self.request()
+                self.phase = "working"
+                step, end = partial(self._release, request), partial(self._released, request)
+                if not form.begin("Making the release", "spend", self._data.files, step, end):
+                    self.phase = "open"
+
+    def begin_anew(self) -> None:
+        """Make room for another release; the last one stays where it was written."""
+        with self._form.changing():
+            if self.phase == "done":
+                self.phase, self.made, self._form.note = "open", None, ""
+                self._take_name_away()
+
+    @property
+    def to_do(self) -> list[str]:
+        """What must be done before the release can be paid for; empty if it can."""
+        form, checked, dataset = self._form, self._data.checked, self._book.seen.dataset
+        found = []
+        if checked is None:
+            found.append("Drop the donors, under “Data”.")
+        elif not self._data.current:
+            found.append("Check again, under “Check”: something was changed since.")
+        elif not checked.ready:
+            found.append("Correct what the check found, under “Check”.")
+        if not dataset:
+            found.append("Choose the data set that pays, under “Budget”.")
+        for where, names in _PAID_BY.items():
+            found += [f"Correct “{LABELS[name]}”, under “{where}”." for name in names if name in form.problems]
+        found += [f"Say {FIELDS[name].label.lower()}." for name in ("recipient", "purpose") if not form[name]]
+        if dataset and form["typed_name"] != dataset:
+            found.append(f"Type {dataset} to spend.")
+        return found
+
+    def out(self) -> Path:
+        """Return the file that the release would be written to."""
+        typed = self._form["file_name"]
+        if typed:
+            return self.folder / f"{typed.removesuffix('.json').removesuffix('.dpsc')}.dpsc.json"
+        stem = check_report.stem(Path(self._data.name))
+        names = [stem, *(f"{stem}-{number}" for number in range(2, _TRIED))]
+        places = [self.folder / f"{name}.dpsc.json" for name in names]
+        return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
+
+    # What is shown -----------------------------------------------------------------------------------------------
+
+    def cost(self) -> str:
+        """Show what the release costs and what remains."""
+        form = self._form
+        about = {"donors": self._data.donors, "epsilon": form["epsilon"], "delta": form["delta"]}
+        where = {"place": self._book.place, "out": self.out()}
+        return render("custodian/cost.html", **about, **where, **self._budget.costs())
+
+    def to_do_list(self) -> str:
+        """Show what must be done before anything can be spent."""
+        return render("custodian/to_do.html", phase=self.phase, to_do=self.to_do, epsilon=self._form["epsilon"])
+
+    def handover(self) -> str:
+        """Show the files of the release, and what to say about them."""
+        return render("custodian/handover.html", made=self.made)
+
+    def commands(self) -> str:
+        """Show the command of the release."""
+        return commands(self.command(self.out()))
+
+    def command(self, out: Path) -> str:
+        """Return the command that makes the release."""
+        form, data, checked = self._form, self._data, self._data.checked
+        read = {} if checked is None else checked.options
+        given = [part for name, value in read.items() for part in ([name, value] if value else [name])]
+        given += [*self._budget.price, *form.options("missing", "repeated", "low", "scale")]
+        if data.like is not None:
+            given += [*form.options("like_before"), "--like", data.like.name]
+        if data.reference is not None:
+            given += ["--reference", data.reference.name]
+        given += [part for label in self._excluded for part in ("--exclude", label)]
+        if form["recipient"] and form["purpose"]:
+            given += ["--purpose", f"for {form['recipient']}: {form['purpose']}"]
+        if self._book.seen.dataset:
+            given += ["--dataset", self._book.seen.dataset]
+        return dpsc(["release", data.name], [*given, *self._book.option, "-o", str(out)])
+
+    # -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _excluded(self) -> list[str]:
+        return [label.strip() for label in self._form["exclude"].split(",") if label.strip()]
+
+    def request(self) -> Request:
+        """Return the release as it was said, and refuse what makes no sense."""
+        form, donors, checked = self._form, self._data.donors, self._data.checked
+        assert donors is not None
+        assert checked is not None
+        option = checked.options
+        like, reference = (None if each is None else each.path for each in (self._data.like, self._data.reference))
+        missing: Any = form["missing"] or None
+        repeated: Any = form["repeated"] or "missing"
+        sep, decimal, thousands, encoding, sheet = (option.get(f"--{name}") for name in DIALECT)
+        time_format = option.get("--time-format")
+        chosen = choices.of_options(
+            settings=None,
+            epsilon=form.number("epsilon"),
+            delta=form.number("delta"),
+            smoothness=None,
+            reference=reference,
+            scale=form.number("scale") if form["scale"] else None,
+            like=like,
+            like_before=None if like is None else form["like_before"] or None,
+            periods=option.get("--periods"),
+            time_format=time_format,
+            grid_bits=None,
+            missing=missing,
+            dialect=Dialect(sep, decimal, thousands, encoding, sheet),
+        )
+        source = scan(
+            donors.path,
+            unit=option["--unit"],
+            time=option.get("--time"),
+            outcome=option.get("--outcome"),
+            wide="--wide" in option,
+            time_format=time_format,
+            periods=chosen.periods,
+            bounds=form.bounds(),
+            missing=chosen.missing,
+            repeated=repeated,
+            exclude=self._excluded,
+            sep=sep,
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            sheet=sheet,
+        )
+        for name in ("recipient", "purpose"):
+            checks.printable(name, form[name])
+        out = self.out()
+        require_free(out, self.folder)
+        return Request(
+            ledger=self._book.url,
+            chosen=chosen,
+            source=source,
+            reference=reference,
+            dataset=self._book.seen.dataset,
+            recipient=form["recipient"],
+            use=form["purpose"],
+            out=out,
+            n_is_public=not self._excluded,
+            command=self.command(out),
+        )
+
+    def _release(self, request: Request) -> None:
+        """Run in the thread of a release."""
+        made = make(request, self._form.work)
+        with self._form.changing():
+            self.made, self.phase = made, "done"
+
+    def _released(self, request: Request) -> None:
+        failed = self.phase == "working"
+        if failed:
+            self.phase = "open"
+        self._take_name_away()
+        self._form.judge()
+        if failed and str(request.out) in [entry.output for entry in self._book.seen.entries]:
+            self._form.note = "The release was booked, and could not be made: see “Book”."
+
+    def _take_name_away(self) -> None:
+        """Let the name be typed again before anything else is spent."""
+        self._form.fields["typed_name"] = ""
+        self.emptied += 1
+
+
+class _Payer(Account):
+    """An account that is looked at a last time before it pays."""
+
+    def __init__(self, place: str, dataset: str, purpose: str, last_look: Callable[[], None]) -> None:
+        super().__init__(place, dataset, purpose=purpose)
+        self._look = last_look
+
+    def _last_look(self) -> None:
+        self._look()
+
+
+def make(request: Request, work: Work) -> Made:
+    """Add up the donors, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
+    chosen, out = request.chosen, request.out
+    account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
+    work.expected = run.opened(request.source, chosen, request.reference)
+    summed = run.added_up(request.source, chosen, work.on_rows, i_know=False)
+    require_free(out, out.parent)
+    with files.beside(out) as part:
+        place, public = part / out.name, request.n_is_public
+        made = run.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
+    page, record = _about(out, request.use)
+    return Made(made, out, page, record, tuple(account.told()), request.recipient, request.command)
+
+
+def beside(out: Path) -> tuple[Path, Path, Path]:
+    """Return where a release, its page and its record go."""
+    name = out.name.removesuffix(".json")
+    return out, out.with_name(f"{name}.html"), out.with_name(f"{name.removesuffix('.dpsc')}.record.json")
+
+
+def require_free(out: Path, folder: Path) -> None:
+    """Refuse a name that is none, that is in another folder, or that is taken."""
+    name = out.name.removesuffix(".dpsc.json")
+    if not name or out.parent != folder or name.startswith(".") or not checks.is_printable(name):
+        raise ParameterError("--file-name must be a name, without a folder.")
+    for place in beside(out):
+        if os.path.lexists(place):
+            raise ParameterError(f"--file-name: {place} is there already; choose another name.")
+
+
+def _about(out: Path, use: str) -> tuple[Path | None, Path | None]:
+    """Write page and record from the file alone. The release is whole and paid for, whatever becomes of them."""
+    _, page, record = beside(out)
+    try:
+        release, digest = load_with_hash(out, Release)
+    except Exception:
+        return None, None
+    content = {
+        page: lambda: describe.page(release, out.name, digest),
+        record: lambda: (
+            json.dumps(describe.record(release, digest, intended_use=use), indent=1, ensure_ascii=False) + "\n"
+        ),
+    }
+    written = {place: place for place, make in content.items() if _written(place, make)}
+    return written.get(page), written.get(record)
+
+
+def _written(place: Path, content: Callable[[], str]) -> bool:
+    try:
+        files.write(place, content())
+    except Exception:
+        return False
+    return True
