@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def one(
     outcome: str | None = None,
     time_format: str | None = None,
     dialect: Dialect = UNSAID,
+    averages: int | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Result:
@@ -34,7 +36,7 @@ def one(
     series = reader.series(target, time, outcome, time_format, dialect, advice=several)
     with in_file(target):
         first = match.typed_period(treatment_time, release.times, time_format)
-        return release.estimate(series, first, level=level, title=title)
+        return release.estimate(series, first, averages=averages, level=level, title=title)
 
 
 def several(
@@ -45,6 +47,7 @@ def several(
     start: str | None = None,
     treatment_time: str | None = None,
     weight: str | None = None,
+    averages: str | int | None = None,
     time: str | None = None,
     outcome: str | None = None,
     time_format: str | None = None,
@@ -55,15 +58,21 @@ def several(
     """Return the answers for the units of a long table, and their pooled effects.
 
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
+    How many units each target averages is in the column ``averages``, or it is one number for all.
     """
     found = several_targets.read(
-        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight, time_format=time_format,
+        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight,
+        averages=averages if isinstance(averages, str) else None, time_format=time_format,
         dialect=dialect, start_of_all=treatment_time,
     )  # fmt: skip
     with in_file(targets):
+        if isinstance(averages, int):
+            found = replace(found, averages=dict.fromkeys(found.series, averages))
         if start is None:
             first = match.typed_period(str(treatment_time), release.times, time_format)
-            return release.study(found.series, first, weights=found.weights, level=level, title=title)
+            return release.study(
+                found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
+            )
         return of_targets(release, found, time_format, level=level, title=title)
 
 
@@ -72,7 +81,7 @@ def of_targets(
 ) -> Study:
     """Return the answers for targets that were read, each with its own first treated period."""
     starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-    return release.study(found.series, starts, weights=found.weights, level=level, title=title)
+    return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
 
 
 def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:

@@ -21,9 +21,8 @@ _USUAL_SIZES = 18  # how many of them are expected: each has a prior weight of o
 _SIZE_SPREAD = 1.0  # of log c^2 about -log m, for a target that is known to be the average of m units
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
-_LOADING = 0.3  # tau: the variance of the loading on the mean, about 1, of a target that has one
-_LOADED = 0.01  # the prior weight of such targets ...
-_LOADED_SIZES = _SIZES <= 0.02  # ... which are averages of fifty and more
+_LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights
+_LOADED_SIZES = _SIZES <= 0.02  # averages of fifty and more: only these may have another loading than 1
 _NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
 _LEAST_WEIGHT = 1e-3
 
@@ -78,7 +77,7 @@ class Observed:
         return -self._log_size - self._squares / 2 - self._log_level
 
     def log_evidence_of_any_size(self) -> float:
-        """Return the log density if the covariance may have any size: each quarter of a decade has a weight of one in 18.
+        """Return the log density if the covariance may have any size: a quarter of a decade has a weight of one in 18.
 
         ``integral over v > 0 of v^(-d/2) exp(-S / (2 v)) dv / v = Gamma(d/2) (S/2)^(-d/2)``.
         """
@@ -187,8 +186,8 @@ class TargetModels:
         """Every model that counts, its weight from the evidence of the first periods."""
         weights = np.exp(self._logs - log_sum(self._logs.ravel()))
         kept = np.argwhere(weights >= _LEAST_WEIGHT)
-        total = sum(weights[tuple(at)] for at in kept)
-        return [self._candidate(*at, weight=float(weights[tuple(at)] / total)) for at in kept]
+        total = float(sum(weights[i, j, k] for i, j, k in kept))
+        return [self._candidate(i, j, k, float(weights[i, j, k]) / total) for i, j, k in kept]
 
     @property
     def log_evidence(self) -> float:
@@ -203,7 +202,7 @@ class TargetModels:
         """
         logs = self._log_weights(factors, reference)
         scaled = (len(self.y) - 1) * np.log(factors)
-        return np.array([log_sum(each.ravel()) for each in logs]) + scaled
+        return np.asarray(np.array([log_sum(each.ravel()) for each in logs]) + scaled)
 
     @cached_property
     def _part(self) -> Population:
@@ -239,11 +238,9 @@ class TargetModels:
         if self.averages is not None and not self._part.has_level:
             size = -0.5 * (np.log(_SIZES * self.averages) / _SIZE_SPREAD) ** 2
             size -= log_sum(size)
-        loaded = np.where(_LOADED_SIZES, math.log(_LOADED), -np.inf)
-        plain = np.where(_LOADED_SIZES, math.log(1 - _LOADED), 0.0)
-        if not self._movement.any():
-            plain, loaded = np.zeros(len(_SIZES)), np.full(len(_SIZES), -np.inf)
-        by_size = np.array([plain, loaded]) + size
+        loading = np.where(_LOADED_SIZES, np.log(list(_LOADINGS.values()))[:, np.newaxis], -np.inf)
+        loading[0, ~_LOADED_SIZES] = 0.0
+        by_size = loading + size
         return np.asarray((own - log_sum(own))[:, np.newaxis, np.newaxis] + by_size)
 
     @cached_property
@@ -260,7 +257,7 @@ class TargetModels:
 
     def _candidate(self, i: int, j: int, k: int, weight: float) -> Candidate:
         """Return the model with the i-th b, the j-th tau and the k-th c^2."""
-        part, b, tau, c2 = self._part, float(_OWN_SHARES[i]), _LOADINGS[j], float(_SIZES[k])
+        part, b, tau, c2 = self._part, float(_OWN_SHARES[i]), list(_LOADINGS)[j], float(_SIZES[k])
         shared = part.common + part.direction_error
         covariance = part.mean_error + c2 * (shared + b * part.bulk)
         if tau > 0:
@@ -275,9 +272,6 @@ class TargetModels:
             own_share=b,
             white=_NEW * c2 * max(0.0, float(b * part.white - lasting)),
         )
-
-
-_LOADINGS = (0.0, _LOADING)
 
 
 @dataclass(frozen=True, eq=False)

@@ -200,6 +200,7 @@ class Release(ReleasedMatrix):
         treatment_times: Any,
         *,
         weights: Mapping[Any, float] | pd.Series[float] | None = None,
+        averages: int | Mapping[Any, int] | pd.Series[int] | None = None,
         level: float = 0.95,
         title: str = "",
     ) -> Study:
@@ -213,6 +214,8 @@ class Release(ReleasedMatrix):
             it is shown beside the others and used for no number.
         weights : mapping or Series, optional
             Of the units in pooled effects; equal if left out.
+        averages : number, mapping or Series, optional
+            How many units each target is the average of, where that is known.
         level, title
             As in :meth:`estimate`.
 
@@ -226,7 +229,7 @@ class Release(ReleasedMatrix):
         >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
         (['north', 'south'], ['west'], [2, 2, 2, 1])
         """
-        return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
+        return study.study(self, targets, treatment_times, weights=weights, averages=averages, level=level, title=title)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is in it, and how its donors move."""

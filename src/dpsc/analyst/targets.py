@@ -124,9 +124,9 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
 def question_of_units(release: ReleasedMatrix, models: TargetModels, reference: Array) -> str:
     """Return a question if the target is far more likely in other units than in those of the donors, "" if it is not.
 
-    Witnesses are how the target moves, against how donors do, and its level, if a typical one is public: the reference's,
-    or that of the series which told the custodian how much donors move. The latter may have been this target, in the
-    same wrong units, so it can only add to the doubt.
+    Witnesses are how the target moves, against how donors do, and its level, if a typical one is public: the
+    reference's, or that of the series which told the custodian how much donors move. That series may have been this
+    target, in the same wrong units, so it can only add to the doubt.
     """
     level = float(np.abs(models.y + reference).mean())
     if release.reference is not None:

@@ -43,6 +43,20 @@ def estimate(
         typer.Option(help="The column with each unit's weight in pooled effects; equal without.",
                      rich_help_panel=SEVERAL),
     ] = None,
+    averages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many units the target, or each of several, is the average of. Intervals are then shorter, and "
+            "other units of measurement are noticed more often.",
+        ),
+    ] = None,
+    averages_column: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says it for each unit; empty where it is not known.", rich_help_panel=SEVERAL
+        ),
+    ] = None,
     time: terminal.Time = None,
     outcome: terminal.Outcome = None,
     time_format: terminal.TimeFormat = None,
@@ -61,9 +75,17 @@ def estimate(
         from dpsc.analyst import ask
         from dpsc.analyst.release import Release
         from dpsc.cli import delivery, estimating
+        from dpsc.errors import ParameterError
         from dpsc.tables.dialect import Dialect
 
-        estimating.require_one_question(treatment_time, treatment_time_column, unit, weight_column)
+        columns = {
+            "--treatment-time-column": treatment_time_column,
+            "--weight-column": weight_column,
+            "--averages-column": averages_column,
+        }
+        estimating.require_one_question(treatment_time, unit, columns)
+        if averages is not None and averages_column is not None:
+            raise ParameterError("give --averages for all units or --averages-column for each, not both.")
         terminal.keep_apart(out, release, target)
         if out is not None:
             delivery.is_file(out)
@@ -73,12 +95,12 @@ def estimate(
         if unit is not None:
             found: delivery.Finding = ask.several(
                 loaded, target, unit=unit, start=treatment_time_column, treatment_time=treatment_time,
-                weight=weight_column, time=time, outcome=outcome, time_format=time_format,
-                dialect=dialect, level=level, title=title or "",
+                weight=weight_column, averages=averages_column or averages, time=time, outcome=outcome,
+                time_format=time_format, dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
         else:
             found = ask.one(
-                loaded, target, str(treatment_time), time=time, outcome=outcome, time_format=time_format,
-                dialect=dialect, level=level, title=title or "",
+                loaded, target, str(treatment_time), averages=averages, time=time, outcome=outcome,
+                time_format=time_format, dialect=dialect, level=level, title=title or "",
             )  # fmt: skip
         delivery.hand_over(found, out, command=terminal.typed(ctx), units=units, force=force, as_json=json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,10 +10,9 @@ from dpsc.errors import ParameterError
 from dpsc.release.file_format import FORMAT
 
 
-def require_one_question(
-    treatment_time: str | None, treatment_time_column: str | None, unit: str | None, weight_column: str | None
-) -> None:
-    """Refuse options that do not say whether one target or several are asked about."""
+def require_one_question(treatment_time: str | None, unit: str | None, columns: Mapping[str, str | None]) -> None:
+    """Refuse options that do not say whether one target or several are asked about; ``columns`` are for several."""
+    treatment_time_column = columns["--treatment-time-column"]
     if treatment_time is not None and treatment_time_column is not None:
         raise ParameterError(
             "--treatment-time is one date, for one target or for all units of a table; --treatment-time-column holds "
@@ -23,7 +23,7 @@ def require_one_question(
             "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates of "
             "their own --unit COLUMN --treatment-time-column COLUMN."
         )
-    for option, value in (("--treatment-time-column", treatment_time_column), ("--weight-column", weight_column)):
+    for option, value in columns.items():
         if unit is None and value is not None:
             raise ParameterError(f"{option} is for several targets; it needs --unit, the column that names the units.")
 

@@ -148,7 +148,7 @@ def constant_over_scale(n: int, noise_scale: float) -> float:
     is the same whatever machine computes it, and people can agree on it.
     """
     grown = _CONSTANT_GROWS * (n / noise_scale) ** (1 / 3)
-    return round(max(SMALL_CONSTANT, min(_LARGE_CONSTANT, grown)), 2)
+    return float(round(max(SMALL_CONSTANT, min(_LARGE_CONSTANT, grown)), 2))
 
 
 def constant_for(scale: float, over_scale: float) -> float:

@@ -19,7 +19,8 @@ from dpsc.tables.reader import open_table, require_column, require_rows, require
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
-_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT}
+AVERAGES = Parameter("averages_column", "")
+_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT, "averages": AVERAGES}
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,14 @@ class Targets:
     starts : dict of str or None
         The first treated period as it is written; None for a unit that was never treated.
     weights : dict of float, or None
+    averages : dict of int, or None
+        How many units each target is the average of, if the table says it.
     """
 
     series: dict[str, pd.Series[float]]
     starts: dict[str, str | None]
     weights: dict[str, float] | None
+    averages: dict[str, int] | None = None
 
 
 def read(
@@ -47,6 +51,7 @@ def read(
     time: str | None = None,
     outcome: str | None = None,
     weight: str | None = None,
+    averages: str | None = None,
     time_format: str | None = None,
     dialect: Dialect = UNSAID,
     start_of_all: str | None = None,
@@ -58,17 +63,23 @@ def read(
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
-        given = [name for name in (unit, start, weight) if name is not None]
+        given = [name for name in (unit, start, weight, averages) if name is not None]
         if len(set(given)) < len(given):
-            raise TableError("{unit}, {start} and {weight} must name different columns.", unit=UNIT, start=START,
-                             weight=WEIGHT)  # fmt: skip
+            raise TableError(
+                "{unit}, {start}, {weight} and {averages} must name different columns.",
+                unit=UNIT,
+                start=START,
+                weight=WEIGHT,
+                averages=AVERAGES,
+            )
         header = open_table(path, [], dialect, given).schema.names
-        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT)):
+        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
             if name is not None:
                 find(header, name, it)
         time, outcome = _the_others(header, given, time, outcome)
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
+        numbers |= {} if averages is None else {"averages": averages}
         dataset = open_table(path, list(labels.values()), dialect, given)
         for column, name in (labels | numbers).items():
             require_column(dataset, name, _OPTIONS[column], number=column in numbers)
@@ -119,6 +130,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     series: dict[str, pd.Series[float]] = {}
     starts: dict[str, str | None] = {}
     weights: dict[str, float] = {}
+    averages: dict[str, int] = {}
     for label, rows in frame.groupby("unit", sort=False):
         name = str(label)
         twice = rows["time"].duplicated()
@@ -130,12 +142,26 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
             if weight is None:
                 raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({{it}}).", it=WEIGHT)
             weights[name] = float(weight)
+        if "averages" in frame and starts[name] is not None:
+            number = _same(rows["averages"], name, names["averages"], AVERAGES)
+            if number is not None:
+                averages[name] = _whole(number, name, names["averages"])
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
         raise TableError(
             f"no unit has a first treated period: column {names['start']!r} ({{start}}) is empty.", start=START
         )
-    return Targets(series, starts, weights if "weight" in frame else None)
+    return Targets(series, starts, weights if "weight" in frame else None, averages if "averages" in frame else None)
+
+
+def _whole(number: float, unit: str, column: str) -> int:
+    """Return how many units a target is the average of."""
+    if not (number >= 1 and number == int(number)):
+        raise TableError(
+            f"unit {unit!r} has {number:g} in column {column!r} ({{it}}): a target averages 1 unit or more.",
+            it=AVERAGES,
+        )
+    return int(number)
 
 
 def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:
