@@ -18,7 +18,7 @@ from dpsc.types import Array
 
 _SIZES = 10.0 ** np.arange(-5, 6.1, 0.25)  # c^2: from averages of many thousands to other units of measurement
 _USUAL_SIZES = 18  # how many of them are expected: each has a prior weight of one in so many
-_SIZE_SPREAD = 1.0  # of log c^2 about -log m, for a target that is known to be the average of m units
+_SIZE_SPREAD = 1.5  # of log c^2 about -log m, for a target that is known to be the average of m units
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
 _LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights

@@ -33,6 +33,7 @@ from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, MOST_COORD
 from dpsc.release.rowmap import (
     ENOUGH_FOR_CONSTANT,
     ENOUGH_PER_DIRECTION,
+    SMALL_CONSTANT,
     RowMap,
     constant_for,
     constant_over_scale,
@@ -104,8 +105,8 @@ class GramRelease:
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
     constant : float, optional
-        How large the constant beside each donor's movement is, as a share of the scale: by default 0.7 to 2.5, the
-        more the more donors there are. Sites whose releases are to add up agree on it.
+        How large the constant beside each donor's movement is, as a share of the scale. By default it grows with the
+        number of donors from 0.7 to 2.5; with ``directions``, on which sites agree whose releases add up, it is 0.7.
     grid_bits : int
         The resolution of the integer arithmetic: entries of unit vectors are cut off at 2^-grid_bits. The default has
         room for sixty million donors; each bit less gives room for four times as many.
@@ -307,8 +308,9 @@ class GramRelease:
         scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
-        share = constant_over_scale(counted, noise) if self.constant is None else self.constant
-        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, share), self.grid_bits)
+        constant = self._over_scale
+        over_scale = constant_over_scale(counted, noise) if constant is None else constant
+        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, over_scale), self.grid_bits)
         total, n = where.add_up(Products(row_map), on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
@@ -352,13 +354,10 @@ class GramRelease:
         """
         T = len(where.times)
         summand = Counts(T, kernel, reference)
-        all_given = self.directions is not None and self.constant is not None
-        if self.scale is not None and (isinstance(where, ArrayDonors) or all_given):
+        if self.scale is not None and (isinstance(where, ArrayDonors) or self.directions is not None):
             return summand.zero, len(where.values) if isinstance(where, ArrayDonors) else 0
-        for_directions = 0.0 if self.directions is not None else ENOUGH_PER_DIRECTION * T
-        for_constant = 0.0 if self.constant is not None else ENOUGH_FOR_CONSTANT
         noise = self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits
-        enough = math.ceil(max(for_directions, for_constant) * noise)
+        enough = math.ceil(max(ENOUGH_PER_DIRECTION * T, ENOUGH_FOR_CONSTANT) * noise)
         enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
         counts, counted = where.add_up(summand, on_rows, enough)
         if counted == 0:
@@ -413,13 +412,18 @@ class GramRelease:
             Kernel.named(self.smoothness),
             self.reference_for(summed.times),
             made.directions if self.directions is None else min(self.directions, made.T - 1),
-            made.constant if self.constant is None else constant_for(summed.scale.value, self.constant),
+            made.constant if self._over_scale is None else constant_for(summed.scale.value, self._over_scale),
             self.grid_bits,
         )
         if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
             raise ParameterError("this sum was made with another smoothness, reference, scale or grid_bits.")
         if summed.scale_paid_by not in (None, self._payer):
             raise ParameterError("the scale of this sum was found with another epsilon, delta or seed.")
+
+    @property
+    def _over_scale(self) -> float | None:
+        """The constant over the scale, if it is agreed on; None if it follows from the number of donors."""
+        return SMALL_CONSTANT if self.constant is None and self.directions is not None else self.constant
 
     @property
     def _payer(self) -> tuple[float, float, int | None]:
