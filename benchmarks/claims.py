@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dpsc.evidence.paper.figures import SPECS
 from dpsc.evidence.paper.points import RECIPES
 from dpsc.evidence.paper.reproduce import reproduce
-from dpsc.evidence.paper.tidy import SPECS
 
 ROOT = Path(__file__).parent.parent
 SEEDS, RUNS = range(10), 500

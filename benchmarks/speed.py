@@ -1,5 +1,7 @@
 """Speed of the Gram release and of its estimates, as ratios against bare matrix products in the same run.
 
+Long tables are compared with DuckDB, which groups the same file.
+
     OPENBLAS_NUM_THREADS=1 python benchmarks/speed.py
 
 Writes results/speed.md. Each time is the shortest of several repetitions, taken in turn.
@@ -28,6 +30,7 @@ from dpsc.custodian.gram.sources import sum_of_rows
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import RowMap
 
+THREADS = ("1 thread", "2 threads")
 OUT = Path(__file__).parent / "results"
 
 
@@ -111,10 +114,75 @@ def long_panel() -> str:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent / "src"), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         for program in (LONG, READ):
-            done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=folder, check=True,
-                                  capture_output=True, text=True)  # fmt: skip
+            command = [sys.executable, "-c", program]
+            done = subprocess.run(command, env=environment, cwd=folder, check=True, capture_output=True, text=True)
     seconds, memory = map(float, done.stdout.split())
     return f"| estimate with intervals, T = 2,000 | {seconds:.1f} | goal 20; {memory:.2f} GB in all, goal 1 |"
+
+
+MAKE_TABLES = """
+import numpy as np, pandas as pd, pyarrow as pa, pyarrow.parquet as pq
+rng = np.random.default_rng(0)
+n, T = 200_000, 52
+weeks = pd.date_range("2023-01-02", periods=T, freq="7D").strftime("%Y-%m-%d").to_numpy()
+customers = np.array([f"C{i:07d}" for i in rng.permutation(n)])
+spent = np.round(rng.normal(size=(n, T)).cumsum(axis=1) * 10 + 100, 2)
+table = pa.table({"customer": np.repeat(customers, T), "week": np.tile(weeks, n), "spent": spent.ravel()})
+pq.write_table(table, "sorted.parquet")
+pq.write_table(table.take(pa.array(rng.permutation(n * T))), "shuffled.parquet")
+"""
+GROUP = """
+import sys, time
+import duckdb
+duckdb.sql("SET enable_progress_bar = false")
+start = time.perf_counter()
+duckdb.sql(f"SELECT customer, week, sum(spent) AS spent FROM '{sys.argv[1]}' GROUP BY customer, week").to_arrow_table()
+print(time.perf_counter() - start)
+"""
+COMMAND = """
+import subprocess, sys, time
+columns = ["--unit", "customer", "--time", "week", "--outcome", "spent"]
+budget = ["--epsilon", "1", "--delta", "1e-9", "--no-ledger", "-o", "r.json", "--force"]
+start = time.perf_counter()
+subprocess.run([sys.executable, "-m", "dpsc", "release", sys.argv[1], *columns, *budget], check=True, capture_output=True)
+print(time.perf_counter() - start)
+"""
+FRAME = """
+import sys, time
+import pandas as pd
+from dpsc import Donors, GramRelease
+frame = pd.read_parquet(sys.argv[1])
+start = time.perf_counter()
+donors = Donors.from_long(frame, unit="customer", time="week", outcome="spent")
+GramRelease(epsilon=1.0, delta=1e-9).release(donors)
+print(time.perf_counter() - start)
+"""
+
+
+def long_tables() -> list[str]:
+    """Return the time of a release from a long table of 10.4 million rows, against DuckDB's grouping, in turn."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent / "src"), "OPENBLAS_NUM_THREADS": "1"}
+    ways = {"DuckDB groups by unit and week": GROUP, "`dpsc release`": COMMAND, "`Donors.from_long`, release": FRAME}
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(program: str, *arguments: str) -> str:
+            done = [sys.executable, "-c", program, *arguments]
+            return subprocess.run(done, env=environment, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+        run(MAKE_TABLES)
+        for order in ("sorted", "shuffled"):
+            least = dict.fromkeys(ways, float("inf"))
+            for _ in range(3):
+                for name, program in ways.items():
+                    least[name] = min(least[name], float(run(program, f"{order}.parquet")))
+            duckdb, command, frame = least.values()
+            against = ["", f"{command / duckdb:.1f} × DuckDB, goal 3", f"{frame / command:.2f} × the command, goal 1.3"]
+            lines += [
+                f"| {name}, 10.4 million rows, {order} | {seconds:.1f} | {ratio} |"
+                for (name, seconds), ratio in zip(least.items(), against, strict=True)
+            ]
+    return lines
 
 
 def main() -> None:
@@ -128,8 +196,8 @@ def main() -> None:
     start = peak_memory()
     GramRelease(epsilon=1.0, delta=1e-9, scale=1.0).release(donors)
     extra = peak_memory() - max(first, start)
-    names = ["bare `X.T @ X`, one BLAS thread", "exact Gram, smoothness high, 1 thread", "exact Gram, smoothness high, 2 threads",
-             "exact Gram, smoothness none, 1 thread", "exact Gram, smoothness none, 2 threads"]  # fmt: skip
+    names = ["bare `X.T @ X`, one BLAS thread"]
+    names += [f"exact Gram, smoothness {name}, {threads}" for name in ("high", "none") for threads in THREADS]
     times = best(
         lambda: donors.T @ donors,
         lambda: sum_of_rows(donors, high, threads=1),
@@ -158,6 +226,7 @@ def main() -> None:
     lines.append(f"| estimate with intervals, T = 110 | {min(interval):.3f} | goal 2 |")
 
     lines.append(long_panel())
+    lines += long_tables()
 
     panel = Panel.from_arrays(donors[:100_000], target, treatment_time=100)
     (fit,) = best(lambda: SyntheticControl(lambda_=10.0).fit(panel))

@@ -15,8 +15,7 @@ import numpy as np
 
 from dpsc.custodian.weights.printed import default_c, divide_budget, perturbed_minimiser, printed_beta
 from dpsc.evidence.paper import recipes
-from dpsc.evidence.paper.points import LAMBDAS, Point, Recipe, generator_for
-from dpsc.evidence.paper.sweep import dataset
+from dpsc.evidence.paper.points import LAMBDAS, Point, Recipe, dataset, generator_for
 from dpsc.privacy import laplace, sensitivity, source
 from dpsc.types import one_thread
 

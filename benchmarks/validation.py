@@ -303,14 +303,14 @@ def paper_rows() -> Iterator[Comparison]:
 @cache
 def findings() -> pd.DataFrame:
     """Return what the paper says it found, and whether the noise of the authors' code gives it: 500 runs, seed 0."""
-    from dpsc.evidence.paper import sweep
+    from dpsc.evidence.paper import reproduce
     from dpsc.evidence.paper.claims import judge
+    from dpsc.evidence.paper.figures import SPECS
     from dpsc.evidence.paper.reproduce import points_of
-    from dpsc.evidence.paper.tidy import SPECS
 
     outcomes = {}
-    for batch in sweep.batches(points_of(list(SPECS), ["published"])):
-        outcomes |= dict(zip(batch, sweep.run_batch(batch, 500, 0), strict=True))
+    for batch in reproduce.batches(points_of(list(SPECS), ["published"])):
+        outcomes |= dict(zip(batch, reproduce.run_batch(batch, 500, 0), strict=True))
     return pd.DataFrame(
         [
             {"name": f.claim.name, "what": f.claim.sentence, "verdict": f.verdict, "evidence": f.evidence}

@@ -16,7 +16,8 @@ import pytest
 
 from dpsc import DpscError, Release
 from dpsc.checks import is_printable
-from dpsc.cli import file_checking, render
+from dpsc.cli import render
+from dpsc.cli.audit import check
 from dpsc.release import verify
 from dpsc.release.describe import record
 from dpsc.release.file_format import _checksum, dumps, loads, sha256
@@ -44,7 +45,7 @@ def read_in_every_way(path: Path, *, page: bool) -> str:
         json.dumps(record(release, sha256(path)), allow_nan=False)
     assert all(is_printable(check.why) for check in verify.checks(release))
     uses: list[Callable[[], Any]] = [
-        lambda: file_checking.run(path, None, as_json=True),
+        lambda: check(path, None, as_json=True),
         lambda: render.show_release(release, path, sha256(path)),
         lambda: Release.merge([release, other(release)], disjoint=True),
         lambda: Release.page_of(path) if page else None,

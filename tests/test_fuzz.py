@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.checks import is_printable
 from dpsc.evidence.paper.points import Outcome, Point
-from dpsc.evidence.paper.sweep import KeptOutcomes
+from dpsc.evidence.paper.reproduce import KeptOutcomes
 from dpsc.release.file_format import _checksum, dumps
 from tests.cli.conftest import invoked
 from tests.custodian.donors.test_panel import anything

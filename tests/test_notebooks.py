@@ -18,6 +18,7 @@ import pytest
 
 from dpsc import Release
 from dpsc.custodian.check.examine import custodian_examine
+from dpsc.tables.spec import TableSpec
 from tests.cli.conftest import quick
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
@@ -108,8 +109,8 @@ def test_the_custodian_finds_all_problems_keeps_the_book_and_hands_over_what_oth
         "2 units have names that differ only",
     ):
         assert problem in said
-    assert custodian_examine(Path("north-corrected.csv"), periods=names["periods"]).ready
-    assert not custodian_examine(Path("north.csv"), periods=names["periods"]).ready
+    assert custodian_examine(Path("north-corrected.csv"), TableSpec(periods=names["periods"])).ready
+    assert not custodian_examine(Path("north.csv"), TableSpec(periods=names["periods"])).ready
     assert 0.25 < names["expected"].epsilon_for(detect=15) <= 1
     assert "over budget: 'planes, north'" in said
     assert [entry.state for entry in names["ledger"].entries()] == ["confirmed"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -45,7 +46,7 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
     return number
 
 
-def epsilon(name: str, value: Any) -> float:
+def epsilon(name: str, value: object) -> float:
     """Return a privacy budget: above zero, and not so large that its square overflows."""
     number = finite_number(name, value, above=0)
     if number > LARGEST_EPSILON:
@@ -55,7 +56,7 @@ def epsilon(name: str, value: Any) -> float:
     return number
 
 
-def delta(name: str, value: Any) -> float:
+def delta(name: str, value: object) -> float:
     """Return a failure probability: at least zero and below one."""
     number = finite_number(name, value, at_least=0)
     if number >= 1:
@@ -65,7 +66,7 @@ def delta(name: str, value: Any) -> float:
     return number
 
 
-def share(name: str, value: Any) -> float:
+def share(name: str, value: object) -> float:
     """Return a share strictly between zero and one."""
     number = finite_number(name, value, above=0)
     if number >= 1:
@@ -84,7 +85,7 @@ def whole_number(name: str, value: Any, *, at_least: int) -> int:
     return int(value)
 
 
-def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse a word that is none of those allowed."""
     if not isinstance(value, str) or value not in allowed:
         raise _refused(name, f"{shown(value)} is not one of {', '.join(allowed)}.")
@@ -103,7 +104,7 @@ def is_printable(text: str) -> bool:
     return all(c.isprintable() or unicodedata.category(c) == "Zs" or c in "\u200c\u200d" for c in text)
 
 
-def printable(name: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+def printable(name: str, value: object, longest: int = LONGEST_TEXT) -> str:
     """Return a text that can be shown, or refuse it by name."""
     if not isinstance(value, str) or len(value) > longest or not is_printable(value):
         raise _refused(
@@ -130,17 +131,17 @@ def visible(text: str) -> str:
 
 
 def _refused(name: str, why: str) -> ParameterError:
-    return ParameterError(f"{{parameter}} {why}", parameter=Parameter(name))
+    return ParameterError(f"{Parameter(name)} {why}")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Show a short scalar as it is and anything else by its type: it may be a frame of donors."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value) if len(repr(value)) <= 40 else f"a long {type(value).__name__}"
     return f"a {type(value).__name__}"
 
 
-def read_as(label: Any) -> str:
+def read_as(label: object) -> str:
     """Return a label without what people do not notice: case, spaces, Unicode form.
 
     Examples
@@ -152,7 +153,7 @@ def read_as(label: Any) -> str:
     return "".join(unicodedata.normalize("NFKC", folded).split())
 
 
-def did_you_mean(name: str, known: Iterable[Any]) -> str:
+def did_you_mean(name: str, known: Iterable[object]) -> str:
     """Return a question with the nearest known name, to add to a refusal; an empty text if none is near.
 
     Examples
@@ -165,7 +166,7 @@ def did_you_mean(name: str, known: Iterable[Any]) -> str:
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
-def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+def names_once(said: str, pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """Return what an object of a JSON file holds, if it has few names, and no name twice.
 
     A reviewer may have seen only one of two values. ``said`` begins the sentence of a refusal.
@@ -179,7 +180,7 @@ def names_once(said: str, pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """
     if len(pairs) > MOST_NAMES:
         raise ParameterError(f"{said} more than {MOST_NAMES} names, which is too many.")
-    found: dict[Any, Any] = {}
+    found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
             raise ParameterError(f"{said} {str(name)[:40]!r} twice.")
@@ -210,6 +211,65 @@ def is_number(name: str) -> bool:
 def is_decimal(name: str) -> bool:
     """Tell whether it is a number with decimals."""
     return is_number(name) and bool(re.search(r"[.eE]", name))
+
+
+def options(said: Mapping[str, Any]) -> list[str]:
+    """Return parameters as options of a command; a value that looks like an option stays a value.
+
+    Examples
+    --------
+    >>> options({"unit": "--wide", "wide": True, "epsilon": 1.0, "delta": 1e-6, "bounds": (-5, 10.5)})
+    ['--unit=--wide', '--wide', '--epsilon', '1', '--delta', '1e-6', '--bounds', '-5', '10.5']
+    """
+    parts: list[str] = []
+    for name, value in said.items():
+        option = f"--{name.replace('_', '-')}"
+        values = [] if value is True else [_typed(each) for each in (value if isinstance(value, tuple) else (value,))]
+        if len(values) == 1 and values[0].startswith("-"):
+            parts.append(f"{option}={values[0]}")
+        else:
+            parts += [option, *values]
+    return parts
+
+
+def _typed(value: object) -> str:
+    """Write a value for a command: a number with all its digits."""
+    return _as_people_write(repr(value).removesuffix(".0")) if isinstance(value, float) else str(value)
+
+
+def small(number: float) -> str:
+    """Write a number as people read it: 1e-6, not 1e-06."""
+    return _as_people_write(f"{number:g}")
+
+
+def _as_people_write(number: str) -> str:
+    return re.sub(r"e([+-])0+", r"e\1", number)
+
+
+def command(parts: Sequence[str], options: Sequence[str]) -> str:
+    """Return a command for a shell, each option with its value, on lines that do not wrap.
+
+    A file whose name begins with a dash is named with its folder. Control characters in the name of a column or file
+    are written out: pasted into a terminal, they would be keys.
+
+    Examples
+    --------
+    >>> print(command(["dpsc", "release", "my donors.csv"], ["--unit", "who", "--wide", "-o", "r.json"]))
+    dpsc release 'my donors.csv' --unit who --wide -o r.json
+    """
+    pieces: list[str] = []
+    for option in map(written_out, options):
+        if option.startswith("-") or not pieces:
+            pieces.append(shlex.quote(option))
+        else:
+            pieces[-1] += f" {shlex.quote(option)}"
+    lines = [shlex.join(written_out(f"./{part}" if part.startswith("-") else part) for part in parts)]
+    for piece in pieces:
+        if len(lines[-1]) + len(piece) > 74:
+            lines.append(f"    {piece}")
+        else:
+            lines[-1] += f" {piece}"
+    return " \\\n".join(lines)
 
 
 def deprecated(old: str, new: str) -> None:

@@ -1,13 +1,15 @@
 """The errors dpsc raises on purpose.
 
 A message says what is wrong, where, and what to do. It may name columns, periods and the position of a donor in the
-input; it never contains a donor's value or a password. Parameters in it are kept as values, because the library writes
-``missing='interpolate'`` where the command writes ``--missing interpolate``.
+input; it never contains a donor's value or a password. Parameters in it stay recognisable, because Python writes
+``missing='interpolate'`` where the command writes ``--missing interpolate`` and a page the name of a field.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+from ast import literal_eval
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,65 +30,104 @@ def without_passwords(text: str) -> str:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a message mentions.
+    """A parameter that a message mentions. Written into a text it stays one, until the text is shown.
 
     Attributes
     ----------
     name : str
         As Python writes it.
-    value : str, optional
-        As Python writes it. Empty for a parameter that holds what the message has named before: ``(time=)``.
-    typed : str, optional
-        The value as it is typed after the command's option, if that is written differently.
+    value : str, number, bool or tuple of names, optional
+        Empty for a parameter that holds what the message has named before: ``(time=)``.
 
     Examples
     --------
-    >>> str(Parameter("missing", "'interpolate'")), str(Parameter("time", "")), str(Parameter("epsilon"))
-    ("missing='interpolate'", 'time=', 'epsilon')
+    >>> rule, limits = Parameter("missing", "interpolate"), Parameter("bounds", ("lo", "hi"))
+    >>> rule.python, limits.python, Parameter("time", "").python, Parameter("epsilon").python
+    ("missing='interpolate'", 'bounds=(lo, hi)', 'time=', 'epsilon')
+    >>> rule.option, limits.option, Parameter("time_format", "%d %m").option, Parameter("wide", True).option
+    ('--missing interpolate', '--bounds LO HI', "--time-format '%d %m'", '--wide')
+    >>> rendered(f"give {rule} and {limits}", lambda parameter: parameter.option)
+    'give --missing interpolate and --bounds LO HI'
     """
 
     name: str
-    value: str | None = None
-    typed: str | None = None
+    value: str | float | bool | tuple[str, ...] | None = None
+
+    @property
+    def python(self) -> str:
+        """The parameter as Python writes it."""
+        if self.value is None:
+            return self.name
+        if isinstance(self.value, tuple):
+            return f"{self.name}=({', '.join(self.value)})"
+        return f"{self.name}={self.value!r}" if self.value != "" else f"{self.name}="
+
+    @property
+    def option(self) -> str:
+        """The parameter as an option of a command."""
+        return f"--{self.name.strip('_').replace('_', '-')} {self.typed}".rstrip()
+
+    @property
+    def typed(self) -> str:
+        """The value as somebody types it."""
+        if self.value in (None, True):
+            return ""
+        return (
+            " ".join(self.value).upper()
+            if isinstance(self.value, tuple)
+            else shlex.quote(str(self.value))
+            if self.value
+            else ""
+        )
 
     def __str__(self) -> str:
-        return self.name if self.value is None else f"{self.name}={self.value}"
+        return f"{_BEGIN}{self.name}={self.value!r}{_END}"
+
+
+# Two characters that Unicode reserves for a program's own use: the name of a column or file does not have them, and
+# where one has, it is shown with them written out.
+_BEGIN, _END = "\ufdd0", "\ufdd1"
+_PARAMETER = re.compile(rf"{_BEGIN}(\w+)=([^{_BEGIN}{_END}]*){_END}")
+
+
+def mentioned(text: str) -> list[Parameter]:
+    """Return the parameters that a text mentions, in order."""
+    return [Parameter(name, literal_eval(value)) for name, value in _PARAMETER.findall(text)]
+
+
+def rendered(text: str, write: Callable[[Parameter], str] = lambda parameter: parameter.python) -> str:
+    """Return a text with the parameters that it mentions as ``write`` writes them."""
+    return _PARAMETER.sub(lambda found: write(Parameter(found[1], literal_eval(found[2]))), text)
 
 
 class DpscError(Exception):
     """Base class of every error that dpsc raises on purpose.
 
-    Parameters
-    ----------
-    message : str
-        ``{name}`` stands for the parameter given under that name.
-    **parameters : Parameter
-
     Attributes
     ----------
+    message : str
+        With its parameters still recognisable; see :func:`rendered`.
     file : str or None
         The file that the message is about, shown in front of it.
 
     Examples
     --------
-    >>> print(DpscError("give {bounds}, chosen from public knowledge.", bounds=Parameter("bounds", "(lo, hi)")))
+    >>> print(DpscError(f"give {Parameter('bounds', ('lo', 'hi'))}, chosen from public knowledge."))
     give bounds=(lo, hi), chosen from public knowledge.
     """
 
-    def __init__(self, message: str, **parameters: Parameter) -> None:
-        self.message, self.parameters = without_passwords(message), parameters
+    def __init__(self, message: str) -> None:
+        self.message = without_passwords(message)
         super().__init__(self.message)
         self.file: str | None = None
 
     def text(self, write: Callable[[Parameter], str]) -> str:
         """Return the message with its parameters as ``write`` writes them."""
-        text = self.message
-        for name, parameter in self.parameters.items():
-            text = text.replace(f"{{{name}}}", write(parameter))
+        text = rendered(self.message, write)
         return without_passwords(text if not self.file else f"{self.file}: {text}")
 
     def __str__(self) -> str:
-        return self.text(str)
+        return self.text(lambda parameter: parameter.python)
 
 
 class PanelError(DpscError):
@@ -116,6 +157,10 @@ class TableError(PanelError):
 
 class ParameterError(DpscError):
     """A parameter has a value that makes no sense or that the guarantee does not allow."""
+
+
+class UnwiseError(ParameterError):
+    """What was asked for is possible, but protects or teaches nobody; ``i_know=True`` goes on all the same."""
 
 
 class UnprovenError(DpscError):

@@ -75,7 +75,7 @@ def harmless(value: Any) -> Any:
     return _FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
-def csv_text(names: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+def csv_text(names: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Return a CSV file for people who open it in a spreadsheet: numbers as they are, texts in quotation marks.
 
     Examples
@@ -88,7 +88,7 @@ def csv_text(names: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
     return "".join(",".join(map(_csv_cell, row)) + "\n" for row in [list(names), *rows])
 
 
-def _csv_cell(value: Any) -> str:
+def _csv_cell(value: object) -> str:
     if value is None or value != value:  # NaN
         return ""
     if isinstance(value, Number):

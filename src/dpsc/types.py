@@ -38,6 +38,12 @@ TargetLike: TypeAlias = "Column | pd.DataFrame | Mapping[Any, float] | Sequence[
 """A target as people give it: by period, in a small frame, or numbers alone from the first period on."""
 TargetsLike: TypeAlias = "Mapping[Any, TargetLike] | pd.DataFrame"
 """Several of them, by name: one entry, or one column, for each unit."""
+DatesLike: TypeAlias = "Label | Mapping[Any, Label] | Sequence[Label] | Column"
+"""The first treated periods of several targets: by name, in their order, or one for all."""
+WeightsLike: TypeAlias = "Mapping[Any, float] | Column"
+"""Weights of units, by name."""
+AveragesLike: TypeAlias = "int | Mapping[Any, int] | Column"
+"""How many units targets are the average of, by name, or one number for all."""
 BoundsLike: TypeAlias = "Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]"
 """Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
 JsonObject: TypeAlias = dict[str, Any]
@@ -85,9 +91,9 @@ def _real_numbers(values: Any) -> Array | None:
         return np.array(array, dtype=np.float64)
 
 
-def one_thread() -> AbstractContextManager[Any]:
+def one_thread() -> AbstractContextManager[object]:
     """Limit BLAS to one thread inside a ``with`` block."""
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    limited: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limited
 
 

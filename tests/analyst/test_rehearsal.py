@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpsc import GramRelease, Panel, Release
-from dpsc.analyst.mock_release import Rehearsal
+from dpsc.analyst.simulate import Rehearsal
 from dpsc.release.kernel import Smoothness
 from dpsc.release.settings import agreed
 from dpsc.types import Array

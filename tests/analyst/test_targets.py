@@ -82,7 +82,7 @@ def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> Non
         release.estimate("2023-03", paths[0])  # type: ignore[arg-type]
     for targets in ({"a": paths[0], "b": paths[1]}, pd.DataFrame(paths[:2].T, columns=["a", "b"])):
         with pytest.raises(ReleaseError, match="other way round"):
-            release.study({"a": "2023-03", "b": "2023-04"}, targets)  # type: ignore[dict-item]
+            release.study({"a": "2023-03", "b": "2023-04"}, targets)  # type: ignore[dict-item, arg-type]
 
 
 @pytest.mark.parametrize("factor", [1000.0, 0.001])

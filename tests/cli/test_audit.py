@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsc.cli import auditing
-from dpsc.evidence.audit.broken_elsewhere import EXHIBITS
+from dpsc.cli.audit import _report
+from dpsc.evidence.audit.broken import EXHIBITS
 from dpsc.evidence.audit.run import audit
 from dpsc.evidence.audit.shipped import cases
 from dpsc.privacy import additive
@@ -44,7 +44,7 @@ def test_what_is_known_to_be_broken_has_a_table_of_its_own_and_says_where_it_is_
 ) -> None:
     known = [EXHIBITS["mlsynth-answer"](), EXHIBITS["mlsynth-clipping"]()]
     result, caught = (audit(attacked, runs=1000, seed=0) for attacked in (cases(["gram-mu"]), known))
-    auditing._report(result, caught, [], Path("folder"), 1.0)
+    _report(result, caught, [], Path("folder"), 1.0)
     shown = capsys.readouterr().out
     assert shown.index("Known to be broken: NOT PRIVATE") < shown.index("mlsynth DPSC: raw answer beside it")
     assert shown.count("https://github.com/jgreathouse9/mlsynth/pull/219") == 1

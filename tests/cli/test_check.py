@@ -132,6 +132,20 @@ def test_a_clean_table_is_ready_and_its_command_runs_as_printed(files: Path, mon
     assert again[0][-1] == "my donors-2.dpsc.json"
 
 
+def test_columns_and_files_that_are_named_like_options(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
+    frame = pd.read_csv("donors.csv").rename(columns={"who": "--wide", "month": "-o", "cost": "{unit}"})
+    frame.to_csv("--sheet.csv", index=False)
+    said = ("--unit=--wide", "--time=-o", "--outcome", "{unit}")
+    screen = checked("./--sheet.csv", *said, "--periods", PERIODS)
+    assert "units in '--wide', periods in '-o', numbers in '{unit}'" in screen
+    assert "long: one row per unit and period" in screen
+    run_as_printed("./--sheet.csv", *said, "--periods", PERIODS)
+    made = Release.load(files / "sheet.dpsc.json")
+    assert (made.n, made.T, made.outcome) == (N, T0 + H, "{unit}")
+    refused(["check", "./--sheet.csv", "--unit", "{time}"], "there is no column '{time}' (--unit)")
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
 def test_commands_for_other_tables_run_too(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -230,7 +244,7 @@ def test_nothing_of_it_reaches_a_release_a_ledger_or_a_log(
 
 def test_only_the_screen_knows_what_was_seen() -> None:
     """Nothing that makes or reads a release, books or reports, imports the rehearsal."""
-    known_to = ("dpsc.custodian.check", "dpsc.cli.check", "dpsc.cli.checking", "dpsc.web.custodian")
+    known_to = ("dpsc.custodian.check", "dpsc.cli.check", "dpsc.web.custodian")
     for module, others in graph().items():
         if not module.startswith(known_to):
             assert not [other for other in others if other.startswith("dpsc.custodian.check.")], module

@@ -137,7 +137,7 @@ def test_on_a_terminal_the_user_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_ledger_without_data_sets_says_what_to_do() -> None:
     Ledger(HERE, create=True)
-    with pytest.raises(ParameterError, match=r"no data set yet.*dpsc ledger init.*--no-ledger"):
+    with pytest.raises(ParameterError, match=r"no data set yet.*dpsc ledger init.*no_ledger=True"):
         Account(None, None)
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from dpsc import Ledger, Release, datasets
-from dpsc.cli.demonstrating import started_as
+from dpsc.cli.demo import started_as
 from tests.cli.conftest import dpsc, quick
 
 pytestmark = pytest.mark.end_to_end

@@ -16,7 +16,7 @@ import pytest
 from dpsc import GramRelease, Ledger, ObjectivePerturbation, OutputPerturbation
 from dpsc import files as writing
 from dpsc.analyst import estimate, targets
-from dpsc.cli import delivery, releasing
+from dpsc.cli import render
 from dpsc.custodian.custody import run
 from dpsc.ledger import schema
 from dpsc.periods import calendar
@@ -102,7 +102,7 @@ OPENED = {
 TABLES = ["long.csv", "long.parquet", "long", "wide.csv", "wide.parquet", "wide"]
 RELEASE = [
     (run, "opened"), (GramRelease, "custodian_sum"), (GramRelease, "release"), (file_format, "dumps"),
-    (releasing, "sha256"), (describe, "page"), (Population, "of"), (calendar, "_in_calendar"),
+    (file_format, "sha256"), (describe, "page"), (Population, "of"), (calendar, "_in_calendar"),
 ]  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_a_release_opens_each_file_and_takes_each_step_once(
 
 ESTIMATE = [
     (file_format, "loads"), (reader, "series"), (targets, "matched"), (estimate, "estimate"), (Population, "of"),
-    (delivery, "write"),
+    (render, "write"),
 ]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_an_estimate_opens_each_file_and_takes_each_step_once(
 def test_a_study_opens_each_file_once(files: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     panel = pd.read_csv(files / "panel.csv")
     several = save(panel[panel["who"].isin(["clinic", "patient 1"])], files / "several.csv")
-    steps = following.counted(monkeypatch, (file_format, "loads"), (Population, "of"), (delivery, "write"))
+    steps = following.counted(monkeypatch, (file_format, "loads"), (Population, "of"), (render, "write"))
     with following.opened(made, several) as opened:
         code, _, err = quick(
             "estimate", made, several, "--unit", "who", "--treatment-time", "2021-03-01", "-o", files / "study.json"

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import PanelError
+from dpsc.periods.dates import as_index, in_order
 from dpsc.periods.match import first_treated
-from dpsc.periods.order import as_index, in_order
 
 IN_ORDER: dict[str, list[Any]] = {
     "int": [8, 9, 10, 11],

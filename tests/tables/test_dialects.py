@@ -324,7 +324,7 @@ def test_dates_labels_and_numbers_of_a_workbook(tmp_path: Path) -> None:
 
 def test_the_sheet_is_chosen(tmp_path: Path) -> None:
     path = book(tmp_path / "t.xlsx", notes=[["a"]], data=[["week", "x"], [1, 2.5], [2, 3]], empty=[])
-    with pytest.raises(TableError, match="there are 3 sheets, 'notes', 'data', 'empty'; say which: sheet=NAME"):
+    with pytest.raises(TableError, match="there are 3 sheets, 'notes', 'data', 'empty'; say which: sheet='NAME'"):
         reader.series(path, None, None)
     with pytest.raises(TableError, match=r"there is no sheet 'Data' .*'notes', 'data', 'empty'"):
         reader.series(path, None, None, None, Dialect(sheet="Data"))

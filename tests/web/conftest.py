@@ -6,8 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,10 +61,23 @@ def started(scratch: Path, *program: str, folder: Path | None = None) -> Iterato
             log.close()
 
 
+@pytest.fixture(scope="session")
+def analysts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Console]]:
+    """Return the analyst's console; another is started only if a test has ended the one before."""
+    with ExitStack() as stack:
+        running: list[Console] = []
+
+        def console() -> Console:
+            if not running or running[-1].process.poll() is not None:
+                running.append(stack.enter_context(started(tmp_path_factory.mktemp("console"))))
+            return running[-1]
+
+        yield console
+
+
 @pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    with started(tmp_path_factory.mktemp("console")) as running:
-        yield running
+def console(analysts: Callable[[], Console]) -> Console:
+    return analysts()
 
 
 @pytest.fixture(scope="module")  # not longer: its event loop is in the way of others
@@ -114,8 +127,9 @@ def donors_text() -> str:
     rng = np.random.default_rng(11)
     paths = 100 + 4 * rng.normal(size=(400, 2)) @ np.cumsum(rng.normal(size=(2, 24)), axis=1)
     paths += rng.normal(size=paths.shape)
-    rows = [f"P{i:03d};{period};{paths[i, k]:.2f}".replace(".", ",") for i in range(400)
-            for k, period in enumerate(PERIODS)]  # fmt: skip
+    rows = [
+        f"P{i:03d};{period};{paths[i, k]:.2f}".replace(".", ",") for i in range(400) for k, period in enumerate(PERIODS)
+    ]
     return "\n".join(["patient;month;cost", *rows]) + "\n"
 
 

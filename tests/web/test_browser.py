@@ -1,21 +1,45 @@
-"""The analyst's page in a real browser, from the first file to the report."""
+"""Both consoles in a real browser: the analyst's from the first file to the report, the custodian's to the release.
+
+A release is booked once, whatever happens to the page, and nothing of a donor is anywhere else. One file, so that one
+Chromium is started.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from dpsc import Ledger, Release
+from dpsc.web import server
 from tests.conftest import CHROMIUM
-from tests.web.conftest import Console, watched
+from tests.web.conftest import Console, held, opened, started, watched
 
 if CHROMIUM is None and os.environ.get("DPSC_NEED_BROWSER") != "1":
     pytest.skip("no Chromium found: the console was not tested in a browser", allow_module_level=True)
+
+
+def open_tab(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name).click()
+
+
+def serious_barriers(page: Page, where: str) -> list[tuple[str, str, list[str]]]:
+    return [
+        (where, violation["id"], [node["html"][:120] for node in violation["nodes"]])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+# The analyst's console ------------------------------------------------------------------------------------------------
 
 WAGES = "1.4176\n1.5574\n1.6014\n1.6009\n1.642\n2.163\n2.2307\n2.1859"
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
@@ -37,10 +61,6 @@ def asked(page: Page, date: str = "1985") -> None:
     expect(page.locator("#target_card")).to_contain_text("8 numbers, 1980 to 1987")
     page.select_option("#date", label=date)
     expect(page.locator("#sentence")).to_contain_text(f"from {date} to 1987")
-
-
-def open_tab(page: Page, name: str) -> None:
-    page.get_by_role("tab", name=name).click()
 
 
 def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
@@ -95,8 +115,11 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
 def test_several_units_and_a_comparison(page: Page, tmp_path: Path) -> None:
     asked(page)
     open_tab(page, "Several units")
-    rows = [f"{u},{s},{1980 + k},{1.4 + k / 10 + shift}" for u, s, shift in (("north", 1985, 0), ("south", 1986, 0.1))
-            for k in range(8)]  # fmt: skip
+    rows = [
+        f"{u},{s},{1980 + k},{1.4 + k / 10 + shift}"
+        for u, s, shift in (("north", 1985, 0), ("south", 1986, 0.1))
+        for k in range(8)
+    ]
     table = tmp_path / "regions.csv"
     table.write_text("region,start,year,wage\n" + "\n".join(rows))
     page.set_input_files("#several_file", table)
@@ -178,9 +201,7 @@ def test_it_fits_a_phone_and_has_no_serious_barriers(page: Page) -> None:
     for tab in ("Effects", "Several units", "Export", "Answer"):
         open_tab(page, tab)
         expect(page.locator(".recalculating:visible")).to_have_count(0)
-        for violation in Axe().run(page).response["violations"]:
-            if violation["impact"] in ("serious", "critical"):
-                found.append((tab, violation["id"], [node["html"][:120] for node in violation["nodes"]]))
+        found += serious_barriers(page, tab)
     assert found == []
     page.set_viewport_size({"width": 420, "height": 800})
     for tab in ("Effects", "Several units", "Export", "Answer"):
@@ -199,3 +220,304 @@ def test_another_window_without_the_address_gets_nothing(browser: Browser, conso
     assert answer is not None
     assert answer.status == 403
     stranger.close()
+
+
+# The custodian's console ----------------------------------------------------------------------------------------------
+
+TABS = ("Data", "Check", "Budget", "Confirm", "Hand over", "Book")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, donors_text: str) -> Path:
+    made = tmp_path_factory.mktemp("custodian")
+    (made / "patients.csv").write_text(donors_text)
+    (made / "releases").mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Console]:
+    with started(tmp_path_factory.mktemp("scratch"), "custodian", "--folder", "releases", folder=folder) as running:
+        yield running
+
+
+@pytest.fixture
+def private(context: BrowserContext, desk: Console) -> Iterator[Page]:
+    with watched(context, desk) as made:
+        yield connected(made)
+
+
+def connected(page: Page) -> Page:
+    expect(page.locator("#check.shiny-bound-input")).to_be_attached()
+    expect(page.locator("#check_command pre")).to_be_attached()
+    return page
+
+
+def booked(folder: Path) -> list[str]:
+    path = folder / "dpsc-ledger.sqlite"
+    return [entry.state for entry in Ledger(path).entries()] if path.exists() else []
+
+
+def checked(page: Page, folder: Path) -> None:
+    """Drop the donors and say what must be said."""
+    open_tab(page, "Data")
+    page.fill("#periods", "2021-01..2022-12")
+    page.select_option("#decimal", "comma")
+    expect(page.locator("#check_command")).to_contain_text("--periods 2021-01..2022-12 --decimal comma")  # it knows
+    page.set_input_files("#donors_file", folder / "patients.csv")
+    expect(page.locator("#understood .good")).to_contain_text("READY")
+
+
+def ready(page: Page, folder: Path) -> None:
+    """Bring the page to where only Spend must be pressed."""
+    page.locator("#begin_anew").evaluate("button => button.hidden || button.click()")
+    checked(page, folder)
+    open_tab(page, "Budget")
+    expect(page.locator("#gauge")).not_to_be_empty()
+    if not booked(folder) and not page.locator("#dataset option[value=patients]").count():
+        page.fill("#new_name", "patients")
+        page.fill("#new_epsilon", "5")
+        page.click("#enter_dataset")
+    expect(page.locator("#dataset")).to_have_value("patients")
+    page.fill("#epsilon", "0.5")
+    expect(page.locator("#numbers")).to_contain_text("62.2%")
+    open_tab(page, "Confirm")
+    page.fill("#recipient", "Dr Ruiz")
+    page.fill("#purpose", "yearly report")
+    expect(page.locator("#spend")).to_be_disabled()
+    page.fill("#typed_name", "patients")
+    expect(page.locator("#spend")).to_be_enabled()
+
+
+def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path: Path) -> None:
+    private.set_input_files("#donors_file", folder / "patients.csv")
+    expect(private.locator("#about-periods")).to_contain_text("from what you know of the data")
+    expect(private.locator("#periods")).to_have_attribute("aria-invalid", "true")
+    expect(private.locator("#understood")).to_contain_text("separator semicolon, encoding utf-8, decimal comma")
+    expect(private.locator("#understood .private")).to_have_text("Private, stays on this machine")
+    expect(private.locator("#understood tbody tr")).to_have_count(5)
+    private.fill("#periods", "2021-01..2022-12")
+    private.select_option("#decimal", "comma")
+    expect(private.locator(".problem[data-about]")).to_have_count(0)
+    private.click("#check")
+    expect(private.locator("#understood .good")).to_contain_text("READY")
+    open_tab(private, "Check")
+    expect(private.locator(".never")).to_contain_text("Choose them from public knowledge")
+    expect(private.locator(".strip tr")).to_have_count(2)
+
+    open_tab(private, "Budget")
+    private.fill("#new_name", "patients")
+    private.fill("#new_epsilon", "5")
+    private.click("#enter_dataset")
+    expect(private.locator("#gauge")).to_contain_text("epsilon 0 of 5")
+    slider = private.locator("#epsilon_slider")
+    slider.focus()
+    private.keyboard.press("Home")
+    expect(private.locator("#epsilon")).to_have_value("0.1")
+    expect(private.locator("#numbers")).to_contain_text("52.5%")
+    private.fill("#epsilon", "0.5")
+    expect(private.locator("#numbers")).to_contain_text("62.2%")
+    expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.5")
+    expect(private.locator(".ends")).to_contain_text("protects more")
+
+    open_tab(private, "Confirm")
+    expect(private.locator("#cost")).to_contain_text("epsilon 0.5 at delta 1e-6")
+    private.fill("#recipient", "Dr Ruiz")
+    private.fill("#purpose", "yearly report")
+    private.fill("#typed_name", "patient")
+    expect(private.locator("#to_do")).to_have_text("Type patients to spend.")
+    expect(private.locator("#spend")).to_be_disabled()
+    private.fill("#typed_name", "patients")
+    private.click("#spend")
+    open_tab(private, "Hand over")
+    expect(private.locator("#made")).to_be_visible()
+    expect(private.locator("#handover .commands")).to_contain_text("dpsc release patients.csv --unit patient")
+    for name, ending in (("Release", ".dpsc.json"), ("Its page", ".dpsc.html"), ("Its record", ".record.json")):
+        with private.expect_download() as download:
+            private.get_by_role("link", name=name).click()
+        taken = tmp_path / download.value.suggested_filename
+        download.value.save_as(taken)
+        assert taken.read_bytes() == (folder / "releases" / f"patients{ending}").read_bytes()
+    assert Release.load(tmp_path / "patients.dpsc.json").n == 400
+    assert booked(folder) == ["confirmed"]
+    open_tab(private, "Book")
+    private.click("#verify")
+    expect(private.locator("#book .good")).to_contain_text("the chain is whole")
+    with private.expect_download() as download:
+        private.get_by_role("link", name="Export (CSV)").click()
+    assert "for Dr Ruiz: yearly report" in Path(download.value.path()).read_text()
+
+
+def test_a_double_click_a_reload_and_a_killed_browser_book_once(browser: Browser, desk: Console, folder: Path) -> None:
+    before = booked(folder)
+    with opened(browser) as context, watched(context, desk) as page:
+        ready(connected(page), folder)
+        with held(folder / "dpsc-ledger.sqlite"):  # the release must wait
+            page.dblclick("#spend")
+            expect(page.locator("#under_way")).to_contain_text("Making the release")
+            page.reload()
+            expect(connected(page).locator("#under_way")).to_contain_text("Making the release")
+            expect(page.locator("#spend")).to_be_disabled()
+            context.close()  # the browser is gone, in the middle
+            with opened(browser) as again, watched(again, desk) as other:
+                expect(connected(other).locator("#under_way")).to_contain_text("Making the release")
+    with opened(browser) as again, watched(again, desk) as other:
+        open_tab(connected(other), "Hand over")
+        expect(other.locator("#made")).to_be_visible()
+    assert booked(folder) == [*before, "confirmed"]
+
+
+def test_stopped_in_time_nothing_is_booked_and_nothing_written(private: Page, folder: Path) -> None:
+    ready(private, folder)
+    before, files = booked(folder), sorted((folder / "releases").iterdir())
+    with held(folder / "dpsc-ledger.sqlite"):
+        private.click("#spend")
+        private.click("#stop")
+        expect(private.locator("#under_way")).to_contain_text("Stopping")
+    expect(private.locator("#under_way")).to_have_text("Stopped. Nothing was booked and nothing was written.")
+    expect(private.locator("#typed_name")).to_have_value("")
+    assert booked(folder) == before
+    assert sorted((folder / "releases").iterdir()) == files
+
+
+def test_a_bad_file_and_an_overspent_budget_are_explained(private: Page, folder: Path, tmp_path: Path) -> None:
+    ready(private, folder)
+    open_tab(private, "Budget")
+    private.fill("#epsilon", "9")
+    expect(private.locator("#about-epsilon")).to_contain_text("Over budget")
+    expect(private.locator("#gauge")).to_contain_text("more than there is")
+    expect(private.locator("#spend")).to_be_disabled()
+    private.fill("#epsilon", "0.5")
+    expect(private.locator("#about-epsilon")).to_have_count(0)
+    open_tab(private, "Data")
+    bad = tmp_path / "letter.csv"
+    bad.write_text("Dear custodian")
+    private.set_input_files("#donors_file", bad)
+    expect(private.locator("#about-donors_file")).to_contain_text("letter.csv: ")
+    expect(private.locator("#about-donors_file")).not_to_contain_text("/")
+    expect(private.locator("#spend")).to_be_disabled()
+    private.evaluate("document.getElementById('donors_file').dataset.largest = 1000")
+    private.set_input_files("#donors_file", folder / "patients.csv")
+    expect(private.locator("#about-donors_file")).to_contain_text("larger than 256 MB; type where it is")
+    private.evaluate("Shiny.setInputValue('periods', '2021-01..2022-11')")  # the program tells its own problems again
+    expect(private.locator("#check_command")).to_contain_text("--periods 2021-01..2022-11")
+    expect(private.locator("#about-donors_file")).to_contain_text("larger than 256 MB; type where it is")
+
+
+def test_the_keyboard_alone_is_enough_to_spend(private: Page, folder: Path) -> None:
+    private.locator("#begin_anew").evaluate("button => button.hidden || button.click()")
+
+    def reach(name: str) -> None:
+        for _ in range(60):
+            if private.evaluate("document.activeElement.id") == name:
+                return
+            private.keyboard.press("Tab")
+        pytest.fail(f"no Tab leads to {name}")
+
+    def write(name: str, text: str) -> None:
+        reach(name)
+        private.keyboard.press("Control+a")
+        private.keyboard.type(text)
+
+    def next_tab(name: str) -> None:
+        private.keyboard.press("Shift+Tab")
+        while private.evaluate("document.activeElement.getAttribute('role')") != "tab":
+            private.keyboard.press("Shift+Tab")
+        private.keyboard.press("ArrowRight")
+        expect(private.locator(f"#{name}")).to_be_visible()
+
+    private.locator("body").press("Tab")
+    write("path", str(folder / "patients.csv"))
+    reach("use_path")
+    private.keyboard.press("Enter")
+    expect(private.locator("#understood")).to_contain_text(str(folder / "patients.csv"))
+    write("periods", "2021-01..2022-12")
+    reach("decimal")
+    private.keyboard.type("comma")
+    reach("check")
+    expect(private.locator("#check")).to_be_enabled()
+    private.keyboard.press("Enter")
+    expect(private.locator("#understood .good")).to_contain_text("READY")
+    next_tab("findings")
+    private.keyboard.press("ArrowRight")
+    write("epsilon", "0.7")
+    next_tab("cost")
+    expect(private.locator("#cost")).to_contain_text("epsilon 0.7")
+    write("recipient", "Dr Ruiz")
+    write("purpose", "by keyboard")
+    write("typed_name", "patients")
+    expect(private.locator("#spend")).to_be_enabled()
+    reach("spend")
+    before = booked(folder)
+    private.keyboard.press("Enter")
+    next_tab("made")
+    assert booked(folder) == [*before, "confirmed"]
+
+
+def test_the_custodians_page_fits_a_phone_and_has_no_serious_barriers(private: Page, folder: Path) -> None:
+    checked(private, folder)
+    found = []
+    for width in (1200, 420):
+        private.set_viewport_size({"width": width, "height": 800})
+        for tab in TABS:
+            open_tab(private, tab)
+            expect(private.locator(".recalculating:visible")).to_have_count(0)
+            assert private.evaluate("document.documentElement.scrollWidth") <= width, (tab, width)
+            if width == 1200:
+                found += serious_barriers(private, tab)
+    assert found == []
+
+
+MARK = "QX7SECRET"
+
+
+def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -> None:
+    """Errors are provoked everywhere; a mark in cells, labels and columns is found in the private folder alone."""
+    scratch, folder = tmp_path / "scratch", tmp_path / "folder"
+    scratch.mkdir()
+    folder.mkdir()
+    donors = tmp_path / f"{MARK}.csv"
+    rows = [f"{MARK}{i};2021-{m:02d};{i + m},5" for i in range(30) for m in range(1, 13)]
+    donors.write_text("\n".join([f"{MARK} unit;month;{MARK} cost", *rows, f"{MARK};2021-13;{MARK}", "x;y"]))
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(donors.read_bytes() + f"{MARK}é;2021-01;1\n".encode("latin-1"))
+    with started(scratch, "custodian", folder=folder) as console, opened(browser) as context:
+        page = context.new_page()
+        page.goto(console.address)
+        connected(page)
+        page.set_input_files("#donors_file", donors)
+        expect(page.locator("#understood")).to_contain_text(f"{MARK} cost")
+        page.get_by_text("If the columns or the file").click()
+        page.fill("#unit", f"{MARK} nothing")
+        page.click("#check")
+        expect(page.locator("#about-unit")).to_be_visible()
+        page.get_by_text("Public choices").click()
+        page.set_input_files("#like_file", donors)
+        expect(page.locator("#about-like_file")).to_be_visible()
+        page.set_input_files("#donors_file", latin)
+        expect(page.locator("#understood")).to_contain_text("latin.csv")
+        page.evaluate("Shiny.setInputValue('donors_file', [{datapath: 5, name: {QX7SECRET: 1}}])")  # not a file
+        page.evaluate("Shiny.setInputValue('periods', {QX7SECRET: [1]})")
+        for message in (f"{MARK} is no message", f'{{"method": "{MARK}"}}'):  # Shiny itself fails, and hangs up
+            page.evaluate("message => Shiny.shinyapp.$socket.send(message)", message)
+            expect(page.locator(".gone")).to_be_visible()
+            page.reload()
+            connected(page)
+        kept = [path for path in scratch.rglob("*") if path.is_file() and MARK.encode() in path.read_bytes()]
+        assert kept
+        assert all(next(iter(path.relative_to(scratch).parts)).startswith("dpsc-console-") for path in kept)
+        console.process.send_signal(signal.SIGKILL)
+        console.process.wait()
+        assert console.process.stdout is not None
+        assert MARK not in console.process.stdout.read()
+    assert all(path.exists() for path in kept)  # a kill leaves them, and the next start removes them
+    with started(scratch, "custodian", folder=folder) as console:
+        with pytest.raises(HTTPError, match="403"):  # it runs
+            urlopen(console.home)
+        assert not any(path.exists() for path in kept)
+        assert len(list(scratch.glob("dpsc-console-*"))) == 1
+    assert not list(scratch.glob("dpsc-console-*"))
+    log = (scratch / "log").read_text()
+    assert server.HIDDEN in log
+    assert MARK not in log
+    assert not [path for path in folder.rglob("*") if MARK.encode() in path.read_bytes()]

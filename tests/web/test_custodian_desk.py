@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 
 from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
+from dpsc.errors import Parameter, rendered
 from dpsc.web.custodian.app import CustodianDesk, page
-from dpsc.web.custodian.fields import FIELDS, in_words
+from dpsc.web.custodian.fields import FIELDS
 from dpsc.web.work import File, Stopped, Work
 from tests.web.conftest import PERIODS, held
 
@@ -103,6 +104,22 @@ def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> N
     assert ready.confirm.out().name == "patients-2.dpsc.json"
 
 
+def test_a_column_that_is_named_like_an_option(ready: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
+    header, rows = donors_text.split("\n", 1)
+    names = header.split(";")
+    says(ready, unit="--wide", time="--periods", outcome="cost")
+    ready.data.use_file(dropped(tmp_path, ";".join(["--wide", "--periods", *names[2:]]) + "\n" + rows))
+    ready.work.wait()
+    says(ready, typed_name="patients")
+    assert "--unit=--wide --time=--periods" in commands(ready.confirm.commands)[0]
+    assert "units in &#39;--wide&#39;, periods in &#39;--periods&#39;" in ready.data.understood()
+    ready.confirm.spend()
+    ready.work.wait()
+    assert (ready.confirm.phase, ready.problems) == ("done", {})
+    made = Release.load(ready.confirm.folder / "patients.dpsc.json")
+    assert (made.n, made.T) == (400, 24)
+
+
 def test_many_clicks_at_once_book_once(ready: CustodianDesk) -> None:
     clicks = [threading.Thread(target=ready.confirm.spend) for _ in range(8)]
     for click in clicks:
@@ -114,9 +131,17 @@ def test_many_clicks_at_once_book_once(ready: CustodianDesk) -> None:
 
 
 NOT_READY = [
-    ("typed_name", "Patients"), ("typed_name", ""), ("recipient", " "), ("purpose", ""), ("epsilon", "2.5"),
-    ("epsilon", "none"), ("delta", "0.5"), ("periods", "2021-01..2022-06"), ("scale", "-1"), ("n", "many"),
-]  # fmt: skip
+    ("typed_name", "Patients"),
+    ("typed_name", ""),
+    ("recipient", " "),
+    ("purpose", ""),
+    ("epsilon", "2.5"),
+    ("epsilon", "none"),
+    ("delta", "0.5"),
+    ("periods", "2021-01..2022-06"),
+    ("scale", "-1"),
+    ("n", "many"),
+]
 
 
 def test_nothing_is_spent_from_a_desk_that_is_not_ready(ready: CustodianDesk) -> None:
@@ -364,8 +389,11 @@ def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tm
     ready.work.wait()
     mine = Release.load(tmp_path / "out" / "patients-2.dpsc.json")
     assert (mine.n, list(mine.times), mine.outcome, mine.datasets) == (
-        made.n, list(made.times), made.outcome, made.datasets
-    )  # fmt: skip
+        made.n,
+        list(made.times),
+        made.outcome,
+        made.datasets,
+    )
     assert ready.book.open().entries()[1].purpose == entry.purpose == "for Dr Ruiz: yearly report"
 
 
@@ -418,4 +446,7 @@ def test_every_field_is_on_the_page_once(empty: CustodianDesk) -> None:
         assert field.label in shown
     for name in empty.panels:
         assert shown.count(f'id="{name}"') == 1, name
-    assert in_words("add --engine memory") == "add --engine memory"
+    assert rendered(f"add {Parameter('engine', 'memory')}", empty.named) == "add engine='memory'"
+    assert (
+        rendered(f"a column --periods, say {Parameter('periods')}", empty.named) == "a column --periods, say “periods”"
+    )

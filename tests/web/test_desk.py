@@ -33,18 +33,22 @@ def comma(value: float) -> str:
     return str(value).replace(".", ",")
 
 
-@pytest.mark.parametrize("text", [
-    "\n".join(map(str, WAGES)),
-    "\r\n".join(map(str, WAGES)) + "\r\n",
-    "wage\n" + "\n".join(map(str, WAGES)),
-    "\n".join(map(comma, WAGES)),
-    "\t".join(map(str, WAGES)),
-    "\n".join(f"{y}\t{comma(w)}" for y, w in zip(YEARS, WAGES, strict=True)),
-    "year\tlog wage\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True)),
-    "\t".join(map(str, YEARS)) + "\n" + "\t".join(map(str, WAGES)),
-    "year,log wage\n" + "\n".join(f"{y},{w}" for y, w in zip(YEARS, WAGES, strict=True)),
-    "\n".join(f"{y};{w}" for y, w in reversed(list(zip(YEARS, WAGES, strict=True)))),
-], ids=["column", "windows", "named", "commas", "row", "two columns", "header", "two rows", "csv", "back"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(map(str, WAGES)),
+        "\r\n".join(map(str, WAGES)) + "\r\n",
+        "wage\n" + "\n".join(map(str, WAGES)),
+        "\n".join(map(comma, WAGES)),
+        "\t".join(map(str, WAGES)),
+        "\n".join(f"{y}\t{comma(w)}" for y, w in zip(YEARS, WAGES, strict=True)),
+        "year\tlog wage\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True)),
+        "\t".join(map(str, YEARS)) + "\n" + "\t".join(map(str, WAGES)),
+        "year,log wage\n" + "\n".join(f"{y},{w}" for y, w in zip(YEARS, WAGES, strict=True)),
+        "\n".join(f"{y};{w}" for y, w in reversed(list(zip(YEARS, WAGES, strict=True)))),
+    ],
+    ids=["column", "windows", "named", "commas", "row", "two columns", "header", "two rows", "csv", "back"],
+)
 def test_a_column_from_a_spreadsheet_is_enough(desk: AnalystDesk, text: str) -> None:
     desk.paste_target(text)
     assert desk.problems == {}
@@ -138,8 +142,11 @@ def test_command_and_script_give_the_same_answer(
 
 
 def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -> None:
-    rows = [f"{u};{s};{y};{w + shift}" for u, s, shift in (("a", "1985", 0.0), ("b", "1986", 0.1), ("c", "", 0.2))
-            for y, w in zip(YEARS, WAGES, strict=True)]  # fmt: skip
+    rows = [
+        f"{u};{s};{y};{w + shift}"
+        for u, s, shift in (("a", "1985", 0.0), ("b", "1986", 0.1), ("c", "", 0.2))
+        for y, w in zip(YEARS, WAGES, strict=True)
+    ]
     desk.paste_several("region;start;year;wage\n" + "\n".join(rows))
     assert "'unit'" in desk.problems["several"]
     desk.name_columns(Columns(unit="region"))

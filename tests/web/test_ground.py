@@ -13,9 +13,11 @@ from dpsc.web import guard
 from tests.web.conftest import Console
 
 UPGRADE = {
-    "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-}  # fmt: skip
+}
 
 
 def ask(console: Console, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -66,9 +68,20 @@ def test_the_token_is_for_the_first_page_alone(console: Console) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    ['prefs={"a":1}', 'x="never closed', "a=1;;", "=", "no-name", "k\xe9y=\xfc\xdf", "a b=c d", "$Version=1",
-     "expires=[1,2]", "dpsc-console-{port}=of-last-time", "dpsc-console-{port}="],
-)  # fmt: skip
+    [
+        'prefs={"a":1}',
+        'x="never closed',
+        "a=1;;",
+        "=",
+        "no-name",
+        "k\xe9y=\xfc\xdf",
+        "a b=c d",
+        "$Version=1",
+        "expires=[1,2]",
+        "dpsc-console-{port}=of-last-time",
+        "dpsc-console-{port}=",
+    ],
+)
 def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(console: Console, cookie: str, other: str) -> None:
     """Browsers send the cookies of every port of 127.0.0.1."""
     other = other.format(port=console.port) if "{port}" in other else other
@@ -79,8 +92,18 @@ def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(console: Cons
 
 def test_a_cookie_is_ours_by_its_whole_name_and_its_whole_value(console: Console, cookie: str) -> None:
     name, _, value = cookie.partition("=")
-    for wrong in (f"{name}x={value}", f"x{name}={value}", f"other={value}", f"{name}={value[:-1]}", f"{name}={value}x",
-                  f"{name}=", value, f"x={name}={value}", f'{name}="{value}"', f"{name.upper()}={value}"):  # fmt: skip
+    for wrong in (
+        f"{name}x={value}",
+        f"x{name}={value}",
+        f"other={value}",
+        f"{name}={value[:-1]}",
+        f"{name}={value}x",
+        f"{name}=",
+        value,
+        f"x={name}={value}",
+        f'{name}="{value}"',
+        f"{name.upper()}={value}",
+    ):
         assert ask(console, "/", Cookie=wrong)[0] == 403
 
 
@@ -128,8 +151,13 @@ def test_a_websocket_needs_cookie_and_origin(console: Console, cookie: str) -> N
 
 
 def test_every_answer_is_strict_and_says_nothing_of_the_server(console: Console, cookie: str) -> None:
-    for path, given in (("/", {}), ("/", {"Cookie": cookie}), ("/console/console.css", {"Cookie": cookie}),
-                        (f"/?token={console.token}", {}), ("/nothing", {"Cookie": cookie})):  # fmt: skip
+    for path, given in (
+        ("/", {}),
+        ("/", {"Cookie": cookie}),
+        ("/console/console.css", {"Cookie": cookie}),
+        (f"/?token={console.token}", {}),
+        ("/nothing", {"Cookie": cookie}),
+    ):
         _, headers, _ = ask(console, path, **given)
         assert "server" not in headers
         assert headers["cache-control"] == "no-store"
@@ -163,8 +191,10 @@ def test_a_second_user_of_the_machine_gets_nothing(console: Console) -> None:
         path.chmod(0o755)  # pytest's own folders are closed; ours must be
     done = subprocess.run(
         [sys.executable, "-c", STRANGER, str(console.port), str(console.process.pid), str(folder)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     status, command, environment, listed = done.stdout.splitlines()
     assert (status, environment, listed) == ("403", "closed", "closed")
     assert "console analyst" in command

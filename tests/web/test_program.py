@@ -62,12 +62,15 @@ def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:
     assert all(find_spec(name) is not None for name in READS_DONORS)
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["analyst", "--host", "0.0.0.0"], "forward its port"),
-    (["custodian", "--host", "0.0.0.0"], "SECURITY.md: time"),
-    (["custodian", "--folder", "/nowhere/at/all"], "not a folder that can be written to"),
-    (["custodian", "--no-browser", "--ledger", "mysql://host/book"], "ledger"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["analyst", "--host", "0.0.0.0"], "forward its port"),
+        (["custodian", "--host", "0.0.0.0"], "SECURITY.md: time"),
+        (["custodian", "--folder", "/nowhere/at/all"], "not a folder that can be written to"),
+        (["custodian", "--no-browser", "--ledger", "mysql://host/book"], "ledger"),
+    ],
+)
 def test_what_is_refused_is_refused_with_the_reason(arguments: list[str], said: str) -> None:
     done = CliRunner().invoke(app, ["console", *arguments])
     assert done.exit_code == 2

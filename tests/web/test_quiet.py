@@ -46,8 +46,11 @@ def test_whoever_prints_nothing_is_quoted(shown: bool) -> None:
     assert done.stdout.endswith("afterwards\n")
     if not shown:
         assert done.stderr.splitlines() == [
-            server.HIDDEN, "dpsc console: ValueError", "dpsc console: server error", "our own line"
-        ]  # fmt: skip
+            server.HIDDEN,
+            "dpsc console: ValueError",
+            "dpsc console: server error",
+            "our own line",
+        ]
 
 
 def sent(pieces: list[bytes], announced: int | None) -> tuple[list[int], int]:

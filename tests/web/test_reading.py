@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from dpsc.analyst.release import Release
-from dpsc.custodian.check.guess import Said
 from dpsc.custodian.check.run import custodian_examined
 from dpsc.errors import DpscError, TableError
 from dpsc.tables import reader as tables
-from dpsc.tables.dialect import UNSAID
+from dpsc.tables.spec import TableSpec
 from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.work import File, Reader, Stopped
@@ -24,11 +23,18 @@ RELEASE = Path(__file__).parent / "wages.dpsc.json"
 STOPPED = r"reading this file took more than .* seconds or too much memory, so it was stopped\. Is it the right file\?"
 
 
-@pytest.fixture
-def reader() -> Iterator[Reader]:
+@pytest.fixture(scope="module")
+def process() -> Iterator[Reader]:
     made = Reader()
     yield made
     made.end()
+
+
+@pytest.fixture
+def reader(process: Reader) -> Iterator[Reader]:
+    """The same for all tests: it takes a second to start, and starts again by itself when it was ended."""
+    yield process
+    process._patience = 60.0
 
 
 @pytest.fixture
@@ -61,7 +67,7 @@ def test_a_refusal_has_its_own_words_file_and_parameters(reader: Reader, series:
         with pytest.raises(type(here.value)) as there:
             reader(tables.series, path, time, None)
         assert str(there.value) == str(here.value)
-        assert (there.value.parameters, there.value.file) == (here.value.parameters, here.value.file)
+        assert (there.value.message, there.value.file) == (here.value.message, here.value.file)
 
 
 def test_a_file_without_end_is_ended_and_the_next_one_is_read(reader: Reader, series: Path, endless: Path) -> None:
@@ -100,7 +106,7 @@ def test_what_lies_in_the_folder_is_not_imported(series: Path, tmp_path: Path, m
 
 def test_rows_are_counted_here_and_whoever_counts_may_stop_it(reader: Reader, series: Path) -> None:
     rows: list[int] = []
-    asked = (series, Said("year", None, None, True, None), UNSAID, None, None, None)
+    asked = (series, TableSpec("year", wide=True))
     reader(custodian_examined, *asked, on_rows=rows.append)
     assert sum(rows) > 0
     before = reader(os.getpid)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
@@ -13,45 +12,39 @@ from dpsc.errors import TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
-from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
+from dpsc.tables.spec import TableSpec
 from dpsc.tables.target_table import Targets
+from dpsc.types import Label
 
 
 def one(
     release: Release,
     target: Path,
     treatment_time: str,
+    spec: TableSpec,
     *,
-    time: str | None = None,
-    outcome: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
     averages: int | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Result:
     """Return the answer for one target."""
     several = " If it is a table of several units, say which column names them: {unit}."
-    series = reader.series(target, time, outcome, time_format, dialect, advice=several)
+    series = reader.series(target, spec.time, spec.outcome, spec.time_format, spec.dialect, advice=several)
     with in_file(target):
-        first = match.typed_period(treatment_time, release.times, time_format)
+        first = match.typed_period(treatment_time, release.times, spec.time_format)
         return release.estimate(series, first, averages=averages, level=level, title=title)
 
 
 def several(
     release: Release,
     targets: Path,
+    treatment_time: str | None,
+    spec: TableSpec,
     *,
-    unit: str,
     start: str | None = None,
-    treatment_time: str | None = None,
     weight: str | None = None,
     averages: str | int | None = None,
-    time: str | None = None,
-    outcome: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -61,19 +54,26 @@ def several(
     How many units each target averages is in the column ``averages``, or it is one number for all.
     """
     found = several_targets.read(
-        targets, unit=unit, start=start, time=time, outcome=outcome, weight=weight,
-        averages=averages if isinstance(averages, str) else None, time_format=time_format,
-        dialect=dialect, start_of_all=treatment_time,
-    )  # fmt: skip
+        targets,
+        unit=spec.unit,
+        start=start,
+        time=spec.time,
+        outcome=spec.outcome,
+        weight=weight,
+        averages=averages if isinstance(averages, str) else None,
+        time_format=spec.time_format,
+        dialect=spec.dialect,
+        start_of_all=treatment_time,
+    )
     with in_file(targets):
         if isinstance(averages, int):
             found = replace(found, averages=dict.fromkeys(found.series, averages))
         if start is None:
-            first = match.typed_period(str(treatment_time), release.times, time_format)
+            first = match.typed_period(str(treatment_time), release.times, spec.time_format)
             return release.study(
                 found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
             )
-        return of_targets(release, found, time_format, level=level, title=title)
+        return of_targets(release, found, spec.time_format, level=level, title=title)
 
 
 def of_targets(
@@ -84,7 +84,7 @@ def of_targets(
     return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
 
 
-def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Any:
+def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Label:
     if text is None:
         return None
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,11 +159,7 @@ class Forecast:
             fitted=pd.Series(fit + reference[:T0], index=series.index[:T0], name="fitted"),
             weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
             algorithm=f"Gram release, {self.method}",
-            parameters={
-                "n": release.n, "T0": T0, "h": T - T0, "noise_scale": release.noise_scale, "sites": release.sites,
-                "phi": release.kernel.phi, "nu": release.kernel.nu, **found,
-                "release": " + ".join(identity[:8] for identity in release.identities),
-            },
+            parameters={"n": release.n, "T0": T0, "h": T - T0} | _parameters(release, found),
             uncertainty=uncertainty,
             level=self.level,
             title=self.title,
@@ -172,7 +167,7 @@ class Forecast:
             verdict=light,
             notes=(*self.notes, question) if question else self.notes,
             repeats=self,
-        )  # fmt: skip
+        )
 
     def _population_model(
         self, models: TargetModels, question: str
@@ -194,7 +189,7 @@ class Forecast:
         return self.T0 - self.first >= 3
 
     @property
-    def placebo_dates(self) -> list[Any]:
+    def placebo_dates(self) -> list[Label]:
         """Every earlier period with at least 2 before it."""
         return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
 
@@ -263,6 +258,18 @@ def _plain_moments(
         checks.finite_number("threshold", threshold, at_least=0)
         return moments.truncated(*arguments, threshold=threshold), f"robust, threshold {threshold:g}"
     return None, "population model"
+
+
+def _parameters(release: ReleasedMatrix, found: dict[str, float]) -> dict[str, float | str]:
+    """Return what a result says about the release that it is from, and what was found in it."""
+    return {
+        "noise_scale": release.noise_scale,
+        "sites": release.sites,
+        "phi": release.kernel.phi,
+        "nu": release.kernel.nu,
+        **found,
+        "release": " + ".join(identity[:8] for identity in release.identities),
+    }
 
 
 def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:

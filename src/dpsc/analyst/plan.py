@@ -15,8 +15,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
-from dpsc.analyst.mock_release import Rehearsal
-from dpsc.analyst.simulate import PENALTIES, Units, likely, simulated
+from dpsc.analyst.simulate import PENALTIES, Rehearsal, Units, likely, simulated
 from dpsc.answers import plot, report
 from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.plan import plan_curves
@@ -179,10 +178,10 @@ def plan(
     most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
     for name, (value, limit) in most.items():
         if checks.whole_number(name, value, at_least=1) > limit:
-            raise ParameterError(f"{{it}} must be at most {limit:,}, not {value:,}.", it=Parameter(name))
+            raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
     ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
     if not 1e-6 <= ratio <= 1e6:
-        raise ParameterError("{it} must not be beyond a million.", it=Parameter("signal_to_noise"))
+        raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
     history = None if target is None else _history(target)
@@ -234,11 +233,10 @@ def _forecasts(
 
 def _errors(units: Units, sizes: list[int], found: list[list[MixtureUncertainty]]) -> Array:
     """Return one row per n: the error of each release, of ridge at each penalty, and of the last value."""
-    free = units.error(units.target[units.T0 - 1])
-    return np.array([
-        [*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free]
-        for n, each in zip(sizes, found, strict=True)
-    ])  # fmt: skip
+    free, rows = units.error(units.target[units.T0 - 1]), []
+    for n, each in zip(sizes, found, strict=True):
+        rows.append([*(units.error(one.forecast) for one in each), *units.first(n).ridge_errors(), free])
+    return np.array(rows)
 
 
 def _typical(each: list[Any]) -> Array:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst import estimate, study
@@ -21,7 +20,7 @@ from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Label, TargetLike, TargetsLike
+from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,8 +105,8 @@ class Release(ReleasedMatrix):
         identities, datasets = _all_different(releases)
         if disjoint is not True:
             raise ReleaseError(
-                "merging is for releases of different donors: give {it} if you know that no donor is in two of them.",
-                it=Parameter("disjoint", "True", typed=""),
+                f"merging is for releases of different donors: give {Parameter('disjoint', True)} if you know "
+                "that no donor is in two of them."
             )
         first = releases[0]
         for other in releases[1:]:
@@ -197,10 +196,10 @@ class Release(ReleasedMatrix):
     def study(
         self,
         targets: TargetsLike,
-        treatment_times: Any,
+        treatment_times: DatesLike,
         *,
-        weights: Mapping[Any, float] | pd.Series[float] | None = None,
-        averages: int | Mapping[Any, int] | pd.Series[int] | None = None,
+        weights: WeightsLike | None = None,
+        averages: AveragesLike | None = None,
         level: float = 0.95,
         title: str = "",
     ) -> Study:
@@ -237,13 +236,13 @@ class Release(ReleasedMatrix):
 
     def estimate_many(
         self, targets: TargetsLike, treatment_time: Label, **options: Any
-    ) -> dict[Any, PrivateResult | UnprovenResult]:
+    ) -> dict[Label, PrivateResult | UnprovenResult]:
         """Estimate several targets. Deprecated: ``study(targets, date).results`` has the same answers."""
         checks.deprecated("release.estimate_many(targets, date)", "release.study(targets, date).results")
         return {name: self.estimate(target, treatment_time, **options) for name, target in targets.items()}
 
 
-_SETTINGS: dict[str, Callable[[Release], Any]] = {
+_SETTINGS: dict[str, Callable[[Release], object]] = {
     "outcome": lambda release: release.outcome,
     "kernel": lambda release: release.kernel,
     "directions": lambda release: release.row_map.directions,

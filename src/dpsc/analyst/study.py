@@ -12,21 +12,21 @@ from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
 from dpsc.analyst.targets import as_series, require_order
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Label, TargetLike, TargetsLike, one_thread
+from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
 
 
 def study(
     release: ReleasedMatrix,
     targets: TargetsLike,
-    treatment_times: Any,
+    treatment_times: DatesLike,
     *,
-    weights: Mapping[Any, float] | pd.Series[float] | None = None,
-    averages: int | Mapping[Any, int] | pd.Series[int] | None = None,
+    weights: WeightsLike | None = None,
+    averages: AveragesLike | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -65,7 +65,7 @@ def _answer(
     try:
         return estimate(release, target, date, level=level, averages=averages)
     except ReleaseError as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Series[float]:
@@ -73,10 +73,10 @@ def _shown(release: ReleasedMatrix, name: Label, target: TargetLike) -> pd.Serie
     try:
         return match.aligned(as_series(release, target), release.times)[0]
     except (PanelError, ReleaseError) as problem:
-        raise ReleaseError(f"unit {str(name)!r}: {problem.message}", **problem.parameters) from None
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
-def _uncertainty(result: Any) -> MixtureUncertainty:
+def _uncertainty(result: Result) -> MixtureUncertainty:
     assert isinstance(result.uncertainty, MixtureUncertainty)
     return result.uncertainty
 
@@ -85,7 +85,7 @@ def _is_missing(date: Any) -> bool:
     return date is None or (np.ndim(date) == 0 and bool(pd.isna(date)))
 
 
-def _dates(names: list[Label], treatment_times: Any) -> dict[Any, Any]:
+def _dates(names: list[Label], treatment_times: Any) -> dict[Label, Label]:
     """Return each target's date; one date is for all."""
     if isinstance(treatment_times, pd.Series):
         treatment_times = treatment_times.to_dict()
@@ -110,11 +110,11 @@ def _dates(names: list[Label], treatment_times: Any) -> dict[Any, Any]:
     return {name: treatment_times.get(name) for name in names}
 
 
-def _averages(names: list[Any], averages: Any) -> dict[Any, int | None]:
+def _averages(names: list[Label], averages: AveragesLike | None) -> dict[Label, int | None]:
     """Return how many units each target is the average of: one number is for all, None where it is not known."""
-    if averages is None or (np.ndim(averages) == 0 and not isinstance(averages, Mapping)):
+    if not isinstance(averages, Mapping | pd.Series):
         return dict.fromkeys(names, averages)
-    given = dict(averages)
+    given: dict[Label, Any] = dict(averages)
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
         raise ReleaseError(f"averages names {unknown!r}, which is not a target.")
@@ -123,7 +123,7 @@ def _averages(names: list[Any], averages: Any) -> dict[Any, int | None]:
     return {name: whole.get(name) for name in names}
 
 
-def _weights(names: list[Label], weights: Any) -> pd.Series[float]:
+def _weights(names: list[Label], weights: WeightsLike | None) -> pd.Series[float]:
     """Return the weight of every treated unit, equal if none is given."""
     if weights is None:
         return pd.Series(1.0, index=pd.Index(names, tupleize_cols=False))

@@ -93,7 +93,7 @@ def _from_frame(release: ReleasedMatrix, frame: pd.DataFrame) -> Column:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
@@ -112,7 +112,7 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
         series, match = matching.aligned(given, release.times)
         matching.require_complete(series.iloc[:T0])
     except PanelError as problem:
-        raise ReleaseError(problem.message, **problem.parameters) from None
+        raise ReleaseError(problem.message) from None
     if np.isinf(series.to_numpy(dtype=np.float64)).any():
         raise ReleaseError("target is infinite in a period after the intervention.")
     if isinstance(given.index.name, str):

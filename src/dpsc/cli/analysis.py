@@ -82,21 +82,21 @@ class Analysis:
         said = {name: value for name, value in given.items() if value is not None}
         for field in fields(cls):
             if field.default is MISSING and field.name not in said:
-                raise ParameterError("{field} is needed.", field=Parameter(field.name))
+                raise ParameterError(f"{Parameter(field.name)} is needed.")
         return cls(**said)
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:
-                wrong = f"{{it}} {value[:40]!r} is not one of {', '.join(allowed)}."
-                raise ParameterError(wrong, it=Parameter(name))
+                raise ParameterError(f"{Parameter(name)} {value[:40]!r} is not one of {', '.join(allowed)}.")
         for name, methods in _ONLY_FOR.items():
             if getattr(self, name) is not None and self.method not in methods:
-                belongs = f"{{it}} belongs to --method {' or '.join(methods)}, not to {self.method}."
-                raise ParameterError(belongs, it=Parameter(name.rstrip("_")))
+                raise ParameterError(
+                    f"{Parameter(name)} belongs to --method {' or '.join(methods)}, not to {self.method}."
+                )
         if self.missing == "kernel" and self.method != "gram":
-            raise ParameterError("{it} belongs to --method gram, not to " + f"{self.method}.", it=KERNEL)
+            raise ParameterError(f"{KERNEL} belongs to --method gram, not to {self.method}.")
         if self.method in ("output", "objective") and self.bounds is None:
             raise ParameterError(
                 f"--method {self.method} needs --bounds LO HI, public bounds of the outcome: its noise is calibrated "

@@ -1,59 +1,191 @@
-"""``dpsc audit``: attack every mechanism, or check one release file."""
+"""``dpsc audit``: attack every mechanism, or check one release file, and say what a file cannot show."""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
+from dpsc import files
 from dpsc.cli import terminal
-from dpsc.errors import ParameterError
+from dpsc.cli.options import Json, command
+from dpsc.errors import ParameterError, ReleaseError
+
+if TYPE_CHECKING:
+    from dpsc.evidence.audit.case import Finding
+    from dpsc.evidence.audit.run import Audit
+
+QUICK, THOROUGH = 40_000, 1_000_000
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+_STYLES = {"holds": "green", "FAILS": "bold red", "not shown": "yellow", "BROKEN": "bold red", "not claimed": "yellow"}
 
 
-def audit(
-    release: Annotated[
-        Path | None, typer.Argument(help="A release file to check. Without it, the software is attacked.")
-    ] = None,
-    sha256: Annotated[str | None, typer.Option("--sha256", help="The hash that the file should have.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class Attacks:
+    """What is attacked, and how often."""
+
     mechanism: Annotated[
         list[str] | None, typer.Option(help="A mechanism to attack; may be repeated. All by default.")
-    ] = None,
+    ] = None
     runs: Annotated[
         int | None, typer.Option(min=1000, help="Runs on each of two neighbouring data sets; 40,000 by default.")
-    ] = None,
+    ] = None
     seed: Annotated[
         int | None,
         typer.Option(
             min=0, help="Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise."
         ),
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The folder for figure and JSON; audit-output by default.")
-    ] = None,
-    thorough: Annotated[
-        bool, typer.Option("--thorough", help="A million runs at four budgets; takes a long time.")
-    ] = False,
+    ] = None
+    thorough: Annotated[bool, typer.Option("--thorough", help="A million runs at four budgets; takes a long time.")] = (
+        False
+    )
     show_broken: Annotated[
         bool, typer.Option("--show-broken", help="Also attack mechanisms known to be broken, which must be caught.")
-    ] = False,
-    json: terminal.Json = False,
+    ] = False
+
+
+@command("audit")
+def audit(
+    release: Annotated[
+        Path | None, typer.Argument(help="A release file to check. Without it, the software is attacked.")
+    ] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", help="The hash that the file should have.")] = None,
+    *,
+    attacks: Attacks,
+    json: Json = False,
 ) -> None:
     """Attack every mechanism and print what was demonstrated; or, given a release, check this file."""
-    with terminal.errors("audit"):
-        if release is not None:
-            from dpsc.cli import file_checking
+    if release is None:
+        if sha256 is not None:
+            raise ParameterError("--sha256 is for a release file: name the file.")
+        fine = attack(attacks, as_json=json)
+    else:
+        if attacks != Attacks():
+            raise ParameterError("a release file is checked by itself: the other options are for attacks.")
+        fine = check(release, sha256, as_json=json)
+    if not fine:
+        raise typer.Exit(1)
 
-            if mechanism or runs or seed is not None or out or thorough or show_broken:
-                raise ParameterError("a release file is checked by itself: the other options are for attacks.")
-            fine = file_checking.run(release, sha256, as_json=json)
-        else:
-            from dpsc.cli import auditing
 
-            if sha256 is not None:
-                raise ParameterError("--sha256 is for a release file: name the file.")
-            folder = Path("audit-output") if out is None else out
-            options = {"thorough": thorough, "show_broken": show_broken, "as_json": json}
-            fine = auditing.run(mechanism or [], runs, seed, folder, **options)
-        if not fine:
-            raise typer.Exit(1)
+def attack(asked: Attacks, *, as_json: bool) -> bool:
+    """Run, write a figure and JSON, print the table; return whether claims held and what is broken was caught."""
+    from dpsc.answers.plot import as_bytes
+    from dpsc.evidence.audit.broken import BROKEN
+    from dpsc.evidence.audit.run import audit, draw
+    from dpsc.evidence.audit.shipped import NAMES, cases
+
+    chosen = terminal.choose("mechanism", asked.mechanism or [], NAMES)
+    runs = asked.runs or (THOROUGH if asked.thorough else QUICK)
+    out = asked.out or Path("audit-output")
+    out.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    attacked = cases(chosen, EPSILONS if asked.thorough else (1.0,))
+    known = [make() for make in BROKEN.values()] if asked.show_broken else []
+    with terminal.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
+        result = audit(attacked, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
+        caught = audit(known, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
+    content = result.to_json(caught if asked.show_broken else None)
+    files.write(out / "audit.json", content)
+    files.write(out / "audit.png", as_bytes(draw(result.groups, caught.groups), "png"))
+    missed = [group[0] for group in caught.groups if not any(f.verdict == "BROKEN" for f in group)]
+    if as_json:
+        typer.echo(content, nl=False)
+    else:
+        _report(result, caught, missed, out, time.monotonic() - started)
+    return not result.broken and not missed
+
+
+def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, seconds: float) -> None:
+    screen = terminal.console()
+    screen.print(_table("Claimed and demonstrated privacy loss", result.strongest()))
+    if caught.groups:
+        screen.print(_table("Known to be broken: NOT PRIVATE, and must be caught", caught.strongest()))
+        sources = dict.fromkeys(finding.note for finding in caught.findings if finding.note)
+        screen.print("Other packages' mechanisms are written anew from their published description:")
+        for source in sources:
+            screen.print(f"  {source}", soft_wrap=True)
+    calls = f"{result.runs:,} runs in bulk, {result.calls:,} real calls on each neighbour, {seconds:.0f} s"
+    screen.print(f"{calls}. A false alarm anywhere: probability at most {result.false_alarm:g}.")
+    if result.seed is not None:
+        screen.print("Seeded: this attacked noise from a seed, a stand-in for the real noise that is never private.")
+    for finding in result.broken:
+        broken = f" {finding.title}, {finding.attack}: {finding.how}"
+        screen.print(Text.assemble(("BROKEN", "bold red"), broken), soft_wrap=True)
+    for finding in missed:
+        screen.print(Text.assemble(("NOT CAUGHT", "bold red"), f" {finding.title}"), soft_wrap=True)
+    screen.print(f"  {out / 'audit.png'} and {out / 'audit.json'} (every attack)", soft_wrap=True)
+    screen.print("This attacked the software. dpsc audit RELEASE checks a file that was made with it.")
+
+
+def _table(title: str, findings: Sequence[Finding]) -> Table:
+    """Return one row per mechanism: claim, demonstrated lower bound, share of the claim, verdict."""
+    shown = Table(title=title, title_justify="left", pad_edge=False, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    shown.add_column("mechanism", overflow="fold")
+    shown.add_column("claim", no_wrap=True)
+    shown.add_column("shown", justify="right", no_wrap=True)
+    shown.add_column("share", justify="right", no_wrap=True)
+    shown.add_column("verdict", no_wrap=True)
+    for f in findings:
+        name = f.title.removeprefix("NOT PRIVATE: ")
+        shown.add_row(name, str(f.claim), *_loss_and_share(f), Text(f.verdict, _STYLES[f.verdict]))
+    return shown
+
+
+def _loss_and_share(finding: Finding) -> tuple[str, str]:
+    """Show the loss demonstrated and its share of the claim; if it is less than 0.1% too large, by how much."""
+    if finding.verdict == "BROKEN" and finding.share - 1 < 1e-3:
+        return f"+{finding.shown - finding.claim.epsilon:.1g}", ">100%"
+    loss = "∞" if math.isinf(finding.shown) else f"{finding.shown:.4g}"
+    return loss, "∞" if math.isinf(finding.share) else f"{finding.share:.0%}"
+
+
+def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
+    """Check a file, print what was found, and return whether nothing failed."""
+    from dpsc.analyst.release import Release
+    from dpsc.release import file_format, verify
+    from dpsc.release.verify import Check
+
+    text, found = file_format.read(path)
+    if expected is None:
+        advice = "compare it with the one that the custodian tells you, or give --sha256"
+        checks = [Check("SHA-256", "not shown", advice)]
+    elif found == expected.strip().lower():
+        checks = [Check("SHA-256", "holds", "as expected")]
+    else:
+        checks = [Check("SHA-256", "FAILS", "this is another file")]
+    try:
+        release = file_format.loads(text, Release)
+    except ReleaseError as problem:
+        checks.append(Check("file", "FAILS", str(problem)))
+    else:
+        made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
+        checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
+        checks.append(Check("identity", "holds", ", ".join(release.identities)))
+        checks += verify.checks(release)
+    fine = all(each.verdict != "FAILS" for each in checks)
+    if as_json:
+        told = {"checks": [asdict(each) for each in checks], "not_shown": list(verify.NOT_SHOWN)}
+        terminal.print_json({"file": str(path), "sha256": found, "holds": fine, **told})
+        return fine
+    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
+    for each in checks:
+        table.add_row(Text(each.what, "dim"), Text(each.verdict, _STYLES[each.verdict]), Text(each.why))
+    screen = terminal.console()
+    screen.print(table)
+    screen.print(f" SHA-256: {found}", soft_wrap=True)
+    screen.print("\nWhat a file cannot show:")
+    for line in verify.NOT_SHOWN:
+        screen.print(Text(f"  - {line}"))
+    screen.print("\nThis checked a file. Plain dpsc audit attacks the software that makes such files.")
+    return fine

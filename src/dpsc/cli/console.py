@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dpsc.cli import terminal
-from dpsc.cli.payer import LedgerOption
+from dpsc.cli.options import LedgerUrl, command
 from dpsc.errors import DpscError, ParameterError
 
 app = typer.Typer(
@@ -24,48 +24,46 @@ Host = Annotated[str | None, typer.Option(hidden=True)]
 
 
 @app.command()
+@command("console analyst")
 def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
     """Open releases, ask them about targets, and export the answers; costs no budget."""
-    with terminal.errors("console analyst"):
-        if host is not None:
-            raise ParameterError(
-                "--host is refused: the page answers on this machine alone, because it is not encrypted. To use it "
-                "from another machine, forward its port: ssh -L PORT:127.0.0.1:PORT this-machine."
-            )
-        _require_shiny()
-        from dpsc.web import server
-        from dpsc.web.analyst import app as analyst
+    if host is not None:
+        raise ParameterError(
+            "--host is refused: the page answers on this machine alone, because it is not encrypted. To use it "
+            "from another machine, forward its port: ssh -L PORT:127.0.0.1:PORT this-machine."
+        )
+    _require_shiny()
+    from dpsc.web import server
+    from dpsc.web.analyst import app as analyst
 
-        server.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
+    server.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
 
 
 @app.command()
+@command("console custodian")
 def custodian(
     port: Port = None,
     no_browser: NoBrowser = False,
     host: Host = None,
-    ledger: LedgerOption = None,
+    ledger: LedgerUrl = None,
     folder: Annotated[Path, typer.Option(help="Where releases are written; this folder by default.")] = Path(),
 ) -> None:
     """Check donors, choose the budget, and make releases that are booked. PRIVATE: custodian only."""
-    with terminal.errors("console custodian"):
-        if host is not None:
-            raise ParameterError(
-                "--host is refused: the custodian's page never answers from elsewhere, because how long it takes to "
-                "answer can tell something about donors (SECURITY.md: time). Run it on the machine that holds them."
-            )
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise ParameterError(f"--folder {folder} is not a folder that can be written to.")
-        _require_shiny()
-        from dpsc.web import server
-        from dpsc.web.custodian import app as custodian
+    if host is not None:
+        raise ParameterError(
+            "--host is refused: the custodian's page never answers from elsewhere, because how long it takes to "
+            "answer can tell something about donors (SECURITY.md: time). Run it on the machine that holds them."
+        )
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ParameterError(f"--folder {folder} is not a folder that can be written to.")
+    _require_shiny()
+    from dpsc.web import server
+    from dpsc.web.custodian import app as custodian
 
-        program = custodian.Program(folder.absolute(), ledger)
-        server.serve(program, port=port, browser=not no_browser, say=typer.echo, at_end=program.end)
+    program = custodian.Program(folder.absolute(), ledger)
+    server.serve(program, port=port, browser=not no_browser, say=typer.echo, at_end=program.end)
 
 
 def _require_shiny() -> None:
-    from importlib.util import find_spec
-
     if find_spec("shiny") is None:
         raise DpscError("the console needs Shiny: pip install 'dpsc[console]'.")

@@ -1,22 +1,246 @@
-"""``dpsc demo``: every step on two real panels, through the real commands."""
+"""``dpsc demo``: every step on two real panels, through the real commands, and what came of them in few words."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import math
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from dpsc.cli import terminal
+from dpsc.cli.options import Force, command
+from dpsc.errors import DpscError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpsc.answers.result import PrivateResult, UnprovenResult
+
+EPSILON, DELTA = 1.0, 1e-6
+SPENT = f"epsilon {EPSILON:g}, delta {DELTA:g}"
 
 
+@command("demo")
 def demo(
     ctx: typer.Context,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for everything it makes.")] = Path("demo-output"),
-    force: terminal.Force = False,
+    force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""
-    with terminal.errors("demo"), terminal.output_folder(out, force) as output:
-        from dpsc.cli.demonstrating import Story
-
+    with terminal.output_folder(out, force) as output:
         Story(ctx, output.place, out).tell()
+
+
+class Story:
+    """What the demo shows, in order; everything is made in ``folder``, which is moved to ``out`` at the end."""
+
+    def __init__(self, ctx: typer.Context, folder: Path, out: Path) -> None:
+        self._main, self._folder, self._out = ctx.find_root().command.main, folder, out
+        self._screen = terminal.console()
+
+    def tell(self) -> None:
+        """Tell it."""
+        for holder in ("custodian", "analyst"):
+            (self._folder / holder).mkdir()
+        self._flights()
+        self._wages()
+        self._ending()
+
+    def _flights(self) -> None:
+        import pandas as pd
+
+        from dpsc import datasets
+        from dpsc.analyst.release import Release
+        from dpsc.answers import words
+        from dpsc.privacy.guarantee import best_guess
+
+        donors, target = datasets.flights()
+        donors.to_csv(self._folder / "custodian" / "donors.csv", index=False)
+        target.to_csv(self._folder / "analyst" / "target.csv", index=False)
+        n, T0 = donors["plane"].nunique(), int((target["fortnight"] < datasets.CHANGED_ON).sum())
+
+        crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
+        self._head("The question.", f"{crew} Do they leave later?")
+        self._say(
+            f"The delays are real: {n + datasets.CHANGED:,} planes that fly from New York, every fortnight of 2013. "
+            f"The crew is not: we added {datasets.MINUTES_ADDED:g} minutes to the average of the {datasets.CHANGED}, "
+            f"so that the answer is known. Protected are the other {n:,} planes, each with its whole year. These "
+            "delays are public; they stand in for records that are not, such as patients' visits or customers' "
+            "purchases."
+        )
+        self._say("  custodian/donors.csv   private: one row per plane and fortnight")
+        self._say(f"  analyst/target.csv     public: the average of the {datasets.CHANGED}")
+        self._screen.print(f"  Commands run in the folder {self._out}.", soft_wrap=True)
+
+        self._head("1. Plan", "(analyst; no donor is touched, nothing is spent)")
+        self._run(f"""plan --n 300 --n {n} --before {T0} --after {len(target) - T0} --averages {datasets.CHANGED} \\
+      --epsilon 0.5 --epsilon 1 --epsilon 2 --target analyst/target.csv \\
+      --smoothness none --runs 6 -o analyst/plan""")
+        table = pd.read_csv(self._folder / "analyst" / "plan" / "plan.csv")
+        plan = table[(table["n"] == n) & (table["epsilon"] == EPSILON)].iloc[0]
+        self._found(
+            f"With {n:,} donors and ε = {EPSILON:g}, expect an error of about {plan['error']:.1f} minutes; "
+            f"{plan['without_privacy']:.1f} without privacy, {plan['last_value']:.1f} without donors. An effect of "
+            f"{plan['detectable']:.0f} minutes or more would be seen."
+        )
+
+        self._head("2. Check", "(custodian; private, nothing is spent)")
+        self._run("""check custodian/donors.csv --periods analyst/target.csv \\
+      -o custodian/check.html""")
+        self._found("READY: nothing needs to be corrected.")
+
+        self._head("3. Release", f"(custodian; spends {SPENT}, once)")
+        self._run(f"""release custodian/donors.csv --unit plane --time fortnight \\
+      --outcome delay --periods analyst/target.csv --smoothness none \\
+      --like analyst/target.csv --like-before {datasets.CHANGED_ON} \\
+      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/donors.dpsc.json""")
+        file = self._folder / "analyst" / "donors.dpsc.json"
+        self._found(
+            f"{Release.load(file).n:,} planes became one file of {file.stat().st_size / 1000:.0f} kB, safe to share: "
+            "someone who knows all other planes and guesses which of two records a plane has is right at most "
+            f"{best_guess(EPSILON, DELTA):.0%} of the time; 50% is blind."
+        )
+
+        self._head("4. Estimate", "(analyst; spends nothing more, for this question or any other)")
+        self._run(f"""estimate analyst/donors.dpsc.json analyst/target.csv \\
+      --treatment-time {datasets.CHANGED_ON} --units minutes \\
+      --title 'Delay of thirty planes, had their ground crew stayed' \\
+      -o analyst/answer""")
+        found = Release.load(file).estimate(_series(target), datasets.CHANGED_ON)
+        self._found(" ".join(words.answer(found, "minutes")))
+        self._found(_verdict(found))
+
+        self._head("Was it right?", _against(found, datasets.MINUTES_ADDED, "minutes"))
+        self._say("How far each forecast of the path without the new crew is from the true one:")
+        for name, minutes in _missed(found, datasets.MINUTES_ADDED).items():
+            self._say(f"  {name:<24}{minutes:5.1f} minutes")
+        self._say("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
+
+    def _wages(self) -> None:
+        from dpsc import datasets
+        from dpsc.analyst.release import Release
+
+        self._head("5. When it tells you not to rely on it", "(wages: 5 years, then a training)")
+        try:
+            donors, target, reference = datasets.wages()
+        except DpscError as problem:
+            self._found(f"Left out here: {problem}")
+            return
+        donors.to_csv(self._folder / "custodian" / "wages.csv", index=False)
+        target.to_csv(self._folder / "analyst" / "trained.csv", index=False)
+        reference.to_csv(self._folder / "analyst" / "us-earnings.csv", index=False)
+        self._run(f"""release custodian/wages.csv --unit man --time year --outcome 'log wage' \\
+      --periods 1980..1987 --reference analyst/us-earnings.csv \\
+      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/wages.dpsc.json""")
+        self._run("""estimate analyst/wages.dpsc.json analyst/trained.csv \\
+      --treatment-time 1985 -o analyst/wages.png""")
+        found = Release.load(self._folder / "analyst" / "wages.dpsc.json").estimate(_series(target), 1985)
+        self._found(_verdict(found))
+        self._found(_against(found, math.log(1 + datasets.RISE), "(logarithm)"))
+        if found.verdict is not None and found.verdict.grade != "yes":
+            self._found(
+                "Right or wrong, nothing before 1985 shows that the donors can tell. Do not decide on it alone."
+            )
+
+    def _ending(self) -> None:
+        men = ", the same for the men" if (self._folder / "analyst" / "wages.dpsc.json").exists() else ""
+        self._head("Spent:", f"{SPENT} for the planes{men}. More questions are free.")
+        self._head("Open", "")
+        for name in ("answer/report.html", "answer/path.png", "plan/plan.png", "donors.dpsc.html", "wages.png"):
+            if (self._folder / "analyst" / name).exists():
+                self._screen.print(f"  {self._out / 'analyst' / name}", soft_wrap=True)
+        self._head("Try next", "")
+        for line in next_commands(self._out):
+            self._screen.print(f"  {line}", soft_wrap=True)
+
+    def _head(self, title: str, text: str) -> None:
+        self._screen.print()
+        self._screen.print(Text.assemble((title, "bold"), f" {text}"))
+
+    def _say(self, text: str) -> None:
+        self._screen.print(text)
+
+    def _found(self, text: str) -> None:
+        self._screen.print(Padding(Text(text), (0, 0, 0, 2)))
+
+    def _run(self, arguments: str) -> None:
+        """Show a command and run it in the folder as if it had been typed there, with its screen kept back."""
+        self._screen.print(f"$ dpsc {arguments}", style="dim", soft_wrap=True)
+        typed = shlex.split(arguments.replace("\\\n", " "))
+        with contextlib.chdir(self._folder), contextlib.redirect_stdout(io.StringIO()):
+            code: int | None = self._main(typed, prog_name="dpsc", standalone_mode=False)
+        if code:
+            raise DpscError(f"the command {typed[0]} failed.")
+
+
+def _series(table: pd.DataFrame) -> pd.Series[float]:
+    """Return a table of periods and numbers as a series."""
+    return table.set_index(table.columns[0])[table.columns[1]]
+
+
+def _verdict(found: PrivateResult | UnprovenResult) -> str:
+    assert found.verdict is not None
+    return f"Do the donors help? {found.verdict.grade.capitalize()}: {found.verdict.headline}."
+
+
+def _against(found: PrivateResult | UnprovenResult, truth: float, units: str) -> str:
+    """Say how an answer compares with the truth."""
+    low, high = found.att_interval()
+    holds = "holds" if low <= truth <= high else "does not hold"
+    return (
+        f"The truth is {truth:+.2f} {units}. The answer is {found.att:+.2f}, and its 95% interval from {low:+.2f} to "
+        f"{high:+.2f} {holds} it."
+    )
+
+
+def _missed(found: PrivateResult | UnprovenResult, effect: float) -> dict[str, float]:
+    """Return the root mean squared errors of the answer and of forecasts without donors."""
+    import numpy as np
+
+    T0 = len(found.target) - len(found.counterfactual)
+    before, truth = found.target.to_numpy()[:T0], found.target.to_numpy()[T0:] - effect
+    slope, level = np.polyfit(np.arange(T0), before, 1)
+    forecasts = {
+        "from the release": found.counterfactual.to_numpy(),
+        "last value, no donors": before[-1],
+        "mean before, no donors": before.mean(),
+        "straight line, no donors": level + slope * np.arange(T0, T0 + len(truth)),
+    }
+    return {name: float(np.sqrt(np.mean((forecast - truth) ** 2))) for name, forecast in forecasts.items()}
+
+
+def next_commands(out: Path) -> list[str]:
+    """Return what to type next, as it works from here."""
+    from dpsc.datasets import CHANGED_ON
+
+    release, target = out / "analyst" / "donors.dpsc.json", out / "analyst" / "target.csv"
+    return [
+        f"{started_as()} {shlex.join(map(str, typed))}"
+        for typed in (
+            ["inspect", release],
+            ["estimate", release, target, "--treatment-time", CHANGED_ON],
+            ["check", out / "custodian" / "donors.csv", "--periods", target],
+        )
+    ]
+
+
+def started_as() -> str:
+    """Return what to type to start this program again from here: its name alone only if that finds it."""
+    called = sys.argv[0]
+    if Path(called).name == "__main__.py":
+        return f"{_shortest('python', sys.executable)} -m dpsc"
+    return _shortest("dpsc", called) if Path(called).stem == "dpsc" else "dpsc"
+
+
+def _shortest(name: str, path: str) -> str:
+    found = shutil.which(name)
+    return name if found is not None and os.path.abspath(found) == os.path.abspath(path) else shlex.quote(path)

@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dpsc.cli import terminal
+from dpsc.cli.options import Answer, Table, command
+from dpsc.errors import ParameterError
 
-SEVERAL = "Several treated units"
+_several = partial(typer.Option, rich_help_panel="Several treated units")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked: one target, or the units of a long table, with one date or a date for each."""
+
+    treatment_time: Annotated[
+        str | None, typer.Option(help="The first treated period, of the target or of all units.")
+    ] = None
+    unit: Annotated[str | None, _several(help="The column that names the units.")] = None
+    treatment_time_column: Annotated[
+        str | None,
+        _several(
+            help="The column with each unit's own first treated period, the same in all its rows; empty for a unit "
+            "that was never treated: it is shown and not used for any number."
+        ),
+    ] = None
+    weight_column: Annotated[
+        str | None, _several(help="The column with each unit's weight in pooled effects; equal without.")
+    ] = None
+    averages: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many units the target, or each of several, is the average of. Intervals are then shorter, and "
+            "other units of measurement are noticed more often.",
+        ),
+    ] = None
+    averages_column: Annotated[
+        str | None, _several(help="The column that says it for each unit; empty where it is not known.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.treatment_time is not None and self.treatment_time_column is not None:
+            raise ParameterError(
+                "--treatment-time is one date, for one target or for all units of a table; --treatment-time-column "
+                "holds a date for each unit. Give one of them."
+            )
+        if self.treatment_time is None and self.treatment_time_column is None:
+            raise ParameterError(
+                "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates "
+                "of their own --unit COLUMN --treatment-time-column COLUMN."
+            )
+        if self.averages is not None and self.averages_column is not None:
+            raise ParameterError("give --averages for all units or --averages-column for each, not both.")
+        for name in ("treatment_time_column", "weight_column", "averages_column"):
+            if self.unit is None and getattr(self, name) is not None:
+                option = "--" + name.replace("_", "-")
+                raise ParameterError(
+                    f"{option} is for several targets; it needs --unit, the column that names the units."
+                )
+
+
+@command("estimate")
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
@@ -22,85 +79,46 @@ def estimate(
             "targets, one row per unit and period."
         ),
     ],
-    treatment_time: Annotated[
-        str | None, typer.Option(help="The first treated period, of the target or of all units.")
-    ] = None,
-    out: terminal.AnswerOut = None,
-    title: terminal.Title = None,
-    unit: Annotated[
-        str | None, typer.Option(help="The column that names the units.", rich_help_panel=SEVERAL)
-    ] = None,
-    treatment_time_column: Annotated[
-        str | None,
-        typer.Option(
-            help="The column with each unit's own first treated period, the same in all its rows; empty for a unit "
-            "that was never treated: it is shown and not used for any number.",
-            rich_help_panel=SEVERAL,
-        ),
-    ] = None,
-    weight_column: Annotated[
-        str | None,
-        typer.Option(help="The column with each unit's weight in pooled effects; equal without.",
-                     rich_help_panel=SEVERAL),
-    ] = None,
-    averages: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many units the target, or each of several, is the average of. Intervals are then shorter, and "
-            "other units of measurement are noticed more often.",
-        ),
-    ] = None,
-    averages_column: Annotated[
-        str | None,
-        typer.Option(
-            help="The column that says it for each unit; empty where it is not known.", rich_help_panel=SEVERAL
-        ),
-    ] = None,
-    time: terminal.Time = None,
-    outcome: terminal.Outcome = None,
-    time_format: terminal.TimeFormat = None,
-    sep: terminal.Sep = None,
-    decimal: terminal.Decimal = None,
-    thousands: terminal.Thousands = None,
-    encoding: terminal.Encoding = None,
-    sheet: terminal.Sheet = None,
-    units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None,
-    level: terminal.Level = 0.95,
-    force: terminal.Force = False,
-    json: terminal.Json = False,
-) -> None:  # fmt: skip
+    question: Question,
+    table: Table,
+    answer: Answer,
+) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
-    with terminal.errors("estimate"):
-        from dpsc.analyst import ask
-        from dpsc.analyst.release import Release
-        from dpsc.cli import delivery, estimating
-        from dpsc.errors import ParameterError
-        from dpsc.tables.dialect import Dialect
+    from dpsc.analyst import ask
+    from dpsc.analyst.release import Release
+    from dpsc.answers.result import Result
+    from dpsc.answers.study import Study
+    from dpsc.cli import render
+    from dpsc.release.file_format import FORMAT
 
-        columns = {
-            "--treatment-time-column": treatment_time_column,
-            "--weight-column": weight_column,
-            "--averages-column": averages_column,
-        }
-        estimating.require_one_question(treatment_time, unit, columns)
-        if averages is not None and averages_column is not None:
-            raise ParameterError("give --averages for all units or --averages-column for each, not both.")
-        terminal.keep_apart(out, release, target)
-        if out is not None:
-            delivery.is_file(out)
-        estimating.require_order(release, target)
-        loaded = Release.load(release)
-        dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-        if unit is not None:
-            found: delivery.Finding = ask.several(
-                loaded, target, unit=unit, start=treatment_time_column, treatment_time=treatment_time,
-                weight=weight_column, averages=averages_column or averages, time=time, outcome=outcome,
-                time_format=time_format, dialect=dialect, level=level, title=title or "",
-            )  # fmt: skip
-        else:
-            found = ask.one(
-                loaded, target, str(treatment_time), averages=averages, time=time, outcome=outcome,
-                time_format=time_format, dialect=dialect, level=level, title=title or "",
-            )  # fmt: skip
-        delivery.hand_over(found, out, command=terminal.typed(ctx), units=units, force=force, as_json=json)
+    terminal.keep_apart(answer.out, release, target)
+    if answer.out is not None:
+        render.is_file(answer.out)
+    with suppress(OSError), target.open("rb") as file:
+        if FORMAT.encode() in file.read(400) and release.suffix != ".json":
+            raise ParameterError("the release comes first, then the target; they are the other way round.")
+    loaded = Release.load(release)
+    spec, title = table.spec(question.unit), answer.title or ""
+    if question.unit is None:
+        found: Result | Study = ask.one(
+            loaded,
+            target,
+            str(question.treatment_time),
+            spec,
+            averages=question.averages,
+            level=answer.level,
+            title=title,
+        )
+    else:
+        found = ask.several(
+            loaded,
+            target,
+            question.treatment_time,
+            spec,
+            start=question.treatment_time_column,
+            weight=question.weight_column,
+            averages=question.averages_column or question.averages,
+            level=answer.level,
+            title=title,
+        )
+    render.hand_over(found, answer, terminal.typed(ctx))

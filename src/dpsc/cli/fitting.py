@@ -9,10 +9,12 @@ from pathlib import Path
 
 import typer
 
+from dpsc import files
 from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
-from dpsc.cli import delivery, render, terminal
+from dpsc.cli import render, terminal
 from dpsc.cli.analysis import Algorithm, Analysis
+from dpsc.cli.options import Answer
 from dpsc.cli.payer import Account
 from dpsc.custodian.custody.options import require_small_delta
 from dpsc.custodian.donors.panel import Panel
@@ -39,22 +41,25 @@ def run(
     private = not isinstance(algorithm, SyntheticControl)
     with ExitStack() as places:
         beside = None if kept is None else places.enter_context(terminal.output_file(kept, force and out is not None))
-        output = None if out is None else places.enter_context(delivery.place(out, force))
+        output = None if out is None else places.enter_context(render.place(out, force))
         panel = _read(analysis, algorithm, i_know)
         summed = algorithm.custodian_sum(panel) if isinstance(algorithm, GramRelease) else None  # private, still
         about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
-        place = kept if kept is not None else out if out is None or delivery.is_file(out) else out / "result.json"
+        place = kept if kept is not None else out if out is None or render.is_file(out) else out / "result.json"
         with account.booking(algorithm, output=place, description=about):  # before there is an answer
             result, release = _fit(algorithm, panel, summed, analysis, account.payer)
             if kept is not None and beside is not None:  # what is paid for comes first
-                delivery.save(result, release, beside.place, units=units)
+                if release is None:
+                    files.write(beside.place, result.files(units).json())
+                else:
+                    release.save(beside.place)
                 beside.finish()
                 typer.echo(
                     f"dpsc fit: saved to {kept}" + ("; -o DIR makes a report." if out is None else "."), err=True
                 )
             if out is not None and output is not None:
                 _write(result, release, output, out, kept, command=command, units=units)
-    delivery.show(result, out, units=units, as_json=as_json)
+    render.show(result, Answer(out=out, units=units, json=as_json))
     if private:
         account.tell()
 
@@ -69,7 +74,7 @@ def kept_beside(analysis: Analysis, out: Path | None) -> Path | None:
         return None
     if out is None:
         return Path(f"dpsc-fit-{secrets.token_hex(4)}.{'dpsc.json' if gram else 'json'}")
-    if not delivery.is_file(out) or (out.suffix.lower() == ".json" and not gram):
+    if not render.is_file(out) or (out.suffix.lower() == ".json" and not gram):
         return None
     return out.with_suffix(".dpsc.json" if gram else ".json")
 
@@ -86,7 +91,7 @@ def _write(
 ) -> None:
     """Write the files of an answer; if the figures cannot be made, keep the numbers, which may be paid for."""
     try:
-        delivery.write(result, output.place, command=command, units=units, release=release)
+        render.write(result, output.place, command=command, units=units, release=release)
     except Exception:
         if kept is None:
             output.finish()
@@ -119,5 +124,5 @@ def _fit(
             release = algorithm.release(summed, dataset=payer)
             return release.estimate(panel.target, panel.treatment_time, level=level, title=title), release
     draws = panel.n * (1 if isinstance(algorithm, OutputPerturbation) else 2)
-    with render.progress("drawing noise", draws) as advance:
+    with terminal.progress("drawing noise", draws) as advance:
         return replace(algorithm.fit(panel, on_progress=advance), level=level, title=title), None

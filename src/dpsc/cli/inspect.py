@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
+from dpsc import files
+from dpsc.checks import printable
 from dpsc.cli import terminal
+from dpsc.cli.options import Force, Json, command
+from dpsc.errors import ParameterError
 
 
+@command("inspect")
 def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     page: Annotated[
@@ -20,33 +25,29 @@ def inspect(
     ] = False,
     custodian: Annotated[str | None, typer.Option(help="For --record: who publishes the release.")] = None,
     intended_use: Annotated[str | None, typer.Option(help="For --record: what it is to be used for.")] = None,
-    force: terminal.Force = False,
-    json: terminal.Json = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Show what a release holds and guarantees."""
-    with terminal.errors("inspect"):
-        from dpsc import files
-        from dpsc.analyst.release import Release
-        from dpsc.checks import printable
-        from dpsc.cli import render
-        from dpsc.errors import ParameterError
-        from dpsc.release import describe, file_format
+    from dpsc.analyst.release import Release
+    from dpsc.cli import render
+    from dpsc.release import describe, file_format
 
-        if not record and (custodian is not None or intended_use is not None):
-            raise ParameterError("--custodian and --intended-use are for --record.")
-        for option, text in (("custodian", custodian), ("intended_use", intended_use)):
-            printable(option, text or "")
-        terminal.keep_apart(page, release)
-        loaded, digest = file_format.load_with_hash(release, Release)
+    if not record and (custodian is not None or intended_use is not None):
+        raise ParameterError("--custodian and --intended-use are for --record.")
+    for option, text in (("custodian", custodian), ("intended_use", intended_use)):
+        printable(option, text or "")
+    terminal.keep_apart(page, release)
+    loaded, digest = file_format.load_with_hash(release, Release)
+    if page is not None:
+        with terminal.output_file(page, force, "--page") as output:
+            files.write(output.place, describe.page(loaded, release.name, digest))
+    if record:
+        content = describe.record(loaded, digest, custodian=custodian, intended_use=intended_use)
+        terminal.print_json(content, indent=1)
+    elif json:
+        terminal.print_json(render.release_json(loaded, release, digest))
+    else:
+        render.show_release(loaded, release, digest)
         if page is not None:
-            with terminal.output_file(page, force, "--page") as output:
-                files.write(output.place, describe.page(loaded, release.name, digest))
-        if record:
-            content = describe.record(loaded, digest, custodian=custodian, intended_use=intended_use)
-            terminal.print_json(content, indent=1)
-        elif json:
-            terminal.print_json(render.release_json(loaded, release, digest))
-        else:
-            render.show_release(loaded, release, digest)
-            if page is not None:
-                terminal.console().print(f"\nOpen {page}", soft_wrap=True)
+            terminal.console().print(f"\nOpen {page}", soft_wrap=True)

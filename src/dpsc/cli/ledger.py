@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from dpsc import files
 from dpsc.cli import terminal
-from dpsc.custodian.custody.payer import DEFAULT
+from dpsc.cli.options import IKnow, Json, command
+from dpsc.custodian.custody.payer import DEFAULT, explained
+from dpsc.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dpsc.ledger import Entry
+    from dpsc.ledger.budget import Budget
+    from dpsc.ledger.history import Balance
+    from dpsc.types import JsonObject
 
 app = typer.Typer(
     name="ledger",
@@ -30,7 +43,11 @@ Place = Annotated[
 Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", show_default=False)]
 
 
+BAR = 32
+
+
 @app.command()
+@command("ledger init")
 def init(
     name: Annotated[str, typer.Argument(help="A name for the data set.")],
     epsilon: Annotated[float, typer.Option(help="The budget of everything ever released from it, together.")],
@@ -51,58 +68,121 @@ def init(
         typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
     ] = None,
     who: Annotated[str | None, typer.Option(help="Your name; the system's user by default.")] = None,
-    i_know: terminal.IKnow = False,
+    i_know: IKnow = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Enter a data set with its budget; makes the ledger if there is none."""
-    with terminal.errors("ledger init"):
-        from dpsc.cli import bookkeeping
-        from dpsc.ledger.budget import Budget
+    from dpsc.custodian.custody.options import require_reasonable, require_small_delta
+    from dpsc.ledger import Ledger
+    from dpsc.ledger.budget import Budget
 
-        budget = Budget(epsilon, delta, pure, bookkeeping.pair("--other", other))
-        bookkeeping.init(ledger, name, budget, about or [], who, i_know)
+    budget = Budget(epsilon, delta, pure, _pair(other))
+    facts = _facts(about or [])
+    donors = facts.get("n")
+    require_reasonable(budget.epsilon, i_know)
+    require_small_delta(budget.delta, donors if isinstance(donors, int) and donors > 0 else None, i_know)
+    book = Ledger(ledger, create=True)
+    before = book.datasets()
+    known = book.add_dataset(
+        name,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        pure=budget.pure,
+        other=budget.other,
+        description=facts,
+        who=who,
+    )
+    typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {known.delta:g} for all releases together.")
+    for line in _pockets(known.budget):
+        typer.echo(f"  {line}")
+    if known in before:
+        typer.echo(f"Known already: entered by {known.who} on {known.created[:10]} in {book.place}. Nothing changed.")
+    else:
+        typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
 
 
 @app.command()
+@command("ledger show")
 def show(
     name: Name = None,
     delta: Annotated[
         float | None, typer.Option(help="Say what is left at this delta; the budget's own by default.")
     ] = None,
-    as_json: terminal.Json = False,
+    as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Show what each data set has spent and what it has left."""
-    with terminal.errors("ledger show"):
-        from dpsc.cli import bookkeeping
+    from dpsc.ledger import Ledger
+    from dpsc.ledger.export import balance_to_json
 
-        bookkeeping.show(ledger, name, delta, as_json)
+    book = Ledger(ledger)
+    history = book.history()
+    head, names = history.head, [name] if name is not None else list(history.datasets)
+    balances = {each: history.balance(each) for each in names}
+    left = {} if delta is None else {each: history.remaining(each, delta=delta) for each in names}
+    if as_json:
+        shown = []
+        for each, balance in balances.items():
+            at = {} if delta is None else {"remaining_at": {"delta": delta, "epsilon": left[each]}}
+            shown.append(balance_to_json(balance) | at)
+        told = {"ledger": book.place, "head": {"length": head.length, "hash": head.hash}, "datasets": shown}
+        terminal.print_json(told, indent=1)
+        return
+    console = terminal.console()
+    for each, balance in balances.items():
+        _show_balance(console, balance, delta, left.get(each))
+    if not balances:
+        console.print("No data set yet; enter one with dpsc ledger init.")
+    console.print(f"{book.place}: {head.length} entries. Note the head elsewhere:", soft_wrap=True)
+    console.print(f"  {head.hash}", soft_wrap=True)
 
 
 @app.command()
-def entries(name: Name = None, as_json: terminal.Json = False, ledger: Place = DEFAULT) -> None:
+@command("ledger entries")
+def entries(name: Name = None, as_json: Json = False, ledger: Place = DEFAULT) -> None:
     """List the bookings; every one counts as spent, whatever its state."""
-    with terminal.errors("ledger entries"):
-        from dpsc.cli import bookkeeping
+    from dpsc.ledger import Ledger
+    from dpsc.ledger.export import entry_to_json
 
-        bookkeeping.entries(ledger, name, as_json)
+    found = Ledger(ledger).entries(name)
+    if as_json:
+        terminal.print_json([entry_to_json(entry) for entry in found], indent=1)
+    elif found:
+        for entry in found:
+            _show_entry(terminal.console(), entry)
+    else:
+        typer.echo("Nothing is booked.")
 
 
 @app.command()
+@command("ledger verify")
 def verify(
     head: Annotated[str | None, typer.Option(help="A head that was noted earlier: it must still be there.")] = None,
-    as_json: terminal.Json = False,
+    as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Check the chain of hashes: exit code 1 if an entry was edited or is missing."""
-    with terminal.errors("ledger verify"):
-        from dpsc.cli import bookkeeping
+    from dpsc.ledger import Ledger
 
-        if not bookkeeping.verify(ledger, head, as_json):
-            raise typer.Exit(1)
+    book = Ledger(ledger)
+    problems = book.verify(head)
+    now = book.head
+    if as_json:
+        terminal.print_json({"head": {"length": now.length, "hash": now.hash}, "problems": problems}, indent=1)
+    elif problems:
+        typer.echo(f"{book.place}: NOT as it was written.", err=True)
+        for problem in problems:
+            typer.echo(f"  - {problem}", err=True)
+    else:
+        found = " The noted head is in the chain." if head is not None else ""
+        typer.echo(f"{book.place}: {now.length} entries, the chain is whole.{found} Head:")
+        typer.echo(f"  {now.hash}")
+    if problems:
+        raise typer.Exit(1)
 
 
 @app.command()
+@command("ledger export")
 def export(
     name: Name = None,
     out: Annotated[Path | None, typer.Option(help="A .csv or .json file; the screen by default.")] = None,
@@ -112,7 +192,103 @@ def export(
     ledger: Place = DEFAULT,
 ) -> None:
     """Write the ledger as CSV (bookings) or JSON (everything, with the chain)."""
-    with terminal.errors("ledger export"):
-        from dpsc.cli import bookkeeping
+    from dpsc.ledger import Ledger
+    from dpsc.ledger.export import as_csv, as_json
 
-        bookkeeping.export(ledger, name, out, format_)
+    kind = format_ or ((out.suffix.lower().lstrip(".") or "csv") if out is not None else "csv")
+    if kind not in ("csv", "json"):
+        raise ParameterError(f"the format must be csv or json, not {kind}; say which with --format.")
+    book = Ledger(ledger)
+    if name is not None:
+        book.dataset(name)
+    content = (as_csv if kind == "csv" else as_json)(book, name)
+    if out is None:
+        typer.echo(content, nl=False)
+    else:
+        terminal.keep_apart(out, *book.files)
+        files.write(out, content, mode=0o600)
+        typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
+
+
+def _pair(given: str | None) -> tuple[float, float]:
+    """Read EPSILON,DELTA."""
+    if given is None:
+        return 0.0, 0.0
+    try:
+        epsilon, delta = map(float, given.split(","))
+    except ValueError:
+        raise ParameterError(f"--other {given} is not of the form EPSILON,DELTA, for example 0.5,1e-7.") from None
+    return epsilon, delta
+
+
+def _facts(given: Sequence[str]) -> JsonObject:
+    """Read KEY=VALUE; a value that is JSON (a number, a list) is taken as such, anything else as text."""
+    facts: JsonObject = {}
+    for fact in given:
+        key, equals, value = fact.partition("=")
+        if not equals or not key.strip():
+            raise ParameterError(f"--about {fact} is not of the form KEY=VALUE.")
+        try:
+            facts[key.strip()] = json.loads(value)
+        except ValueError:
+            facts[key.strip()] = value
+    return facts
+
+
+def _pockets(budget: Budget) -> list[str]:
+    """Say how much of a budget is for which kind of release, where it is divided."""
+    held = budget.limits
+    if budget.delta == 0 or held.pure + held.other_epsilon == 0:
+        return []
+    noise = max(0.0, budget.epsilon - float(held.pure + held.other_epsilon))
+    parts = [f"of which for Gaussian noise (Gram releases): epsilon {noise:g}" if held.mu_squared else ""]
+    parts.append(f"of which for pure releases: epsilon {float(held.pure):g}" if held.pure else "")
+    other = f"epsilon {float(held.other_epsilon):g} at delta {float(held.other_delta):g}"
+    parts.append(f"of which for other releases: {other}" if held.other_epsilon else "")
+    return [part for part in parts if part]
+
+
+def _show_balance(console: Console, balance: Balance, delta: float | None, left: float | None) -> None:
+    known, share = balance.dataset, balance.share
+    at = known.delta if delta is None else delta
+    size = balance.remaining if left is None else left
+    colour = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
+    full = min(BAR, round(BAR * share)) if share in (0, 1) else min(BAR - 1, max(1, round(BAR * share)))
+    dark, light = ("█", "░") if "utf" in console.encoding.lower() else ("#", ".")
+    kind = "pure" if at == 0 else "Gram"
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(balance.states.items())) or "none"
+    console.print(Text.assemble((known.name, "bold"), f"  ({known.adjacency})"))
+    console.print(f"  budget   epsilon {known.epsilon:g} at delta {known.delta:g}, for all releases together")
+    for line in _pockets(known.budget):
+        console.print(f"           {line}")
+    rest = f"{light * (BAR - full)} {100 * share:.0f}%"
+    console.print(Text.assemble("  spent    ", (dark * full, colour), rest))
+    console.print(f"           epsilon {balance.spent:.4g} at delta {known.delta:g}")
+    console.print(
+        f"  left     a {kind} release of up to epsilon {size:g} at delta {at:g}"
+        if size > 0
+        else Text.assemble("  left     ", ("nothing", "red"), f" for a {kind} release at delta {at:g}")
+    )
+    console.print(f"  entries  {counts}" + (" (all count as spent)" if balance.states else ""))
+    for label, spent in balance.partitions.items():
+        console.print(f"           partition {label}: epsilon {spent:.4g}")
+    why = explained(balance)
+    if why is not None:
+        console.print(Text(f"  {why}", "dim"), soft_wrap=True)
+    console.print()
+
+
+def _show_entry(console: Console, entry: Entry) -> None:
+    """Print when, what became of it, the cost; by whom and how; where the output is; and what for."""
+    colour = {"booked": "yellow", "confirmed": "green", "failed": "red"}[entry.state]
+    of = entry.dataset if entry.partition is None else f"{entry.dataset}, partition {entry.partition}"
+    cost = f"epsilon {entry.promise['epsilon']:g}, delta {entry.promise['delta']:g}"
+    when = entry.time[:16].replace("T", " ")
+    console.print(
+        Text.assemble(f"{entry.number:>4}  {when}  ", (f"{entry.state:<9}", colour), f"  {cost}"), soft_wrap=True
+    )
+    console.print(f"      {of}: {entry.algorithm} by {entry.who}", soft_wrap=True)
+    if entry.output is not None:
+        console.print(f"      output   {entry.output}", soft_wrap=True)
+    if entry.purpose is not None:
+        console.print(f"      purpose  {entry.purpose}", soft_wrap=True)

@@ -80,7 +80,7 @@ def plan(
         from dpsc.analyst.plan import default_runs, what_it_takes
         from dpsc.analyst.plan import plan as expected
         from dpsc.answers import plot, words
-        from dpsc.cli import planning, render
+        from dpsc.cli import planning
         from dpsc.tables import reader
         from dpsc.tables.dialect import Dialect
 
@@ -100,7 +100,7 @@ def plan(
         }  # fmt: skip
         writing = nullcontext() if settings is None else terminal.output_file(settings, force, "--settings")
         each = runs or default_runs(before + after)
-        with writing as file, render.progress("simulating panels", each) as advance:
+        with writing as file, terminal.progress("simulating panels", each) as advance:
             if file is not None:
                 planning.settings_of(
                     n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]

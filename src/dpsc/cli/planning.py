@@ -48,10 +48,10 @@ def settings_of(
     index = None if periods is None else reader.typed_periods(periods, path, time_format)
     values = None
     if index is not None and len(index) != T:
-        raise ParameterError(f"{{it}} are {len(index)}, and --before and --after make {T}.", it=Parameter("periods"))
+        raise ParameterError(f"{Parameter('periods')} are {len(index)}, and --before and --after make {T}.")
     if path is not None:
         if index is None:
-            raise ParameterError("a reference in the settings needs {it}.", it=Parameter("periods", "'reference'"))
+            raise ParameterError(f"a reference in the settings needs {Parameter('periods', 'reference')}.")
         with in_file(reference or ""):
             values = GramRelease(epsilon=epsilon[0], delta=delta, reference=path).reference_for(index)
     return settings.agreed(
@@ -159,13 +159,11 @@ def share_of(text: str, level: float | None) -> float:
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise ParameterError("{it} must be a number above 0, or a percentage such as 5%.", it=Parameter("detect"))
+        raise ParameterError(f"{Parameter('detect')} must be a number above 0, or a percentage such as 5%.")
     if not is_percent:
         return value
     if level is None:
-        raise ParameterError(
-            "{it} in percent needs --target, whose mean it is a percentage of.", it=Parameter("detect")
-        )
+        raise ParameterError(f"{Parameter('detect')} in percent needs --target, whose mean it is a percentage of.")
     return value / 100 * abs(level)
 
 
@@ -192,7 +190,7 @@ def shared(
         counts.append(counts[-1] // 2)
     budgets = {count: Budget(epsilon, delta).each(count, delta) for count in counts}
     if not all(budgets.values()):
-        raise ParameterError(f"{{it}} {epsilon:g} is too small to be shared among {releases}.", it=Parameter("epsilon"))
+        raise ParameterError(f"{Parameter('epsilon')} {epsilon:g} is too small to be shared among {releases}.")
     result = planned(list(budgets.values()))
     rows = []
     for count, each in budgets.items():

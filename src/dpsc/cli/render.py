@@ -1,24 +1,29 @@
-"""Results and releases as tables on the terminal."""
+"""Answers and releases on the terminal, as JSON, and as what the ending of -o says."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpsc import files
 from dpsc.analyst.release import Release
+from dpsc.answers import excel
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
+from dpsc.answers.report import PAGE, Files
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.answers.words import (
@@ -34,9 +39,16 @@ from dpsc.answers.words import (
     study_answer,
 )
 from dpsc.cli import terminal
+from dpsc.cli.options import Answer
+from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
+
+Finding = Result | Study
+
+_ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg")
+_NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "md", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
 
 
 def show_result(result: Result, units: str | None = None) -> None:
@@ -249,16 +261,65 @@ def release_json(release: Release, path: Path, digest: str) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def is_file(out: Path) -> bool:
+    """Tell whether -o names a file, by its ending, or a folder; refuse a kind of file that is not written."""
+    ending = out.suffix.lower()
+    if ending.removeprefix(".") in _NOT_WRITTEN and not out.is_dir():
+        more = " An .html page prints to PDF from any browser." if ending == ".pdf" else ""
+        raise ParameterError(
+            f"-o {out}: a {ending} file is not written. Name a file that ends in {', '.join(_ENDINGS)}, or a folder."
+            + more
+        )
+    if ending == ".xlsx":
+        excel.require_openpyxl()
+    return ending in _ENDINGS
 
-    screen = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=screen, disable=not screen.is_terminal, transient=True,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task(description, total=total)
-        yield lambda steps=1: bar.advance(task, steps)
+
+def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
+    """Give the temporary place of a file or a folder; whether it can be written is checked first."""
+    return terminal.output_file(out, force) if is_file(out) else terminal.output_folder(out, force)
+
+
+def as_file(made: Files | Comparison, ending: str, command: str) -> bytes:
+    """Return an answer, or answers side by side, as a file with that ending."""
+    if ending in (".png", ".svg"):
+        return made.picture("png" if ending == ".png" else "svg")
+    if ending in (".html", ".htm"):
+        return made.html(command)
+    return {".xlsx": made.xlsx, ".json": made.json, ".csv": made.csv}[ending]()
+
+
+def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
+    """Write an answer to a file or into a folder; a release answers further questions for free."""
+    made = found.files(units)
+    if is_file(where):
+        with terminal.working("drawing"):
+            files.write(where, as_file(made, where.suffix.lower(), command))
+        return
+    if release is not None:
+        release.save(where / "release.dpsc.json")
+    with terminal.working("drawing"):
+        for name, content in made.folder(command):
+            files.write(where / name, content)
+
+
+def show(found: Finding, answer: Answer) -> None:
+    """Print the answer, as a table or as JSON, and say where the files are."""
+    if answer.json:
+        typer.echo(json.dumps(found.files(answer.units).content(), ensure_ascii=False, allow_nan=False))
+        return
+    if isinstance(found, Study):
+        show_study(found, answer.units)
+    else:
+        show_result(found, answer.units)
+    if answer.out is not None:
+        opened = answer.out if is_file(answer.out) else answer.out / PAGE
+        terminal.console().print(f"\nOpen {opened}", soft_wrap=True)
+
+
+def hand_over(found: Finding, answer: Answer, command: str) -> None:
+    """Write and show an answer that has already been found."""
+    if answer.out is not None:
+        with place(answer.out, answer.force) as output:
+            write(found, output.place, command=command, units=answer.units)
+    show(found, answer)

@@ -13,16 +13,14 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from dpsc import checks, files
-from dpsc import files as folders
-from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, without_passwords
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, UnwiseError, rendered, without_passwords
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -125,9 +123,7 @@ _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--
 
 def as_option(parameter: Parameter) -> str:
     """Write a parameter of the library as the option that sets it."""
-    option = _OPTION_OF.get(parameter.name, f"--{parameter.name.strip('_').replace('_', '-')}")
-    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-    return f"{option} {value}" if value else option
+    return _OPTION_OF.get(parameter.name, parameter.option)
 
 
 _asked_to_stop = threading.Event()
@@ -149,7 +145,7 @@ def errors(command: str) -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
-            typer.echo(f"dpsc {command}: {without_passwords(str(message))}", err=True)
+            typer.echo(f"dpsc {command}: {without_passwords(rendered(str(message), as_option))}", err=True)
 
     def stop(*_: Any) -> None:
         _asked_to_stop.set()
@@ -165,6 +161,8 @@ def errors(command: str) -> Iterator[None]:
             yield
     except DpscError as problem:
         message = problem.text(as_option)
+        if isinstance(problem, UnwiseError):
+            message += " To go on anyway, add --i-know."
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
         message = without_passwords(f"{where}{problem.strerror or problem}.")
@@ -245,8 +243,8 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
         raise DpscError(
             f"{path} already has files in it; choose another folder with -o, or add --force to replace them."
         )
-    if path.is_dir():
-        _require_writable(path)
+    if path.is_dir() and not os.access(path, os.W_OK):
+        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
 
     def move(folder: Path) -> None:
         for made in sorted(folder.iterdir()):
@@ -254,7 +252,7 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 shutil.rmtree(path / made.name)
             os.replace(made, path / made.name)
 
-    with folders.beside(path) as folder:
+    with files.beside(path) as folder:
         output = Output(folder, lambda: move(folder))
         try:
             path.mkdir(exist_ok=True)
@@ -279,35 +277,26 @@ def require_free(path: Path, force: bool, option: str = "-o") -> None:
         raise DpscError(f"{path} is a folder; name a file with {option}.")
     if path.exists() and not force:
         raise DpscError(f"{path} already exists; choose another name with {option}, or add --force to replace it.")
-    if path.is_file() and _starts_with(path, b"SQLite format 3\0"):
-        raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
+    if path.is_file():
+        with path.open("rb") as file:
+            is_database = file.read(16) == b"SQLite format 3\0"
+        if is_database:
+            raise DpscError(f"{path} is a database, perhaps a ledger; choose another name with {option}.")
 
 
 @contextmanager
 def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
     """Give a temporary name to write to, and move it to ``path`` at the end; on failure leave nothing."""
     require_free(path, force, option)
-    with folders.beside(path) as folder:
+    with files.beside(path) as folder:
         output = Output(folder / path.name, lambda: os.replace(folder / path.name, path))
         yield output
         output.finish()
 
 
-def _starts_with(path: Path, mark: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(mark)) == mark
-
-
-def _require_writable(path: Path) -> None:
-    if not os.access(path, os.W_OK):
-        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
-
-
-def console() -> Console:
+def console(*, stderr: bool = False) -> Console:
     """Return a console to which everything is text: names and labels are never markup, numbers are not coloured."""
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 @contextmanager
@@ -316,10 +305,7 @@ def working(description: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.text import Text
-
-    with Console(stderr=True).status(Text(description)):
+    with console(stderr=True).status(Text(description)):
         yield
 
 
@@ -331,3 +317,15 @@ def print_json(value: object, indent: int | None = None) -> None:
 def typed(ctx: typer.Context) -> str:
     """Return the command line as it can be typed again, but for passwords; the context keeps the arguments."""
     return shlex.join(["dpsc", *map(without_passwords, ctx.obj)])
+
+
+@contextmanager
+def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    screen = console(stderr=True)
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps=1: bar.advance(task, steps)

@@ -183,9 +183,16 @@ class Ledger:
             What is public about the data at hand; refused if it contradicts what the data set was entered with.
         """
         entry = self.book(
-            dataset, guarantee, algorithm=algorithm, parameters=parameters, who=who, output=output,
-            partition=partition, purpose=purpose, description=description,
-        )  # fmt: skip
+            dataset,
+            guarantee,
+            algorithm=algorithm,
+            parameters=parameters,
+            who=who,
+            output=output,
+            partition=partition,
+            purpose=purpose,
+            description=description,
+        )
         try:
             yield entry
         except BaseException as problem:

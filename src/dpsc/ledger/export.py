@@ -13,10 +13,8 @@ from dpsc.ledger.history import Balance
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.types import JsonObject
 
-COLUMNS = (
-    "number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta", "state", "output", "purpose",
-    "sha256", "parameters", "basis", "hash",
-)  # fmt: skip
+_ASKED = ("number", "time", "dataset", "partition", "who", "algorithm", "epsilon", "delta")
+COLUMNS = (*_ASKED, "state", "output", "purpose", "sha256", "parameters", "basis", "hash")
 
 
 def as_csv(ledger: Ledger, dataset: str | None = None) -> str:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError
@@ -267,6 +266,6 @@ def read_cost(body: JsonObject) -> Cost:
     return cost if math.isinf(slack[0]) else replace(cost, loss=Loss(0.0, 0.0, 0.0, 2 * rho, *slack))
 
 
-def _pair(given: Any) -> tuple[float, float]:
+def _pair(given: Iterable[float]) -> tuple[float, float]:
     epsilon, delta = given
     return float(epsilon), float(delta)

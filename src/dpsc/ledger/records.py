@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError, without_passwords
@@ -80,7 +80,7 @@ class Entry:
         return guarantee_from_json(self.promise)
 
 
-def canonical(value: Any, name: str) -> str:
+def canonical(value: object, name: str) -> str:
     """Return the canonical JSON text of a value of plain types; refuse anything that might hold data."""
     _require_plain(value, name)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -92,7 +92,7 @@ def canonical(value: Any, name: str) -> str:
     return text
 
 
-def _require_plain(value: Any, name: str) -> None:
+def _require_plain(value: object, name: str) -> None:
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         for key, item in value.items():
             _require_plain(item, f"{name}.{key}")
@@ -122,13 +122,13 @@ def fingerprint(description: Mapping[str, object]) -> str:
 def differences(described: Mapping[str, object], given: Mapping[str, object]) -> list[str]:
     """Return the keys that two descriptions share with different values."""
 
-    def text(value: Any) -> str:
+    def text(value: object) -> str:
         return canonical(value, "description")
 
     return [key for key in described if key in given and text(described[key]) != text(given[key])]
 
 
-def text(name: str, value: Any) -> str:
+def text(name: str, value: object) -> str:
     """Return a short text without control characters, which could rewrite a terminal, or refuse it by name."""
     if not isinstance(value, str) or not value.strip():
         raise LedgerError(f"{name} must be a text that is not empty.")
@@ -138,7 +138,7 @@ def text(name: str, value: Any) -> str:
     return value
 
 
-def name(what: str, value: Any) -> str:
+def name(what: str, value: object) -> str:
     """Return a name as it is written down, or refuse it."""
     return text(what, names.normalised(text(what, value)))
 
@@ -170,7 +170,7 @@ def promises_something_else(content: bytes, promise: Mapping[str, object]) -> bo
         return True
 
 
-def public_terms(algorithm: Any) -> JsonObject:
+def public_terms(algorithm: object) -> JsonObject:
     """Return what to book for an algorithm object: its name, its public parameters and its guarantee.
 
     Examples
@@ -190,7 +190,7 @@ def public_terms(algorithm: Any) -> JsonObject:
     return {"algorithm": type(algorithm).__name__, "parameters": parameters, "guarantee": algorithm.guarantee}
 
 
-def require_guarantee(guarantee: Any) -> Guarantee:
+def require_guarantee(guarantee: object) -> Guarantee:
     """Refuse a run without a guarantee: a budget for it would mean nothing."""
     if guarantee is None:
         raise LedgerError(

@@ -14,7 +14,7 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
@@ -219,7 +219,7 @@ class Store:
         engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
 
         @event.listens_for(engine, "connect")
-        def durable(connection: Any, _record: Any) -> None:
+        def durable(connection: sqlite3.Connection, _record: object) -> None:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA fullfsync = ON")
 

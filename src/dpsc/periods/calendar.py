@@ -22,9 +22,8 @@ import pandas as pd
 
 from dpsc.checks import is_decimal
 from dpsc.errors import PanelError, Parameter, TableError
-from dpsc.periods.dates import AS_WRITTEN, Every, Written, period_name, read, require_format, year_last
-from dpsc.periods.order import Positions, as_index
-from dpsc.types import Integers, Label, PeriodsLike, Times
+from dpsc.periods.dates import AS_WRITTEN, Every, Written, as_index, period_name, read, require_format, year_last
+from dpsc.types import Integers, Label, PeriodsLike, Positions, Times
 
 NameRow = Callable[[int], str]
 TIME = Parameter("time")
@@ -104,13 +103,12 @@ def understood(
     """
     for position, label in enumerate(labels):
         if label is None or label == "" or label != label:
-            raise TableError(f"{row_name(position)} has no period in column {column!r} ({{time}}).", time=TIME)
+            raise TableError(f"{row_name(position)} has no period in column {column!r} ({TIME}).")
         decimals = label % 1 != 0 if isinstance(label, float) else isinstance(label, str) and _has_decimals(label)
         if decimals and (time_format is None or not isinstance(label, str)):
             raise TableError(
-                f"column {column!r} ({{time}}) holds a number with decimals in {row_name(position)}; periods are whole "
-                "numbers, dates or labels. Is it the right column?",
-                time=TIME,
+                f"column {column!r} ({TIME}) holds a number with decimals in {row_name(position)}; periods are "
+                "whole numbers, dates or labels. Is it the right column?"
             )
     texts = [label.strip() for label in labels if isinstance(label, str)]
     if len(texts) == len(labels):
@@ -118,9 +116,8 @@ def understood(
         whole = sum(_WHOLE.fullmatch(text) is not None for text in different)
         if time_format is None and len(different) / 2 < whole < len(different):
             raise TableError(
-                f"column {column!r} ({{time}}) holds whole numbers and, among its distinct values, something else; "
-                "periods are whole numbers, dates or labels, all of one kind. Is it the right column?",
-                time=TIME,
+                f"column {column!r} ({TIME}) holds whole numbers and, among its distinct values, something "
+                "else; periods are whole numbers, dates or labels, all of one kind. Is it the right column?"
             )
     where: NameRow | None = (lambda position: f"the period of {row_name(position)}") if private else None
     return recognised(list(labels), column, time_format, column, where)[0]
@@ -144,18 +141,20 @@ def all_read(
         return None
     position = known.index(None)
     wrong = repr(str(labels[position])[:40]) if where is None else where(position)
-    complaint = "is not a date, though most periods are" if time_format is None else "does not match {given}"
+    complaint = (
+        "is not a date, though most periods are"
+        if time_format is None
+        else f"does not match {Parameter('time_format', time_format)}"
+    )
     if column is None:
         raise PanelError(
-            f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or convert them "
-            "first, for example with pd.to_datetime(..., format=...).",
-            given=Parameter("time_format", repr(time_format), repr(time_format)),
+            f"{'the period ' if where is None else ''}{wrong} {complaint}. Write dates as 2024-01-31, or "
+            "convert them first, for example with pd.to_datetime(..., format=...)."
         )
     raise TableError(
-        f"{wrong} in column {column!r} ({{time}}) {complaint}. Write dates as 2024-01-31, or say how they are "
-        "written, for example {as_written}.",
-        time=TIME, given=Parameter("time_format", repr(time_format), repr(time_format)), as_written=AS_WRITTEN,
-    )  # fmt: skip
+        f"{wrong} in column {column!r} ({TIME}) {complaint}. Write dates as 2024-01-31, or say how they are "
+        f"written, for example {AS_WRITTEN}."
+    )
 
 
 def frequency(index: Times) -> Every | Literal["number"] | None:
@@ -319,14 +318,11 @@ def _day_first(labels: Sequence[Label], column: str | None) -> bool | None:
             "can be read in two ways: 03/04/2022, for example, is 3 April if the day comes first, and 4 March if the "
             "month does"
         )
-        remedy = "Say how they are written: {days} or {months}."
+        remedy = f"Say how they are written: {AS_WRITTEN} or {Parameter('time_format', '%m/%d/%Y')}."
     if column is None:
         remedy = remedy if first else "Convert them first, with pd.to_datetime(..., format='%d/%m/%Y') or '%m/%d/%Y'."
         raise PanelError(f"the dates {problem}. {remedy}")
-    raise TableError(
-        f"the dates in column {column!r} ({{time}}) {problem}. {remedy}",
-        time=TIME, days=AS_WRITTEN, months=Parameter("time_format", "'%m/%d/%Y'"),
-    )  # fmt: skip
+    raise TableError(f"the dates in column {column!r} ({TIME}) {problem}. {remedy}")
 
 
 Place = Callable[[Label, Written | None], int]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
-from dpsc.periods.order import in_order, plain
+from dpsc.periods.dates import in_order, plain
 from dpsc.types import PeriodsLike, Times
 
 LARGEST = 100_000  # periods of a range, so that a slip of the pen does not fill the memory
@@ -16,7 +16,7 @@ HOW = (
     "write a range such as 2022-01..2024-12, 1980..1987, 2020Q1..2021Q4 or 2022-W01..2022-W52, several of them with "
     "commas, or give a list"
 )
-PERIODS = Parameter("periods", "'2022-01..2024-12'")
+PERIODS = Parameter("periods", "2022-01..2024-12")
 
 
 def declared(periods: PeriodsLike, time_format: str | None = None) -> Times:
@@ -44,23 +44,23 @@ def declared(periods: PeriodsLike, time_format: str | None = None) -> Times:
                 return _declared(periods, time_format)
         return _declared(periods, None)
     except (ValueError, TypeError, ArithmeticError):
-        raise PanelError(f"{{it}} cannot be read: {HOW}.", it=Parameter("periods")) from None
+        raise PanelError(f"{Parameter('periods')} cannot be read: {HOW}.") from None
 
 
 def _declared(periods: PeriodsLike, time_format: str | None) -> Times:
     if isinstance(periods, str):
         return _ranges(periods, time_format)
     if not pd.api.types.is_list_like(periods):
-        raise PanelError(f"{{it}}: {HOW}.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')}: {HOW}.")
     values = periods if isinstance(periods, pd.Index) else list(periods)
     if len(values) and all(isinstance(value, str) for value in values):
         index = calendar.understood(list(values), "periods", lambda i: f"period number {i + 1}", time_format)
     else:
         index = calendar.calendar(values)
     if isinstance(index, pd.PeriodIndex) and not index.freqstr.startswith(("Q", "M", "W", "D")):
-        raise PanelError("{it}: periods by the hour are given as times.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')}: periods by the hour are given as times.")
     if not len(index) or not index.is_unique:
-        raise PanelError("{it} must be different periods, at least one.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} must be different periods, at least one.")
     return plain(index[in_order(index)]).rename("time")
 
 
@@ -71,18 +71,18 @@ def _ranges(text: str, time_format: str | None) -> Times:
     parts = [part if ".." in part or "," not in text else f"{part}..{part}" for part in text.split(",")]
     indexes = [_range(part, time_format) for part in parts]
     if len({(type(index), getattr(index, "freqstr", "")) for index in indexes}) > 1:
-        raise PanelError(f"{{it}} {text!r} has ranges of different kinds.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} {text!r} has ranges of different kinds.")
     index = indexes[0].append(indexes[1:])
     if not index.is_unique:
-        raise PanelError(f"{{it}} {text!r} has a period twice.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} {text!r} has a period twice.")
     if len(index) > LARGEST:
-        raise PanelError(f"{{it}} {text!r} has more than {LARGEST:,} periods.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} {text!r} has more than {LARGEST:,} periods.")
     return index[in_order(index)]
 
 
 def _range(text: str, time_format: str | None) -> Times:
     ends = [end.strip() for end in text.split("..")]
-    cannot = PanelError(f"{{it}} {text!r} cannot be read: {HOW}.", it=Parameter("periods"))
+    cannot = PanelError(f"{Parameter('periods')} {text!r} cannot be read: {HOW}.")
     if len(ends) != 2 or not all(ends):
         raise cannot
     index, known = calendar.recognised(ends, "time", time_format, "periods")
@@ -96,9 +96,9 @@ def _range(text: str, time_format: str | None) -> Times:
         index = calendar.periods_of(known[0].every, [written.first for written in known if written is not None])
         first, last = calendar.ordinals(index).tolist()
     if first > last:
-        raise PanelError(f"{{it}} {text!r} ends before it begins.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} {text!r} ends before it begins.")
     if last - first >= LARGEST:
-        raise PanelError(f"{{it}} {text!r} has more than {LARGEST:,} periods.", it=Parameter("periods"))
+        raise PanelError(f"{Parameter('periods')} {text!r} has more than {LARGEST:,} periods.")
     if isinstance(index, pd.PeriodIndex):
         return pd.period_range(index[0], index[1], freq=index.freqstr, name="time")
     return pd.Index(range(first, last + 1), name="time")

@@ -12,9 +12,8 @@ import pandas as pd
 from dpsc.errors import PanelError, Parameter, TableError
 from dpsc.periods import calendar
 from dpsc.periods.calendar import finder, fits, is_missing, key_of
-from dpsc.periods.dates import AS_WRITTEN, Written, period_name, read, year_last
-from dpsc.periods.order import Positions, plain
-from dpsc.types import Label, PeriodsLike, Times
+from dpsc.periods.dates import AS_WRITTEN, Written, period_name, plain, read, year_last
+from dpsc.types import Label, PeriodsLike, Positions, Times
 
 _LISTED = 3  # periods that a message names
 
@@ -159,16 +158,11 @@ def same(one: Times, other: Times) -> bool:
     return not match.notes and bool((match.positions == np.arange(len(one))).all())
 
 
-_KINDS = {
-    "year": "years", "quarter": "quarters", "month": "months", "week": "weeks", "day": "days", "number": "numbers"
-}  # fmt: skip
-
-
 def kind(index: Times) -> str:
     """Name what the periods are, in the plural."""
     every = calendar.frequency(index)
     if every is not None:
-        return _KINDS[every]
+        return f"{every}s"
     if isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
         return "times"
     return "numbers" if pd.api.types.is_numeric_dtype(index) else "labels"
@@ -247,19 +241,19 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Any:
+def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Label:
     """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
-    it = Parameter(name, repr(text), repr(text))
-    position = _position(text, index, time_format, it, ", or say how dates are written, for example {as_written}.")
+    it = Parameter(name, text)
+    position = _position(text, index, time_format, it, f", or say how dates are written, for example {AS_WRITTEN}.")
     if position >= 0:
-        return index[position]
+        found: Label = index[position]
+        return found
     dated = calendar.frequency(index) not in (None, "number", "year")
     if dated and not _readings(text, time_format):
-        raise TableError(f"{{it}} is not a date that can be read; write it as {period_name(index[0])}.", it=it)
+        raise TableError(f"{it} is not a date that can be read; write it as {period_name(index[0])}.")
     raise TableError(
-        f"{{it}} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
-        "Name the first treated period itself.",
-        it=it,
+        f"{it} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
+        "Name the first treated period itself."
     )
 
 
@@ -277,7 +271,7 @@ def first_treated(index: Times, treatment_time: Label) -> int:
     1
     """
     where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
-    it = Parameter("treatment_time", repr(treatment_time), repr(treatment_time))
+    it = Parameter("treatment_time", str(treatment_time))
     position = _position(treatment_time, index, None, it, f"; {where}.")
     if position >= 0:
         return position
@@ -311,10 +305,7 @@ def _position(value: Label, index: Times, time_format: str | None, it: Parameter
         return -1
     if len(found) > 1:
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
-        raise PanelError(
-            f"{{it}} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}",
-            it=it, as_written=AS_WRITTEN,
-        )  # fmt: skip
+        raise PanelError(f"{it} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}")
     return found.pop()
 
 

@@ -285,6 +285,12 @@ def movement(release: ReleasedMatrix, sheet: Sheet) -> Axes:
     spread = np.diag(population.common + population.direction_error + population.bulk).clip(0)
     error = np.sqrt(np.diag(population.mean_error).clip(0))
     return plan.movement(
-        release.times, mean - mean.mean(), error, np.sqrt(spread), sheet, outcome=release.outcome,
-        caption=promise(release.guarantee, release.no_guarantee), private=release.guarantee is not None,
-    )  # fmt: skip
+        release.times,
+        mean - mean.mean(),
+        error,
+        np.sqrt(spread),
+        sheet,
+        outcome=release.outcome,
+        caption=promise(release.guarantee, release.no_guarantee),
+        private=release.guarantee is not None,
+    )

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import zoneinfo
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -76,18 +77,16 @@ def _course(times: Times) -> JsonObject:
 def periods_from_json(periods: JsonObject) -> Times:
     """Read them back, or refuse what is not a list of sensible labels."""
     kind, name = periods["kind"], periods["name"]
-    _require_valid(name is None or isinstance(name, str), "the name of the periods is not text")
+    _require(name is None or isinstance(name, str), "the name of the periods is not text")
     if kind == "calendar":
         return _calendar(periods).rename(name)
     values = periods["values"]
-    _require_valid(
-        isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods"
-    )
-    kinds: dict[Any, type] = {"integer": int, "number": float}
+    _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    kinds: dict[object, type] = {"integer": int, "number": float}
     wanted = kinds.get(kind, str)
-    _require_valid(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
+    _require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
     times = _index(kind, values, periods)
-    _require_valid(not times.hasnans, "a period is missing")
+    _require(not times.hasnans, "a period is missing")
     text = kind == "text"  # whose order is kept even if it is not that of time
     found = times if text and not _in_order(times) else calendar.calendar(times)
     return (found if found.is_unique else times).rename(name)
@@ -103,46 +102,44 @@ def _in_order(times: Times) -> bool:
 def _calendar(periods: JsonObject) -> Times:
     """Read a calendar: a regular one, or one whose periods are listed."""
     every = periods["every"]
-    _require_valid(every in _EVERY, "the periods are of an unknown kind")
+    _require(every in _EVERY, "the periods are of an unknown kind")
     if "values" in periods:
         values = periods["values"]
-        _require_valid(
-            isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods"
-        )
+        _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
         return calendar.periods_of(every, [_first_day(value, every) for value in values])
     step, length = periods["step"], periods["length"]
-    _require_valid(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
-    _require_valid(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    _require(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
+    _require(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
     first = calendar.periods_of(every, [_first_day(periods["first"], every)])
     times = [first[0] + step * k for k in range(length)]
     last = times[-1] if every == "year" else times[-1].year
-    _require_valid(last <= 9999, "the periods end in no sensible year")
+    _require(last <= 9999, "the periods end in no sensible year")
     return pd.Index(times) if every == "year" else pd.PeriodIndex(times)
 
 
 def _first_day(value: Any, every: Every) -> datetime.date:
     """Return the first day of a period as we write it."""
     if every == "year":
-        _require_valid(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
+        _require(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
         return datetime.date(int(value), 1, 1)
     written = dates.read(value) if type(value) is str and _sensible(value) else None
-    _require_valid(written is not None and written.every == every, "a period of the calendar is wrong")
+    _require(written is not None and written.every == every, "a period of the calendar is wrong")
     assert written is not None
     return written.first
 
 
 def _index(kind: str, values: list[Any], periods: JsonObject) -> Times:
     if kind == "period":
-        _require_valid(_sensible(periods["freq"]), "the frequency is wrong")
+        _require(_sensible(periods["freq"]), "the frequency is wrong")
         return pd.PeriodIndex(values, freq=periods["freq"])
     if kind == "datetime":
         zone = periods["tz"]
-        _require_valid(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
+        _require(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
         index = pd.DatetimeIndex(pd.to_datetime(values, utc=zone is not None, format="ISO8601"))
         return index if zone is None else index.tz_convert(zone)
     if kind == "date":
         return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
-    _require_valid(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
+    _require(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
     plain: Times = pd.Index(values)
     return plain
 
@@ -156,11 +153,6 @@ def _sensible(value: Any) -> bool:
 def _known_zone(name: str) -> bool:
     """Tell names of time zones from paths of files, which pandas would open."""
     return _FIXED_OFFSET.fullmatch(name) is not None or name in zoneinfo.available_timezones()
-
-
-def _require_valid(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ReleaseError(f"{problem}; the file is not valid.")
 
 
 R = TypeVar("R", bound=ReleasedMatrix)
@@ -238,19 +230,7 @@ def dumps(release: ReleasedMatrix) -> str:
 
 def loads(text: str, kind: type[R]) -> R:
     """Read the JSON text, or say what is wrong with it."""
-    try:
-        body = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        raise ReleaseError("this is not valid JSON; the file is truncated or not a release.") from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ReleaseError("this is not a dpsc release.")
-    version = body.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ReleaseError("the release has no version number.")
-    if version > VERSION:
-        raise ReleaseError(
-            f"the release has version {shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to read it."
-        )
+    body = object_in(text, FORMAT, VERSION, "release")
     checksum = body.pop("checksum", None)
     if checksum != _checksum(body):
         raise ReleaseError("the checksum does not match: the file was edited or damaged.")
@@ -262,6 +242,37 @@ def loads(text: str, kind: type[R]) -> R:
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, DpscError) as problem:
         what = visible(f"{type(problem).__name__}: {problem}")
         raise ReleaseError(f"the release does not follow its schema ({what}).") from None
+
+
+def object_in(
+    text: str,
+    form: str,
+    latest: int,
+    what: str,
+    *,
+    made_by: str = "",
+    pairs: Callable[[list[tuple[str, object]]], JsonObject] = dict,
+) -> JsonObject:
+    """Return the object of a JSON file of ours, or say that it is something else, or of a later version.
+
+    ``made_by`` ends the refusal of what is something else; ``pairs`` makes an object of names and values.
+    """
+    try:
+        body = json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"this is not valid JSON; the file is truncated or not a {what}.") from None
+    except DpscError as problem:
+        raise ReleaseError(visible(str(problem))) from None
+    if not isinstance(body, dict) or body.get("format") != form:
+        raise ReleaseError(f"this is not a dpsc {what}{made_by}.")
+    version = body.get("version")
+    if type(version) is not int or version < 1:
+        raise ReleaseError(f"the {what} has no version number.")
+    if version > latest:
+        raise ReleaseError(
+            f"the {what} has version {shown(version)}, and this dpsc reads up to {latest}; upgrade dpsc to read it."
+        )
+    return body
 
 
 def _build(body: JsonObject, kind: type[R]) -> R:
@@ -374,7 +385,7 @@ def _texts(values: Any) -> tuple[str, ...]:
 
 def _require(condition: bool, problem: str) -> None:
     if not condition:
-        raise ReleaseError(f"{problem}; the file is not a valid release.")
+        raise ReleaseError(f"{problem}; the file is not valid.")
 
 
 def _checksum(body: JsonObject) -> str:

@@ -168,10 +168,8 @@ class Population:
         if len(periods) == len(self.mean):
             return self
         s = np.ix_(periods, periods)
-        return replace(
-            self, mean=self.mean[periods], mean_error=self.mean_error[s], common=self.common[s],
-            direction_error=self.direction_error[s], bulk=self.bulk[s],
-        )  # fmt: skip
+        parts = {name: getattr(self, name)[s] for name in ("mean_error", "common", "direction_error", "bulk")}
+        return replace(self, mean=self.mean[periods], **parts)
 
     def size(self) -> float:
         """Return the mean variance of a unit per period."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,7 +20,7 @@ from dpsc.privacy import discrete, exact
 from dpsc.privacy.source import Source
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import movement
-from dpsc.types import Array, Integers, to_floats
+from dpsc.types import Array, Integers, TargetLike, to_floats
 
 ScaleFrom = Literal["given", "counted", "like and counted", "none"]
 
@@ -66,7 +66,7 @@ class Scale:
 NO_SCALE = Scale(0.0, "none", 0.0)
 
 
-def guess_from(like: Any, T: int, kernel: Kernel) -> float | None:
+def guess_from(like: TargetLike, T: int, kernel: Kernel) -> float | None:
     """Return how much a public series would move over T periods; None if it does not move at all."""
     try:
         values = to_floats(like, "like")
@@ -74,13 +74,13 @@ def guess_from(like: Any, T: int, kernel: Kernel) -> float | None:
         raise ParameterError(problem.message) from None
     path = values[np.isfinite(values)]
     if values.ndim != 1 or len(path) < 2:
-        raise ParameterError("{it} must be a series of at least 2 finite numbers.", it=Parameter("like"))
+        raise ParameterError(f"{Parameter('like')} must be a series of at least 2 finite numbers.")
     size = movement(path, kernel) * math.sqrt((T - 1) / (len(path) - 1))
     least = max(1 / LARGEST_SCALE, 1e-12 * float(np.abs(path).max()))  # more than rounding leaves of a constant
     return size if least < size <= LARGEST_SCALE else None
 
 
-def level_of(like: Any) -> float:
+def level_of(like: object) -> float:
     """Return the usual size of a public series' values: two digits of their mean absolute value."""
     values = to_floats(like, "like")
     level = float(np.abs(values[np.isfinite(values)]).mean())
@@ -91,14 +91,14 @@ def require_scale(scale: float) -> None:
     """Refuse a scale that is not a positive number of sensible size."""
     checks.finite_number("scale", scale, above=0)
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ParameterError(f"{{it}} must not be beyond {LARGEST_SCALE:g}.", it=Parameter("scale"))
+        raise ParameterError(f"{Parameter('scale')} must not be beyond {LARGEST_SCALE:g}.")
 
 
 def require_constant(constant: float) -> None:
     """Refuse a constant, as a share of the scale, that is not a positive number of sensible size."""
     checks.finite_number("constant", constant, above=0)
     if not 1e-3 <= constant <= 1e3:
-        raise ParameterError("{it} must be between 0.001 and 1,000.", it=Parameter("constant"))
+        raise ParameterError(f"{Parameter('constant')} must be between 0.001 and 1,000.")
 
 
 def share_for(n: int, mu: float, guessed: bool) -> float:
@@ -112,11 +112,10 @@ def share_for(n: int, mu: float, guessed: bool) -> float:
         return min(share, _LARGEST_SHARE_GUESSED)
     if share > LARGEST_SHARE:
         raise ParameterError(
-            f"{n} donors are too few to find out privately, within this budget, how much a donor moves. Give {{like}}, "
-            "a public series that moves about as much as a donor, such as the target before the intervention; or "
-            "{scale}, how much such a series moves over the whole time, from public knowledge.",
-            like=Parameter("like"),
-            scale=Parameter("scale"),
+            f"{n} donors are too few to find out privately, within this budget, how much a donor moves. Give "
+            f"{Parameter('like')}, a public series that moves about as much as a donor, such as the target "
+            f"before the intervention; or {Parameter('scale')}, how much such a series moves over the whole "
+            "time, from public knowledge."
         )
     return share
 

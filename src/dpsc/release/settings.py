@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,13 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.errors import DpscError, Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
-from dpsc.release.file_format import periods_from_json, periods_to_json
+from dpsc.release.file_format import object_in, periods_from_json, periods_to_json
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, whitened_size
 from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_constant, require_scale
 from dpsc.tables.spec import Missing, rule_for
-from dpsc.types import Array, Times
+from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__
 
 FORMAT, VERSION = "dpsc-settings", 2
@@ -87,15 +86,15 @@ class Settings:
             object.__setattr__(self, "periods", calendar(self.periods).rename(self.periods.name))
         T = LARGEST_T if self.periods is None else len(self.periods)
         if not 2 <= T <= LARGEST_T:
-            raise ParameterError(f"{{it}} must be 2 to {LARGEST_T} periods, not {T}.", it=Parameter("periods"))
+            raise ParameterError(f"{Parameter('periods')} must be 2 to {LARGEST_T} periods, not {T}.")
         if checks.whole_number("directions", self.directions, at_least=1) >= T:
-            raise ParameterError(f"{{it}} must be below the {T} periods.", it=Parameter("directions"))
+            raise ParameterError(f"{Parameter('directions')} must be below the {T} periods.")
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
-            raise ParameterError("{it} must be between 4 and 26.", it=Parameter("grid_bits"))
+            raise ParameterError(f"{Parameter('grid_bits')} must be between 4 and 26.")
         if self.reference is not None:
             fits = self.periods is None or self.reference.shape == (T,)
             if self.reference.ndim != 1 or not fits or not (np.abs(self.reference) <= LARGEST_NUMBER).all():
-                raise ParameterError("{it} must be one number of sensible size per period.", it=Parameter("reference"))
+                raise ParameterError(f"{Parameter('reference')} must be one number of sensible size per period.")
         if self.epsilon is not None:
             checks.epsilon("epsilon", self.epsilon)
         if self.delta is not None:
@@ -150,24 +149,8 @@ def load(path: str | Path) -> Settings:
 
 def loads(text: str) -> Settings:
     """Read the JSON text, or say what is wrong with it."""
-    try:
-        body = json.loads(
-            text, parse_constant=_no_number, object_pairs_hook=partial(checks.names_once, "the settings say")
-        )
-    except (ValueError, RecursionError):
-        raise ReleaseError("this is not valid JSON; the file is truncated or not a settings file.") from None
-    except DpscError as problem:
-        raise ReleaseError(checks.visible(str(problem))) from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ReleaseError("this is not a dpsc settings file; dpsc plan --settings writes one.")
-    version = body.get("version")
-    if type(version) is not int or version < 1:
-        raise ReleaseError("the settings have no version number.")
-    if version > VERSION:
-        raise ReleaseError(
-            f"the settings have version {checks.shown(version)}, and this dpsc reads up to {VERSION}; upgrade dpsc to "
-            "read them."
-        )
+    once, made_by = partial(checks.names_once, "the settings say"), "; dpsc plan --settings writes one"
+    body = object_in(text, FORMAT, VERSION, "settings file", made_by=made_by, pairs=once)
     known = [*_ABOUT_THE_FILE, *(name for name in Settings.__dataclass_fields__ if name != "_")]
     unknown = next((str(name) for name in body if name not in known), None)
     if unknown is not None:
@@ -180,7 +163,7 @@ def loads(text: str) -> Settings:
         raise ReleaseError(f"the settings do not follow their schema: {checks.visible(what)}") from None
 
 
-def _build(said: Mapping[str, Any]) -> Settings:
+def _build(said: JsonObject) -> Settings:
     for name in ("scale", "directions"):
         if said.get(name) is None:
             raise ReleaseError(f"they do not say {name!r}, without which releases do not add up.")
@@ -197,10 +180,6 @@ def _build(said: Mapping[str, Any]) -> Settings:
     return Settings(**given)
 
 
-def _no_number(word: str) -> float:
-    raise ValueError(word)
-
-
 def agreed(
     n: int,
     T: int,
@@ -209,7 +188,7 @@ def agreed(
     *,
     sites: int = 1,
     scale: float | None = None,
-    like: Any | None = None,
+    like: TargetLike | None = None,
     smoothness: Smoothness = "high",
     grid_bits: int = GRID_BITS,
     **labels: Any,
@@ -229,13 +208,15 @@ def agreed(
     """
     if (scale is None) == (like is None):
         raise ParameterError(
-            "settings for several sites need {scale} or {like}, not both: what each finds in its own donors differs.",
-            scale=Parameter("scale"),
-            like=Parameter("like"),
+            f"settings for several sites need {Parameter('scale')} or {Parameter('like')}, not both: what each "
+            "finds in its own donors differs."
         )
+    if like is not None:
+        scale = scale_like(like, T, smoothness)
+    assert scale is not None
     noise = math.sqrt(2 * sites) / budget_mu(epsilon, delta, grid_bits)
     return Settings(
-        scale=scale_like(like, T, smoothness) if scale is None else scale,
+        scale=scale,
         directions=directions_for(n, T, noise, Kernel.named(smoothness)),
         constant=constant_over_scale(n, noise),
         smoothness=smoothness,
@@ -246,7 +227,7 @@ def agreed(
     )
 
 
-def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
+def scale_like(path: TargetLike, T: int, smoothness: Smoothness) -> float:
     """Return the scale to agree on from a public series that moves about like a donor, such as the target's past.
 
     It is what a release would take for its scale with ``like=`` and no donor counted, to three digits.
@@ -254,8 +235,6 @@ def scale_like(path: Any, T: int, smoothness: Smoothness) -> float:
     kernel = Kernel.named(smoothness)
     guess = guess_from(path, T, kernel)
     if guess is None:
-        raise ParameterError(
-            "the series does not move, so it says nothing about donors; give {scale}.", scale=Parameter("scale")
-        )
+        raise ParameterError(f"the series does not move, so it says nothing about donors; give {Parameter('scale')}.")
     expected = estimated(np.zeros(MOST_COUNTS), 0, 1.0, guess)
     return float(f"{expected / whitened_size(1.0, T, kernel):.3g}")

@@ -62,6 +62,27 @@ def plain(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
+def coded(column: Any) -> Any:
+    """Return a column as its different labels, in the order of first appearance, and which of them each row has.
+
+    A missing label is one of them. A file may hold a column like this, in another order and with labels of no row.
+    """
+    if not pa.types.is_dictionary(column.type) or column.null_count or column.dictionary.null_count:
+        return plain(column).dictionary_encode("encode")
+    used = pc.unique(column.indices).to_numpy()
+    if len(used) == len(column.dictionary) and (used[1:] > used[:-1]).all():
+        return column
+    places = np.empty(len(column.dictionary), dtype=np.int32)
+    places[used] = np.arange(len(used), dtype=np.int32)
+    codes = pa.array(places[column.indices.to_numpy()])
+    return pa.DictionaryArray.from_arrays(codes, column.dictionary.take(pa.array(used)))
+
+
+def different(column: Any) -> Any:
+    """Return the different labels of a column, in the order of first appearance."""
+    return plain(coded(column).dictionary)
+
+
 def kind_of(kind: Any) -> str:
     """Return the kind of a column of units or periods; labels of two kinds cannot be compared."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind

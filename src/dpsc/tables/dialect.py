@@ -18,8 +18,15 @@ SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 _DECIMALS = {"point": ".", "comma": ","}
 _THOUSANDS = {"comma": ",", "point": ".", "space": " ", "apostrophe": "'", "none": ""}
 _ALSO = {"\\t": "\t", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2019": "'"}
-ENCODING = Parameter("encoding", "'windows-1252'")
-DECIMAL_COMMA, DECIMAL_POINT = Parameter("decimal", "'comma'"), Parameter("decimal", "'point'")
+_WORDS: dict[str, dict[str, str]] = {
+    "sep": {mark: word for word, mark in SEPARATORS.items()},
+    "decimal": {mark: word for word, mark in _DECIMALS.items()},
+    "thousands": {mark: word for word, mark in _THOUSANDS.items()},
+    "encoding": {"cp1252": "windows-1252", "iso8859-1": "latin-1"},
+    "sheet": {},
+}
+ENCODING = Parameter("encoding", "windows-1252")
+DECIMAL_COMMA, DECIMAL_POINT = Parameter("decimal", "comma"), Parameter("decimal", "point")
 
 
 def _sign(name: str, value: str | None, known: dict[str, str]) -> str | None:
@@ -28,7 +35,7 @@ def _sign(name: str, value: str | None, known: dict[str, str]) -> str | None:
     sign = known.get(str(value).strip().lower(), _ALSO.get(str(value), value))
     if sign not in known.values():
         words = ", ".join(f"{word} ({mark})" if mark.strip() else word for word, mark in known.items())
-        raise ParameterError(f"{{it}} {str(value)[:20]!r} is not one of {words}.", it=Parameter(name))
+        raise ParameterError(f"{Parameter(name)} {str(value)[:20]!r} is not one of {words}.")
     return sign
 
 
@@ -40,8 +47,8 @@ def _codec(name: str | None) -> str | None:
         "".encode(found)
     except (LookupError, ValueError, TypeError):
         raise ParameterError(
-            f"{{it}} {str(name)[:20]!r} is not an encoding; usual ones are utf-8, utf-16, windows-1252 and latin-1.",
-            it=Parameter("encoding"),
+            f"{Parameter('encoding')} {str(name)[:20]!r} is not an encoding; usual ones are utf-8, utf-16, "
+            "windows-1252 and latin-1."
         ) from None
     return "utf-8" if found == "utf-8-sig" else found
 
@@ -80,9 +87,19 @@ class Dialect:
         object.__setattr__(self, "encoding", _codec(self.encoding))
         if self.decimal is not None and self.decimal == self.thousands:
             raise ParameterError(
-                "{one} and {other} are the same mark; a number could not be read.",
-                one=Parameter("decimal"), other=Parameter("thousands"),
-            )  # fmt: skip
+                f"{Parameter('decimal')} and {Parameter('thousands')} are the same mark; a number could not be read."
+            )
+
+    def words(self) -> dict[str, str]:
+        """Return what was said, as somebody would type it.
+
+        Examples
+        --------
+        >>> Dialect(sep=";", thousands="", encoding="cp1252").words()
+        {'sep': 'semicolon', 'thousands': 'none', 'encoding': 'windows-1252'}
+        """
+        said = {name: getattr(self, name) for name in ("sep", "decimal", "thousands", "encoding", "sheet")}
+        return {name: _WORDS[name].get(value, value) for name, value in said.items() if value is not None}
 
     def for_series(self) -> Dialect:
         """Return what it says about a public series in another file: nothing that the file itself shows."""
@@ -134,7 +151,7 @@ class Reading:
     @property
     def encoding_name(self) -> str:
         """The encoding as most people call it."""
-        return {"cp1252": "windows-1252", "iso8859-1": "latin-1"}.get(self.encoding, self.encoding)
+        return _WORDS["encoding"].get(self.encoding, self.encoding)
 
 
 UNSAID, AS_USUAL = Dialect(), Reading()
@@ -177,7 +194,7 @@ def _separator(line: str, named: Sequence[str]) -> str:
     if len(fitting) > 1:
         one, other = (next(word for word, sign in SEPARATORS.items() if sign == sep) for sep in fitting[:2])
         raise TableError(
-            f"the header can be read with two separators, {one} and {other}; say which it is: {{one}} or {{other}}.",
-            one=Parameter("sep", f"'{one}'"), other=Parameter("sep", f"'{other}'"),
-        )  # fmt: skip
+            f"the header can be read with two separators, {one} and {other}; say which it is: "
+            f"{Parameter('sep', one)} or {Parameter('sep', other)}."
+        )
     return (fitting or sorted(several, key=lambda sep: -len(headers[sep])) or [","])[0]

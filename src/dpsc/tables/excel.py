@@ -291,9 +291,9 @@ def _rows(book: Any, dialect: Dialect) -> list[tuple[Any, ...]]:
     if chosen is None and len(known) == 1:
         chosen = next(iter(known))
     if chosen is None:
-        raise TableError(f"there are {len(known)} sheets, {listed}; say which: {{it}}.", it=Parameter("sheet", "NAME"))
+        raise TableError(f"there are {len(known)} sheets, {listed}; say which: {Parameter('sheet', 'NAME')}.")
     if chosen not in known:
-        raise TableError(f"there is no sheet {chosen!r} ({{it}}); there are {listed}.", it=Parameter("sheet"))
+        raise TableError(f"there is no sheet {chosen!r} ({Parameter('sheet')}); there are {listed}.")
     known[chosen].reset_dimensions()  # some programs write wrong ones
     rows, characters = [], 0
     for row in known[chosen].iter_rows(values_only=True):

@@ -8,7 +8,7 @@ import itertools
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ _SHOWN = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "feather": "Feather"
 _BUFFER = 2**18  # bytes of a column read at once
 _LONGEST_HEADER = 2**24
 _FIRST_ROWS = 1000
+_OF_A_CELL, _OF_A_BYTE, _OF_A_PACKED_BYTE = 40, 6, 40  # bytes in memory, at most and while the table is read
+_PACKED = 3.0  # bytes for each row
 _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
@@ -53,9 +55,9 @@ def nothing_quoted(path: Path | str) -> Iterator[None]:
     raise refusal(path, f"something in it cannot be read as donors ({kind}).")
 
 
-def refusal(path: Path | str, message: str, **parameters: Parameter) -> TableError:
+def refusal(path: Path | str, message: str) -> TableError:
     """Return an error about a file."""
-    problem = TableError(message, **parameters)
+    problem = TableError(message)
     problem.file = str(path)
     return problem
 
@@ -161,14 +163,59 @@ def partitions_of(dataset: Any) -> set[str]:
     return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
 
 
+def fits_in_memory(path: Path, *, wide: bool) -> bool:
+    """Tell whether a table fits into half of the free memory, going by the sizes of its files and never by a cell.
+
+    These are public, and so is what depends on them: whether a long table may have its rows in any order. Files of
+    Parquet say how many rows they have, and how large they are when unpacked.
+    """
+    kind, size = format_name(path), 0.0
+    if kind == "xlsx":
+        return True  # read whole in any case
+    for file in files_in(path) if path.is_dir() else [path]:
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            with readable(file):
+                about = pq.read_metadata(file)
+            size += about.num_rows * (about.num_columns if wide else 3) * _OF_A_CELL
+            size += sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+        else:
+            packed = kind == "feather" or file.suffix == ".gz"
+            size += file.stat().st_size * (_OF_A_PACKED_BYTE if packed else _OF_A_BYTE)
+    return size <= free_memory() / 2
+
+
+def free_memory() -> float:
+    """Return how many bytes of memory this machine, or the container that this runs in, has to spare."""
+    free = 2.0 * 2**30  # where nothing says: half of a small machine
+    with suppress(OSError, KeyError, ValueError):
+        lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        free = 1024.0 * int(lines["MemAvailable"].split()[0])
+    with suppress(OSError, ValueError):  # "max": no limit
+        most, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, most - used)
+    return free
+
+
 def batches_of(
-    fragment: Any, schema: Any, columns: list[str], size: int, reading: Reading, *, threads: bool = True
+    fragment: Any,
+    schema: Any,
+    columns: list[str],
+    size: int,
+    reading: Reading,
+    *,
+    threads: bool = True,
+    labels: Sequence[str] = (),
 ) -> Iterator[Any]:
-    """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should."""
+    """Read one file in batches of at most ``size`` rows; without ``threads``, on one core, as a worker should.
+
+    The columns ``labels`` of a Parquet file stay packed where that is less work: each different label comes once.
+    """
     path = Path(fragment.path)
     with readable(path, schema, columns, reading):
         if isinstance(fragment, ds.ParquetFileFragment):
-            yield from _parquet_batches(fragment, columns, size, threads)
+            yield from _parquet_batches(fragment, columns, size, threads, labels)
             return
         # Other files keep the types that they have: those of the first would change how all others are read.
         own = schema if is_text(path) else fragment.physical_schema
@@ -202,12 +249,15 @@ def _require_one_line_per_row(path: Path, rows: int, encoding: str) -> None:
         )
 
 
-def _parquet_batches(fragment: Any, columns: list[str], size: int, threads: bool) -> Iterator[Any]:
+def _parquet_batches(
+    fragment: Any, columns: list[str], size: int, threads: bool, labels: Sequence[str]
+) -> Iterator[Any]:
     """Read one row group at a time, or part of a large one; a scan would read far ahead and keep it all in memory."""
     import pyarrow.parquet as pq
 
     options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
-    with pq.ParquetFile(fragment.path, **options) as file:
+    packed = [name for name in labels if _is_packed(fragment, name)]
+    with pq.ParquetFile(fragment.path, read_dictionary=packed, **options) as file:
         if missing := set(columns).difference(file.schema_arrow.names):
             raise TableError(f"there is no column {min(missing)!r}, which other files of the folder have.")
         for group in fragment.row_groups:
@@ -218,6 +268,15 @@ def _parquet_batches(fragment: Any, columns: list[str], size: int, threads: bool
                 tables = (pa.Table.from_batches([part]) for part in parts)
             for table in tables:
                 yield from table.select(columns).to_batches(max_chunksize=size)
+
+
+def _is_packed(fragment: Any, name: str) -> bool:
+    """Tell whether a Parquet file holds a column of texts as few different ones and which of them each row has."""
+    groups = [fragment.metadata.row_group(i) for i in range(fragment.metadata.num_row_groups)]
+    columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+    sizes = [column.total_uncompressed_size for column in columns if column.path_in_schema == name]
+    text = pa.types.is_string(fragment.physical_schema.field(name).type)
+    return bool(text and sum(sizes) <= _PACKED * sum(group.num_rows for group in groups))
 
 
 @contextmanager
@@ -245,8 +304,7 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) 
     if is_text(path) and not _is_written_in(path, reading.encoding):
         return refusal(
             path,
-            f"it is not text in {reading.encoding_name}; say in which encoding it is, for example {{it}}.",
-            it=ENCODING,
+            f"it is not text in {reading.encoding_name}; say in which encoding it is, for example {ENCODING}.",
         )
     if is_text(path) and schema is not None:
         found = _first_mistake(path, schema, columns, reading)
@@ -322,10 +380,9 @@ def text_in(name: str, path: Path | str, row: int | None) -> TableError:
     return refusal(
         path,
         f"column {name!r} holds text{where}; it must hold only numbers, without units. Leave a missing value empty. If "
-        "numbers have a decimal comma or marks between thousands, such as 1.234,5 or 1,234.5, say so: {decimal}, or "
-        "{thousands}.",
-        decimal=DECIMAL_COMMA, thousands=Parameter("thousands", "'comma'"),
-    )  # fmt: skip
+        "numbers have a decimal comma or marks between thousands, such as 1.234,5 or 1,234.5, say so: "
+        f"{DECIMAL_COMMA}, or {Parameter('thousands', 'comma')}.",
+    )
 
 
 def two_readings(name: str, path: Path | str, row: int | None) -> TableError:
@@ -335,6 +392,5 @@ def two_readings(name: str, path: Path | str, row: int | None) -> TableError:
         path,
         f"column {name!r} holds numbers that can be read in two ways{where}. A made-up one: 1.234 is one thousand two "
         "hundred thirty-four if decimals follow a comma, and one point two three four if they follow a point; for "
-        "1,234 it is the other way round. Say which it is: {comma} or {point}.",
-        comma=DECIMAL_COMMA, point=DECIMAL_POINT,
-    )  # fmt: skip
+        f"1,234 it is the other way round. Say which it is: {DECIMAL_COMMA} or {DECIMAL_POINT}.",
+    )

@@ -22,7 +22,7 @@ from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import OUTCOME, TIME, UNIT
+from dpsc.tables.spec import OUTCOME, TIME
 
 ROWS_AT_ONCE = 2**20
 HEADER = Parameter("periods")
@@ -83,7 +83,7 @@ def _require_belonging(kind: str, dialect: Dialect) -> None:
     for name in (*(() if text else ("sep", "encoding")), *(() if workbook else ("sheet",))):
         if getattr(dialect, name) is not None:
             what = "Excel workbooks (.xlsx)" if name == "sheet" else "text files (CSV, TSV)"
-            raise TableError(f"{{it}} is for {what}; leave it out.", it=Parameter(name))
+            raise TableError(f"{Parameter(name)} is for {what}; leave it out.")
 
 
 def _header(path: Path, dialect: Dialect, named: Sequence[str]) -> tuple[list[str], Reading]:
@@ -115,14 +115,17 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
     return dataset
 
 
-def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE) -> Iterator[Rows]:
-    """Read the named columns of a table, file after file, in batches of at most ``size`` rows."""
+def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, labels: Sequence[str] = ()) -> Iterator[Rows]:
+    """Read the named columns of a table, file after file, in batches of at most ``size`` rows.
+
+    The columns ``labels`` may come as :func:`dpsc.tables.arrow.coded` returns them, if a file holds them like this.
+    """
     if isinstance(table.dataset, excel.Sheet):
         yield from table.dataset.rows(names, size, table.reading.numbers)
         return
     for fragment in table.dataset.get_fragments():
         first = 0
-        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading):
+        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading, labels=labels):
             yield Rows(fragment.path, first, batch, table.reading.numbers)
             first += batch.num_rows
 
@@ -187,7 +190,7 @@ def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, nu
     if number and not arrow.may_hold_numbers(kind):
         raise TableError(f"column {name!r} holds {kind}, not numbers.")
     if not number and not arrow.may_hold_labels(kind):
-        raise TableError(f"column {name!r} ({{it}}) holds {kind}, which cannot name units or periods.", it=parameter)
+        raise TableError(f"column {name!r} ({parameter}) holds {kind}, which cannot name units or periods.")
 
 
 def series(
@@ -209,10 +212,9 @@ def series(
         names = open_table(path, [], dialect, [time, outcome]).schema.names
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
-                f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}."
-                + advice,
-                time=TIME, outcome=OUTCOME, unit=UNIT,
-            )  # fmt: skip
+                f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
+                + advice
+            )
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
         table = open_table(path, [time], dialect, [time, outcome])
@@ -226,7 +228,7 @@ def series(
         when = calendar.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
         if not when.is_unique:
             twice = dates.period_name(when[when.duplicated()][0])
-            raise TableError(f"the period {twice} occurs twice in column {time!r}." + advice, unit=UNIT)
+            raise TableError(f"the period {twice} occurs twice in column {time!r}." + advice)
         return pd.Series(values, index=when, name=outcome, dtype=float)
 
 
@@ -235,9 +237,9 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
     if text == "reference":
         if reference is None:
             raise TableError(
-                "{periods} takes the periods of the reference path; give {reference}.",
-                periods=Parameter("periods", "'reference'"), reference=Parameter("reference"),
-            )  # fmt: skip
+                f"{Parameter('periods', 'reference')} takes the periods of the reference path; give "
+                f"{Parameter('reference')}."
+            )
         return declare.declared(reference.index)
     path = Path(text)
     if len(text) > 255 or not path.exists():  # ../target.csv is a file, not a range

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import dates, match
-from dpsc.periods.order import in_order
+from dpsc.periods.dates import in_order
 from dpsc.tables import reader
 from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
@@ -26,10 +26,7 @@ def like(
     """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
     if path is None:
         if before is not None:
-            raise ParameterError(
-                "{before} says where {like} ends; give {like} too.",
-                before=Parameter("like_before"), like=Parameter("like"),
-            )  # fmt: skip
+            raise ParameterError(f"{Parameter('like_before')} says where {Parameter('like')} ends; give it too.")
         return None
     series = _series(path, time_format, dialect)
     with in_file(path):
@@ -37,8 +34,8 @@ def like(
             series = series.iloc[in_order(series.index)]
         except UnorderedError as problem:
             raise TableError(
-                f"the period {problem.label!r} does not sort in time order as text; say how dates are written: {{it}}.",
-                it=dates.AS_WRITTEN,
+                f"the period {problem.label!r} does not sort in time order as text; say how dates are written: "
+                f"{dates.AS_WRITTEN}."
             ) from None
         if before is None:
             return series

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
-from dpsc.checks import did_you_mean, is_decimal, is_number, shown
+from dpsc.checks import did_you_mean, is_decimal, is_number, options, shown
 from dpsc.errors import PanelError, Parameter, TableError
 from dpsc.tables.dialect import UNSAID, Dialect
 
 Missing = Literal["error", "interpolate", "midpoint", "kernel"]
 Repeated = Literal["missing", "sum", "mean", "last"]
 REPEATED = Parameter("repeated")
-INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", f"'{rule}'") for rule in ("interpolate", "midpoint", "kernel"))
+INTERPOLATE, MIDPOINT, KERNEL = (Parameter("missing", rule) for rule in ("interpolate", "midpoint", "kernel"))
 
 
 def rule_for(missing: Missing | None, declared: bool) -> Missing:
@@ -23,8 +23,7 @@ def rule_for(missing: Missing | None, declared: bool) -> Missing:
         return "kernel" if declared else "error"
     if not isinstance(missing, str) or missing not in get_args(Missing):
         raise PanelError(
-            f"{{missing}} must be 'error', 'interpolate', 'midpoint' or 'kernel', not {shown(missing)}.",
-            missing=Parameter("missing"),
+            f"{Parameter('missing')} must be 'error', 'interpolate', 'midpoint' or 'kernel', not {shown(missing)}."
         )
     return missing
 
@@ -32,15 +31,13 @@ def rule_for(missing: Missing | None, declared: bool) -> Missing:
 def require_repeated(repeated: Repeated) -> None:
     """Refuse what is not a rule for cells that are given more than once."""
     if not isinstance(repeated, str) or repeated not in get_args(Repeated):
-        raise PanelError(
-            f"{{repeated}} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.", repeated=REPEATED
-        )
+        raise PanelError(f"{REPEATED} must be 'missing', 'sum', 'mean' or 'last', not {shown(repeated)}.")
 
 
 MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
-WIDE = Parameter("wide", "True", typed="")
+WIDE = Parameter("wide", True)
 
 
 @dataclass(frozen=True)
@@ -79,19 +76,15 @@ class TableSpec:
 
     def __post_init__(self) -> None:
         require_repeated(self.repeated or "missing")
+        rule_for(self.missing, declared=True)
         if self.wide and self.time is not None:
             raise TableError(
-                "{wide} means one column per period, so there is no {time} column; leave one of them out.",
-                wide=WIDE,
-                time=Parameter("time"),
+                f"{WIDE} means one column per period, so there is no {Parameter('time')} column; leave one of them out."
             )
         names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name]
         if len(set(names)) < len(names):
             raise TableError(
-                "{unit}, {time} and {outcome} must name different columns.",
-                unit=Parameter("unit"),
-                time=Parameter("time"),
-                outcome=Parameter("outcome"),
+                f"{Parameter('unit')}, {Parameter('time')} and {Parameter('outcome')} must name different columns."
             )
 
     def complete(self) -> TableSpec:
@@ -99,17 +92,58 @@ class TableSpec:
         if not self.wide and (self.time is None or self.outcome is None):
             name = "time" if self.time is None else "outcome"
             raise TableError(
-                "a long table (one row per unit and period) needs {missing}; for a table with one row per unit and one "
-                "column per period say {wide}.",
-                missing=Parameter(name, "'COLUMN'"),
-                wide=WIDE,
+                f"a long table (one row per unit and period) needs {Parameter(name, 'COLUMN')}; for a table "
+                f"with one row per unit and one column per period say {WIDE}."
             )
         return self
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> TableSpec:
+        """Return what parameters say, by their names; None and what is empty was not said."""
+        said = {name: value for name, value in given.items() if value not in (None, "", False)}
+        how = {field.name: said.pop(field.name) for field in fields(Dialect) if field.name in said}
+        return cls(**said, dialect=Dialect(**how))
+
+    def parts(self) -> dict[str, str | bool]:
+        """Return what was said, by the names of parameters: what :meth:`of` reads.
+
+        Examples
+        --------
+        >>> TableSpec("firm", wide=True, periods="2021..2023", dialect=Dialect(decimal=",")).parts()
+        {'unit': 'firm', 'wide': True, 'periods': '2021..2023', 'decimal': 'comma'}
+        """
+        columns = ("unit", "wide", "time", "outcome", "time_format", "periods")
+        said = {name: getattr(self, name) for name in columns} | self.dialect.words()
+        said |= {"missing": self.missing, "repeated": self.repeated}
+        return {name: value for name, value in said.items() if value}
+
+    def options(self) -> list[str]:
+        """Return it as options of a command.
+
+        Examples
+        --------
+        >>> TableSpec("--wide", "month", "cost").options()
+        ['--unit=--wide', '--time', 'month', '--outcome', 'cost']
+        """
+        return options(self.parts())
+
+    def python(self) -> str:
+        """Return it as arguments of :func:`dpsc.scan`.
+
+        Examples
+        --------
+        >>> TableSpec("firm", wide=True).python()
+        "unit='firm', wide=True"
+        """
+        return ", ".join(Parameter(name, value).python for name, value in self.parts().items())
 
     @property
     def name(self) -> str:
         """The name of the outcome."""
         return self.outcome or "outcome"
+
+
+NOTHING_SAID = TableSpec()
 
 
 def require_header(names: Sequence[str], *, text: bool) -> None:
@@ -133,19 +167,19 @@ def find(names: Sequence[str], name: str, parameter: Parameter) -> int:
     if name not in names:
         hint = did_you_mean(name, names)
         if not hint and any(map(_looks_like_data, names)):  # perhaps a row of data, which is not quoted
-            raise TableError(f"there is no column {name!r} ({{it}}); does it have a header line?", it=parameter)
+            raise TableError(f"there is no column {name!r} ({parameter}); does it have a header line?")
         hint = hint or f" The columns are {', '.join(map(repr, names[:12]))}."
-        raise TableError(f"there is no column {name!r} ({{it}}).{hint}", it=parameter)
+        raise TableError(f"there is no column {name!r} ({parameter}).{hint}")
     if names.count(name) > 1:
-        raise TableError(f"there are {names.count(name)} columns {name!r} ({{it}}); rename one.", it=parameter)
+        raise TableError(f"there are {names.count(name)} columns {name!r} ({parameter}); rename one.")
     return names.index(name)
 
 
-def require_period_names(names: Sequence[str], advice: str, **parameters: Parameter) -> None:
+def require_period_names(names: Sequence[str], advice: str) -> None:
     """Refuse a column of a wide table that does not look like a period."""
     for name in names:
         if not any(character.isdigit() for character in name):
-            raise TableError(f"the column {name!r} does not look like a period. {advice}", **parameters)
+            raise TableError(f"the column {name!r} does not look like a period. {advice}")
 
 
 def _looks_like_data(name: str) -> bool:

@@ -65,13 +65,7 @@ def read(
     with in_file(path):
         given = [name for name in (unit, start, weight, averages) if name is not None]
         if len(set(given)) < len(given):
-            raise TableError(
-                "{unit}, {start}, {weight} and {averages} must name different columns.",
-                unit=UNIT,
-                start=START,
-                weight=WEIGHT,
-                averages=AVERAGES,
-            )
+            raise TableError(f"{UNIT}, {START}, {WEIGHT} and {AVERAGES} must name different columns.")
         header = open_table(path, [], dialect, given).schema.names
         for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
             if name is not None:
@@ -104,9 +98,8 @@ def _the_others(names: list[str], given: list[str], time: str | None, outcome: s
     missing = [name for name in (time, outcome) if name is None]
     if missing and len(left) != len(missing):
         raise TableError(
-            f"there are {len(names)} columns; say which hold the periods and the numbers: {{time}}, {{outcome}}.",
-            time=TIME, outcome=OUTCOME,
-        )  # fmt: skip
+            f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
+        )
     time = left.pop(0) if time is None else time
     return time, left.pop(0) if outcome is None else outcome
 
@@ -140,7 +133,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
         if "weight" in frame and starts[name] is not None:
             weight = _same(rows["weight"], name, names["weight"], WEIGHT)
             if weight is None:
-                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({{it}}).", it=WEIGHT)
+                raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({WEIGHT}).")
             weights[name] = float(weight)
         if "averages" in frame and starts[name] is not None:
             number = _same(rows["averages"], name, names["averages"], AVERAGES)
@@ -148,9 +141,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
                 averages[name] = _whole(number, name, names["averages"])
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
-        raise TableError(
-            f"no unit has a first treated period: column {names['start']!r} ({{start}}) is empty.", start=START
-        )
+        raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
     return Targets(series, starts, weights if "weight" in frame else None, averages if "averages" in frame else None)
 
 
@@ -158,8 +149,7 @@ def _whole(number: float, unit: str, column: str) -> int:
     """Return how many units a target is the average of."""
     if not (number >= 1 and number == int(number)):
         raise TableError(
-            f"unit {unit!r} has {number:g} in column {column!r} ({{it}}): a target averages 1 unit or more.",
-            it=AVERAGES,
+            f"unit {unit!r} has {number:g} in column {column!r} ({AVERAGES}): a target averages 1 unit or more."
         )
     return int(number)
 
@@ -170,7 +160,6 @@ def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:
     if len(found) > 1:
         one, other = ("nothing" if value is None else repr(value) for value in found[:2])
         raise TableError(
-            f"unit {unit!r} has {one} and {other} in column {column!r} ({{it}}): all rows of a unit must agree.",
-            it=it,
+            f"unit {unit!r} has {one} and {other} in column {column!r} ({it}): all rows of a unit must agree."
         )
     return found[0]

@@ -76,9 +76,8 @@ class Desk:
         """Write a parameter as the field of the page that sets it."""
         label = self.labels.get(parameter.name)
         if label is None:
-            return str(parameter)
-        value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-        return f"“{label}”" + (f" {value}" if value else "")
+            return parameter.python
+        return f"“{label}” {parameter.typed}".rstrip()
 
     def _tell(self, field: str, text: str, files: tuple[File | None, ...]) -> None:
         known = [file for file in files if file is not None]

@@ -13,13 +13,16 @@ from dpsc import GramRelease, scan
 from dpsc.custodian.check import lenient_reader
 from dpsc.custodian.check.examine import MARK, CustodianExamination, custodian_examine
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.guess import Said
 from dpsc.errors import ParameterError, TableError
 from dpsc.tables.dialect import Dialect
+from dpsc.tables.spec import TableSpec
 from tests.making import long, save, wide
 
 T = 12
 MONTHS = [f"{day:%Y-%m}" for day in pd.date_range("2021-01-01", periods=T, freq="MS")]
+
+
+UNDERSTOOD = TableSpec("patient", "month", "cost", periods="2021-01..2021-12")
 
 
 def table(n: int = 6, seed: int = 0) -> pd.DataFrame:
@@ -35,11 +38,7 @@ def saved(frame: pd.DataFrame, path: Path, **how: Any) -> Path:
 def found(seen: CustodianExamination, kind: str) -> Finding:
     those = [finding for finding in seen.findings if finding.kind == kind]
     assert len(those) == 1, (kind, seen.findings)
-    return those[0]
-
-
-def option(seen: CustodianExamination, name: str) -> str:
-    return seen.options[seen.options.index(name) + 1]
+    return those[0].rendered(lambda parameter: parameter.option)
 
 
 def test_a_clean_table_is_ready_and_understood(tmp_path: Path) -> None:
@@ -47,10 +46,8 @@ def test_a_clean_table_is_ready_and_understood(tmp_path: Path) -> None:
     assert seen.ready
     assert seen.findings == ()
     assert (seen.units, seen.rows, len(seen.periods), seen.calendar) == (6, 72, T, "months")
-    assert seen.options == (
-        "--unit", "patient", "--time", "month", "--outcome", "cost", "--periods", "2021-01..2021-12",
-    )  # fmt: skip
-    assert seen.guessed == ("--unit", "--time", "--outcome", "--periods")
+    assert seen.spec == UNDERSTOOD
+    assert seen.guessed == ("unit", "time", "outcome", "periods")
     assert (sum(seen.missing), seen.late, seen.leaving, seen.gaps, seen.filling.cells) == (0, 0, 0, 0, 0)
 
 
@@ -77,8 +74,8 @@ def test_a_messy_table_shows_everything_at_once(tmp_path: Path) -> None:
     assert not seen.ready
     assert "separator semicolon" in seen.reading
     assert "decimal comma" in seen.reading
-    assert option(seen, "--decimal") == "comma"
-    assert option(seen, "--periods") == "2021-01..2021-12"
+    assert seen.spec.parts()["decimal"] == "comma"
+    assert seen.spec.parts()["periods"] == "2021-01..2021-12"
     assert found(seen, "text").examples == ("line 2 (2021-01) says 'unknown'", "line 3 (2021-02) says '12 EUR'")
     assert found(seen, "negative").examples == ("line 4 (2021-03) says -5",)
     assert found(seen, "extreme").examples == ("line 5 (2021-04) says 1234567",)
@@ -107,7 +104,7 @@ def test_who_was_there_and_what_a_rule_would_fill(tmp_path: Path) -> None:
     assert filling.without == found(seen, "no cell").count == 1
     assert seen.missing[:3] == (2, 2, 2)
     assert seen.ready
-    strict = custodian_examine(tmp_path / "d.csv", missing="error")
+    strict = custodian_examine(tmp_path / "d.csv", TableSpec(missing="error"))
     assert not strict.ready
     assert "--missing error" in found(strict, "missing").words
 
@@ -118,7 +115,9 @@ def test_what_is_counted_is_what_a_release_would_fill(tmp_path: Path) -> None:
 
     frame = table(9, seed=3).sample(frac=0.7, random_state=1).sort_values(["patient", "month"])
     seen = custodian_examine(saved(frame, tmp_path / "d.csv"))
-    donors = scan(tmp_path / "d.csv", unit="patient", time="month", outcome="cost", periods=option(seen, "--periods"))
+    donors = scan(
+        tmp_path / "d.csv", unit="patient", time="month", outcome="cost", periods=seen.spec.parts()["periods"]
+    )
     values = donors.files.matrix().values
     assert seen.missing == tuple(np.isnan(values).sum(axis=0))
     assert seen.filling.cells == np.isnan(values).sum()
@@ -134,9 +133,8 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"d.{ending}"
     save(frame, path)
     seen = custodian_examine(path)
-    assert seen.layout is not None
-    assert seen.layout.wide
-    assert seen.options == ("--unit", "firm", "--wide", "--periods", "2021-01..2021-12")
+    assert seen.spec.wide
+    assert seen.spec == TableSpec("firm", wide=True, periods="2021-01..2021-12")
     assert (seen.units, seen.gaps, seen.filling.between) == (7, 1, 1)
     row = {"csv": (3, 8), "parquet": (2, 7), "xlsx": (3, 8)}[ending]
     name = "line" if ending == "csv" else "row"
@@ -146,14 +144,14 @@ def test_wide_tables_of_every_kind(ending: str, tmp_path: Path) -> None:
     again = found(custodian_examine(path), "twice")
     assert (again.grade, again.count) == ("correct", T)
     assert again.examples == (f"{name} {row[1]} repeats {name} {row[0] - 1}, another number",)
-    assert found(custodian_examine(path, repeated="sum"), "twice").grade == "look"
+    assert found(custodian_examine(path, TableSpec(repeated="sum")), "twice").grade == "look"
 
 
 def test_units_are_counted_as_a_release_counts_them(tmp_path: Path) -> None:
     """A label of a space is one; an empty cell is none."""
     frame = table().replace({"patient": {"p2": " ", "p4": ""}})
     path = saved(frame, tmp_path / "d.csv")
-    seen = custodian_examine(path, periods="2021-01..2021-12")
+    seen = custodian_examine(path, TableSpec(periods="2021-01..2021-12"))
     made = scan(path, unit="patient", time="month", outcome="cost", periods="2021-01..2021-12")
     n = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).custodian_sum(made).n
     assert (seen.units, found(seen, "no unit").count, n) == (5, T, 5)
@@ -166,9 +164,7 @@ def test_long_tables_with_types_of_their_own(ending: str, tmp_path: Path) -> Non
     save(frame, path)
     seen = custodian_examine(path)
     assert seen.ready
-    assert seen.options == (
-        "--unit", "patient", "--time", "month", "--outcome", "cost", "--periods", "2021-01..2021-12",
-    )  # fmt: skip
+    assert seen.spec == UNDERSTOOD
 
 
 def test_text_in_a_workbook_is_found_with_its_row(tmp_path: Path) -> None:
@@ -179,8 +175,8 @@ def test_text_in_a_workbook_is_found_with_its_row(tmp_path: Path) -> None:
 
 
 DATES = {
-    "%d/%m/%Y": ("--time-format", "%d/%m/%Y"),
-    "%m/%d/%Y": ("--time-format", "%m/%d/%Y"),
+    "%d/%m/%Y": "%d/%m/%Y",
+    "%m/%d/%Y": "%m/%d/%Y",
     "%d.%m.%Y": None,
     "%b %Y": None,
     "%Y%m": None,
@@ -192,22 +188,19 @@ def test_dates_as_people_write_them(written: str, tmp_path: Path) -> None:
     ends = pd.to_datetime(table()["month"]) + pd.offsets.MonthEnd(0)
     seen = custodian_examine(saved(table().assign(month=ends.dt.strftime(written)), tmp_path / "d.csv"))
     assert seen.ready, seen.findings
-    assert option(seen, "--periods") == "2021-01..2021-12"
-    wanted = DATES[written]
-    assert ("--time-format" in seen.options) is (wanted is not None)
-    if wanted:
-        assert option(seen, wanted[0]) == wanted[1]
+    assert seen.spec.parts()["periods"] == "2021-01..2021-12"
+    assert seen.spec.time_format == DATES[written]
 
 
 def test_dates_that_can_be_read_in_two_ways_are_told(tmp_path: Path) -> None:
     starts = pd.to_datetime(table()["month"]).dt.strftime("%d/%m/%Y")
     path = saved(table().assign(month=starts), tmp_path / "d.csv")
     assert "--time-format" in found(custodian_examine(path), "dates").words
-    assert custodian_examine(path, Said(time_format="%d/%m/%Y")).ready
+    assert custodian_examine(path, TableSpec(time_format="%d/%m/%Y")).ready
 
 
 def test_declared_periods_leave_rows_outside(tmp_path: Path) -> None:
-    seen = custodian_examine(saved(table(), tmp_path / "d.csv"), periods="2021-03..2021-12")
+    seen = custodian_examine(saved(table(), tmp_path / "d.csv"), TableSpec(periods="2021-03..2021-12"))
     assert found(seen, "outside").count == 12
     assert seen.ready
     assert len(seen.periods) == 10
@@ -215,22 +208,24 @@ def test_declared_periods_leave_rows_outside(tmp_path: Path) -> None:
     frame = table()[table()["month"] != "2021-05"]
     path = saved(frame, tmp_path / "d.csv")
     assert not custodian_examine(path).ready
-    assert custodian_examine(path, periods=without).ready
+    assert custodian_examine(path, TableSpec(periods=without)).ready
 
 
 def test_thousands_and_tabs_are_recognised(tmp_path: Path) -> None:
     frame = table().assign(cost=lambda f: (1000 * f["cost"]).map("{:,.2f}".format))
-    assert option(custodian_examine(saved(frame, tmp_path / "d.csv")), "--thousands") == "comma"
+    assert custodian_examine(saved(frame, tmp_path / "d.csv")).spec.parts()["thousands"] == "comma"
     seen = custodian_examine(saved(table(), tmp_path / "d.tsv", sep="\t"))
     assert seen.ready
-    assert option(seen, "--decimal") == "point"
+    assert seen.spec.parts()["decimal"] == "point"
 
 
 def test_numbers_in_two_ways_need_a_word(tmp_path: Path) -> None:
     frame = table().assign(cost="1,234")
     path = saved(frame, tmp_path / "d.csv", sep=";")
     assert found(custodian_examine(path), "ambiguous").count == 72
-    assert not [f for f in custodian_examine(path, dialect=Dialect(decimal="comma")).findings if f.grade == "correct"]
+    assert not [
+        f for f in custodian_examine(path, TableSpec(dialect=Dialect(decimal="comma"))).findings if f.grade == "correct"
+    ]
 
 
 def test_lines_with_too_many_fields_are_read_around(tmp_path: Path) -> None:
@@ -250,9 +245,9 @@ def test_a_table_without_rows_and_one_that_is_no_panel(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="which column holds the periods"):
         custodian_examine(saved(pd.DataFrame({"a": ["x", "y"], "b": ["z", "w"]}), tmp_path / "e.csv"))
     with pytest.raises(TableError, match="there is no column 'costs'"):
-        custodian_examine(saved(table(), tmp_path / "f.csv"), Said(outcome="costs"))
+        custodian_examine(saved(table(), tmp_path / "f.csv"), TableSpec(outcome="costs"))
     with pytest.raises(ParameterError):
-        custodian_examine(tmp_path / "f.csv", dialect=Dialect(sep=":"))
+        custodian_examine(tmp_path / "f.csv", TableSpec(dialect=Dialect(sep=":")))
 
 
 def test_a_very_large_table_is_read_in_part_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,9 +268,9 @@ def test_an_encoding_that_the_header_does_not_show_is_found(tmp_path: Path) -> N
     frame.loc[50, "patient"] = "Müller"
     seen = custodian_examine(saved(frame, tmp_path / "d.csv", encoding="cp1252"))
     assert seen.units == 7
-    assert option(seen, "--encoding") == "windows-1252"
-    assert "--encoding" in seen.guessed
-    with_utf8 = custodian_examine(tmp_path / "d.csv", dialect=Dialect(encoding="utf-8"))
+    assert seen.spec.parts()["encoding"] == "windows-1252"
+    assert "encoding" in seen.guessed
+    with_utf8 = custodian_examine(tmp_path / "d.csv", TableSpec(dialect=Dialect(encoding="utf-8")))
     assert "--encoding windows-1252" in found(with_utf8, "encoding").words
 
 
@@ -293,7 +288,7 @@ def test_other_columns_of_a_wide_table_are_left_alone(tmp_path: Path) -> None:
     frame["icd10"] = "F32"
     path = saved(frame, tmp_path / "d.csv")
     assert custodian_examine(path).findings == ()
-    few = custodian_examine(path, periods="2021-03..2021-12")
+    few = custodian_examine(path, TableSpec(periods="2021-03..2021-12"))
     assert few.ready
     assert len(few.periods) == 10
 
@@ -303,7 +298,7 @@ def test_a_date_among_years_is_no_period_of_the_table(tmp_path: Path) -> None:
     frame = frame.astype({"month": object})
     frame.loc[7, "month"] = "31/12/2021"
     seen = custodian_examine(saved(frame, tmp_path / "d.csv"))
-    assert option(seen, "--periods") == "1990..2001"
+    assert seen.spec.parts()["periods"] == "1990..2001"
     assert found(seen, "unread period").examples == ("line 9 says '31/12/2021'",)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import traceback
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -315,3 +316,41 @@ def test_what_one_donor_writes_for_a_period_does_not_change_others(
     one, two = (Donors.from_long(table, **options) for table in (honest, other))
     np.testing.assert_array_equal(one.values[1:], two.values[1:])
     assert np.isfinite(two.values[1:]).sum() == np.isfinite(one.values[1:]).sum() > 0
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "duckdb"])
+def test_a_table_of_any_library_is_read_as_a_frame_of_pandas(kind: str) -> None:
+    import duckdb
+    import polars
+    import pyarrow
+
+    columns: dict[str, Any] = {
+        "unit": [2**60, 2**60, 2**60 + 1, 2**60 + 1, None],  # floats would merge these
+        "time": [dt.date(2020, 1, 1), dt.date(2020, 2, 1)] * 2 + [dt.date(2020, 1, 1)],
+        "x": [1.0, 2.0, 3.0, None, 5.0],
+    }
+    arrow = pyarrow.table(columns)
+    frame = pd.DataFrame(columns | {"unit": pd.array(columns["unit"], dtype="Int64")})
+    relation = duckdb.sql("FROM arrow")
+    table = {"pandas": frame, "polars": polars.DataFrame(columns), "arrow": arrow, "duckdb": relation}[kind]
+    made = Donors.from_long(table, unit="unit", time="time", outcome="x", periods="2020-01..2020-02")
+    np.testing.assert_array_equal(made.values, [[1.0, 2.0], [3.0, np.nan]])
+    assert list(map(str, made.labels)) == [str(2**60), str(2**60 + 1)]
+    assert made.custodian_diagnostics()["rows_without_unit"] == 1
+    with pytest.raises(PanelError, match=r"there is no column 'who'\. The columns are \['unit', 'time', 'x'\]"):
+        Donors.from_long(table, unit="who", time="time", outcome="x")
+
+    one_column = pd.DataFrame({"unit": ["a", "b"], "2001": [1, 2], "2002": [3.0, 4.5]})
+    others: dict[str, Any] = {"pandas": one_column, "polars": polars.from_pandas(one_column)}
+    wide = others.get(kind, pyarrow.table(one_column))
+    np.testing.assert_array_equal(Donors.from_wide(wide, unit="unit").values, [[1.0, 3.0], [2.0, 4.5]])
+
+
+def test_a_table_that_arrow_cannot_turn_into_a_frame_is_not_quoted() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            raise ValueError(f"bad cell {TEXT}")
+
+    with pytest.raises(PanelError, match="the table cannot be read") as caught:
+        Donors.from_long(Broken(), unit="unit", time="time", outcome="x")
+    assert not told("".join(traceback.format_exception(caught.value)))

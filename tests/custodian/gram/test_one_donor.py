@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpsc import Donors, DpscError, GramRelease, OutputPerturbation, Panel, PanelError, scan
+from dpsc.custodian.donors import blocks
 from dpsc.custodian.gram import dask as workers
 from dpsc.custodian.gram import exact_sum, sources
 from dpsc.custodian.gram.algorithm import CustodianSum
@@ -235,7 +236,7 @@ def test_which_donors_are_counted_does_not_depend_on_how_many_rows_one_has(
 ) -> None:
     """Blocks are cut from the rows of the table; counting up to the end of a block counted hundreds more or fewer."""
     monkeypatch.setattr(exact_sum, "BLOCK_CELLS", 5 * T)
-    monkeypatch.setattr(exact_sum, "_AHEAD", 0)
+    monkeypatch.setattr(blocks, "_AHEAD", 0)
     counts = []
     for extra in (0, 40):
         path = tmp_path / f"{extra}.{kind}"

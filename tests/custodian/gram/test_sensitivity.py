@@ -19,7 +19,7 @@ from dpsc.custodian.donors.blocks import row_writer
 from dpsc.custodian.gram.exact_sum import Counts, Products
 from dpsc.custodian.gram.integer_rows import IntegerRows
 from dpsc.custodian.gram.sources import sum_of_rows
-from dpsc.evidence.audit.search import rows_of_every_kind
+from dpsc.evidence.audit.sensitivities import rows_of_every_kind
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import LEAST, MOST, MOST_COUNTS

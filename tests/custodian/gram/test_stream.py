@@ -11,14 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsc import Donors, GramRelease
+from dpsc import Donors, DpscError, GramRelease, scan
 from dpsc.custodian.donors.donor_files import Files
+from dpsc.custodian.donors.frames import text_of
 from dpsc.custodian.gram import exact_sum
 from dpsc.custodian.gram.exact_sum import Counts, Products, Summand
 from dpsc.custodian.gram.sources import FileDonors, source_of
 from dpsc.errors import PanelError, TableError
 from dpsc.periods.declare import declared
-from dpsc.tables import formats
+from dpsc.release.kernel import Kernel
+from dpsc.tables import formats, reader
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Array, Integers
 from tests.making import long, row_map, save, wide
@@ -250,3 +252,81 @@ def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_pat
     total, n = streamed(path, layout, summand)
     assert n == N == total.sum()
     np.testing.assert_array_equal(total, expected(donors, summand))
+
+
+@pytest.mark.parametrize("kind", ["csv", "feather", "parquet", "row groups", "categories", "numbers"])
+def test_a_table_in_any_order_is_held_as_its_frame_is_read(kind: str, tmp_path: Path) -> None:
+    """Labels are told apart once for each part of a file, whatever order a file keeps its different labels in."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"who": np.repeat([f"u{i % 7}{i}" for i in range(60)], 5), "t": np.tile(range(5), 60)})
+    frame["x"] = rng.normal(size=300)
+    frame = frame.iloc[rng.permutation(300)].reset_index(drop=True)
+    frame.loc[[4, 50], "who"] = [None, ""]
+    if kind == "numbers":
+        frame["who"] = frame["who"].str[2:].replace("", None).astype(float)
+    path = tmp_path / f"t.{kind if kind in ('csv', 'feather') else 'parquet'}"
+    written = frame
+    if kind == "categories":
+        written = frame.assign(who=pd.Categorical(frame.who, sorted(set(frame.who.dropna()) | {"nobody", "v"})))
+    if path.suffix == ".parquet":
+        written.to_parquet(path, row_group_size=300 if kind == "parquet" else 41)
+    else:
+        written.to_csv(path, index=False) if kind == "csv" else written.to_feather(path)
+    files = scan(path, unit="who", time="t", outcome="x", periods="0..4").files
+    read = Donors.from_long(frame, unit="who", time="t", outcome="x", periods="0..4")
+    held = files.matrix()
+    assert files.in_memory
+    np.testing.assert_array_equal(held.values, read.values)
+    assert [text_of(label) for label in held.units] == [text_of(label) for label in read.labels]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "feather", "folder"])
+def test_the_default_engine_goes_by_the_sizes_of_the_files(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"who": list("abab"), "t": [1, 1, 2, 2], "x": [1.0, 2.0, 3.0, 4.0]})
+    path = tmp_path / ("folder" if kind == "folder" else f"t.{kind}")
+    if kind == "folder":
+        path.mkdir()
+        frame.to_csv(path / "one.csv", index=False)
+    else:
+        save(frame, path) if kind != "csv.gz" else frame.to_csv(path, index=False)
+
+    def opened(free: float) -> FileDonors:
+        monkeypatch.setattr("dpsc.tables.formats.free_memory", lambda: free)
+        donors = scan(path, unit="who", time="t", outcome="x")
+        assert isinstance(donors, FileDonors)
+        return donors
+
+    held, stream = opened(2.0**30), opened(2.0**30)
+    assert held.files.how == "held in memory"
+    assert held.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)[1] == 2
+    stream = opened(60.0)
+    assert stream.files.how == "read as a stream"
+    with pytest.raises(DpscError, match="do not follow each other"):
+        stream.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)
+    made = frame.sort_values("who")
+    assert formats.fits_in_memory(path, wide=False) is False
+    if path.suffix == ".parquet":  # what it holds makes no difference
+        made.to_parquet(path)
+        assert formats.fits_in_memory(path, wide=False) is False
+
+
+def test_a_table_is_opened_and_pivoted_once_for_all_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpsc.custodian.donors import cells
+
+    path = tmp_path / "t.parquet"
+    values = np.random.default_rng(0).normal(size=(2000, 6)).cumsum(axis=1)
+    frame = pd.DataFrame({"who": np.tile(range(2000), 6), "t": np.repeat(range(6), 2000), "x": values.T.ravel()})
+    frame.to_parquet(path)
+    happened: list[str] = []
+    for place, name in ((cells, "pivot"), (cells, "factorize"), (reader, "open_table"), (reader, "rows_of")):
+        real = getattr(place, name)
+
+        def recording(*given: Any, real: Any = real, name: str = name, **named: Any) -> Any:
+            happened.append(name)
+            return real(*given, **named)
+
+        monkeypatch.setattr(place, name, recording)
+    GramRelease(epsilon=1.0, delta=1e-6).release(scan(path, unit="who", time="t", outcome="x"))
+    assert sorted(happened) == ["factorize", "open_table", "pivot", "rows_of"]

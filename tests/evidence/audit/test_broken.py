@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpsc.evidence.audit import broken
-from dpsc.evidence.audit.broken import BROKEN
+from dpsc.evidence.audit.broken import BROKEN, EXHIBITS
 from dpsc.evidence.audit.run import audit
-from tests.evidence.audit.test_exhibits import EXHIBITS
 
 pytestmark = pytest.mark.statistical
 

@@ -75,8 +75,6 @@ def test_the_printed_objective_loses_what_is_known(n: int, epsilon: float, delta
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_losses_through_the_bijection_are_likelihood_ratios(delta: float) -> None:
     """The mean of e^-L is one for a likelihood ratio, whatever the laws are; a scale 10% off in L breaks that."""
-    from dpsc.evidence.audit import steps
-
     rng = np.random.default_rng(0)
     n, T0, nu, beta = 3, 4, 6.0, 9.0
     X = rng.uniform(-1, 1, (n, T0))
@@ -91,6 +89,6 @@ def test_losses_through_the_bijection_are_likelihood_ratios(delta: float) -> Non
         terms = np.exp(-losses)
         return abs(float(terms.mean()) - 1) / (float(terms.std()) / math.sqrt(len(terms)))
 
-    for losses in (steps.ball_losses, steps.unconstrained_losses):
+    for losses in (measure.ball_losses, measure.unconstrained_losses):
         assert off(losses(X, neighbour, y, nu, b, beta, law)) < 4.5
         assert off(losses(X, neighbour, y, nu, b, 0.9 * beta, law)) > 4.5

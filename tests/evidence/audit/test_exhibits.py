@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpsc.evidence.audit import broken_elsewhere
-from dpsc.evidence.audit.broken import BROKEN
+from dpsc.evidence.audit import broken
+from dpsc.evidence.audit.broken import BROKEN, EXHIBITS
 from dpsc.evidence.audit.case import Case, Effort
 from dpsc.evidence.audit.run import Audit, audit, draw
 from dpsc.evidence.audit.shipped import cases
 from dpsc.privacy.source import seeded
 
 pytestmark = pytest.mark.statistical
-EXHIBITS: dict[str, Callable[..., Case]] = broken_elsewhere.EXHIBITS
 
 
 def attacked(*cases: Case) -> Audit:
@@ -62,20 +60,20 @@ def test_what_is_known_to_be_broken_is_drawn_and_listed_apart_and_never_counted(
 def test_in_38_dimensions_the_median_loss_of_mlsynths_noise_is_21_where_1_is_claimed() -> None:
     """A shift by the sensitivity, so by one scale at epsilon = 1; with a Gamma radius no loss exceeds 1."""
     shift = np.eye(38)[0]
-    losses = broken_elsewhere.noise_losses(shift, Effort(40_000, 1, seed=0))
+    losses = broken.noise_losses(shift, Effort(40_000, 1, seed=0))
     assert np.median(losses) == pytest.approx(21.3, abs=0.6)
     readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
     assert re.search(r"38 donors and a claimed ε of 1, the median privacy loss [^|]* is about 21\)", readme)
-    assert broken_elsewhere.noise_losses(shift, Effort(20_000, 1, seed=0), repaired=True).max() <= 1
+    assert broken.noise_losses(shift, Effort(20_000, 1, seed=0), repaired=True).max() <= 1
 
 
 def test_the_paths_of_mlsynths_release_have_the_law_of_a_whole_noise_matrix() -> None:
     """The exhibit draws W'f directly; here W is drawn in all its n T dimensions, for one f per run."""
-    n, T, runs = broken_elsewhere.N, broken_elsewhere.T, 3000
-    source, donors = seeded(3), broken_elsewhere._opposite_after()[0]
-    outputs = broken_elsewhere._release(donors, runs, source, False)
+    n, T, runs = broken.N, broken.T, 3000
+    source, donors = seeded(3), broken._opposite_after()[0]
+    outputs = broken._release(donors, runs, source, False)
     f = outputs[:, :n]
-    W = 2 * math.sqrt(T) * broken_elsewhere._noise(n * T, runs, source, False).reshape(runs, n, T)
+    W = 2 * math.sqrt(T) * broken._noise(n * T, runs, source, False).reshape(runs, n, T)
     paths = outputs[:, n:] - f @ donors, np.einsum("rnt,rn->rt", W, f)
     drawn, whole = (np.linalg.norm(path, axis=1) / np.linalg.norm(f, axis=1) for path in paths)
     assert stats.ks_2samp(drawn, whole).pvalue > 1e-4

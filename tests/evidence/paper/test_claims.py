@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from dpsc.evidence.paper import claims, sweep
+from dpsc.evidence.paper import claims, reproduce
 from dpsc.evidence.paper.claims import CLAIMS, Evidence, judge
+from dpsc.evidence.paper.figures import SPECS
 from dpsc.evidence.paper.points import (
     BETTER,
     EPSILONS,
@@ -24,7 +25,6 @@ from dpsc.evidence.paper.points import (
     most_of,
 )
 from dpsc.evidence.paper.reproduce import points_of
-from dpsc.evidence.paper.tidy import SPECS
 
 FIGURES = list(SPECS)
 
@@ -89,13 +89,17 @@ def test_wide_intervals_leave_comparisons_undecided() -> None:
 def test_only_claims_whose_figures_were_run_are_judged() -> None:
     outcomes = {p: o for p, o in invented().items() if p in set(SPECS["epsilon"].points("published"))}
     names = {finding.claim.name for finding in judge(["published"], ["epsilon"], outcomes, 0)}
-    assert names == {claim.name for claim in CLAIMS if claim.figure == "epsilon"}
+    assert names == {claim.name for claim in CLAIMS if claim.figures[0] == "epsilon"}
 
 
 @pytest.fixture(scope="module")
 def measured() -> dict[Point, Outcome]:
     points = points_of(FIGURES, ["published", "printed"])
-    return {p: o for batch in sweep.batches(points) for p, o in zip(batch, sweep.run_batch(batch, 500, 0), strict=True)}
+    return {
+        p: o
+        for batch in reproduce.batches(points)
+        for p, o in zip(batch, reproduce.run_batch(batch, 500, 0), strict=True)
+    }
 
 
 @pytest.mark.statistical

@@ -13,9 +13,9 @@ from scipy import integrate, stats
 
 from dpsc.custodian.weights import printed
 from dpsc.custodian.weights.classic import ridge_weights
-from dpsc.evidence.audit.search import jacobian_ratio
+from dpsc.evidence.audit.sensitivities import jacobian_ratio
 from dpsc.evidence.audit.shipped import cases
-from dpsc.evidence.paper import ours, recipes, theory
+from dpsc.evidence.paper import recipes, theory
 from dpsc.evidence.paper.points import Point, generate
 from dpsc.privacy import sensitivity
 
@@ -156,6 +156,6 @@ def test_with_more_donors_the_error_of_the_gram_release_falls_and_that_of_the_pr
         out, gram = Point("printed", "out", n, 10, 10.0, 1.0, 1.0), Point("ours", "gram", n, 10, 10.0, 1.0, 1.0, 1e-6)
         rng = np.random.default_rng(1)
         errors["out", n] = float(recipes.simulate(data, [out], 200, [rng]).mean())
-        errors["gram", n] = float(np.median(ours.simulate(data, gram, 6, rng)))
+        errors["gram", n] = float(np.median(recipes.simulate_ours(data, gram, 6, rng)))
     assert errors["out", 100] > 30 * errors["out", 10] > 3000
     assert errors["gram", 100] < 0.7 * errors["gram", 10] < 0.2

@@ -11,9 +11,9 @@ from scipy import stats
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation
 from dpsc.custodian.weights.minimiser import GriddedRows, minimise
 from dpsc.custodian.weights.projection import onto_l1_ball
-from dpsc.evidence.paper import ours
-from dpsc.evidence.paper.ours import minimise_over_ball, onto_balls
+from dpsc.evidence.paper import recipes
 from dpsc.evidence.paper.points import AlgorithmName, Dataset, Point, generate
+from dpsc.evidence.paper.recipes import minimise_over_ball, onto_balls
 from dpsc.types import Array
 from tests.soak import quick_or_long
 
@@ -26,7 +26,7 @@ def data() -> Dataset:
 
 
 def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
-    panel = ours.panel_of(data)
+    panel = recipes.panel_of(data)
     answers = []
     for seed in range(runs):
         options: dict[str, Any] = {"epsilon": point.epsilon, "delta": point.delta, "seed": seed}
@@ -48,7 +48,9 @@ def algorithm_itself(data: Dataset, point: Point, runs: int) -> Array:
 def test_the_simulation_has_the_errors_of_the_algorithm(data: Dataset, method: AlgorithmName, delta: float) -> None:
     point = Point("ours", method, N, T0, float(T0), 3.0, 3.0, delta)
     gram = method == "gram"  # takes ten times as long; its noise has a test of its own, so less power is enough
-    simulated = ours.simulate(data, point, quick_or_long(150 if gram else 6000, 20_000), np.random.default_rng(0))
+    simulated = recipes.simulate_ours(
+        data, point, quick_or_long(150 if gram else 6000, 20_000), np.random.default_rng(0)
+    )
     real = algorithm_itself(data, point, quick_or_long(100 if gram else 1000, 10_000))
     assert stats.ks_2samp(simulated, real).pvalue > 1e-3
 

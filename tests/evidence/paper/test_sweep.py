@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpsc import DpscError
-from dpsc.evidence.paper import sweep
+from dpsc.evidence.paper import reproduce
 from dpsc.evidence.paper.points import Outcome, Point
-from dpsc.evidence.paper.sweep import KeptOutcomes
+from dpsc.evidence.paper.reproduce import KeptOutcomes
 
 POINTS = [
     Point(r, m, 10, 10, v, 50.0, 50.0) for r in ("published", "printed") for m in ("out", "obj") for v in (1.0, 9.0)
@@ -23,35 +23,35 @@ def test_processes_import_nothing_from_the_current_folder(tmp_path: Path, monkey
     (tmp_path / "multiprocessing" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     monkeypatch.chdir(tmp_path)
-    with sweep._pool(1) as pool:
+    with reproduce._pool(1) as pool:
         assert pool.submit(os.getpid).result(timeout=60) != os.getpid()
     assert not (tmp_path / "ran").exists()
 
 
 def test_finished_points_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "points.jsonl"
-    sweep.run(POINTS[:4], 20, 0, KeptOutcomes(path, 20, 0, resume=False))
+    reproduce.run(POINTS[:4], 20, 0, KeptOutcomes(path, 20, 0, resume=False))
     ran: list[Point] = []
-    real = sweep.run_batch
+    real = reproduce.run_batch
 
     def counting(batch: list[Point], runs: int, seed: int) -> list[Outcome]:
         ran.extend(batch)
         return real(batch, runs, seed)
 
-    monkeypatch.setattr(sweep, "run_batch", counting)
-    resumed = sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True))
+    monkeypatch.setattr(reproduce, "run_batch", counting)
+    resumed = reproduce.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True))
     assert set(ran) == set(POINTS[4:])
-    whole = sweep.run(POINTS, 20, 0, KeptOutcomes(tmp_path / "other.jsonl", 20, 0, resume=False))
+    whole = reproduce.run(POINTS, 20, 0, KeptOutcomes(tmp_path / "other.jsonl", 20, 0, resume=False))
     assert resumed == whole
 
 
 def test_a_line_cut_short_is_run_again_and_the_file_stays_readable(tmp_path: Path) -> None:
     path = tmp_path / "points.jsonl"
-    whole = sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=False))
+    whole = reproduce.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=False))
     path.write_text(path.read_text("utf-8")[:-30], "utf-8")
     store = KeptOutcomes(path, 20, 0, resume=True)
     assert len(store.outcomes) == len(POINTS) - 1
-    assert sweep.run(POINTS, 20, 0, store) == whole
+    assert reproduce.run(POINTS, 20, 0, store) == whole
     assert KeptOutcomes(path, 20, 0, resume=True).outcomes == whole
 
 
@@ -65,8 +65,8 @@ def test_another_seed_or_number_of_runs_is_not_mixed_in(tmp_path: Path) -> None:
 
 def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     points = [*POINTS, GRAM]
-    together = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
-    alone = sweep.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
+    together = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
+    alone = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
     assert together == alone
 
 
@@ -74,7 +74,7 @@ def test_an_interruption_ends_the_processes() -> None:
     started: list[BaseProcess] = []
 
     def interrupted() -> None:
-        with sweep._pool(1) as pool:
+        with reproduce._pool(1) as pool:
             pid = pool.submit(os.getpid).result()
             started.extend(child for child in multiprocessing.active_children() if child.pid == pid)
             raise KeyboardInterrupt
@@ -88,8 +88,8 @@ def test_an_interruption_ends_the_processes() -> None:
 
 def test_processes_are_started_where_they_are_worth_it() -> None:
     cores = len(os.sched_getaffinity(0))
-    assert [sweep._processes([[GRAM]] * few, 50) for few in (0, 4, 5)] == [1, 1, cores]
-    assert sweep._processes([[GRAM], POINTS], 4) == 1
+    assert [reproduce._processes([[GRAM]] * few, 50) for few in (0, 4, 5)] == [1, 1, cores]
+    assert reproduce._processes([[GRAM], POINTS], 4) == 1
 
 
 def test_progress_counts_every_point_once(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_progress_counts_every_point_once(tmp_path: Path) -> None:
     def count(new: int) -> None:
         counts[-1] += new
 
-    sweep.run(POINTS[:3], 20, 0, KeptOutcomes(path, 20, 0, resume=False), on_progress=count)
+    reproduce.run(POINTS[:3], 20, 0, KeptOutcomes(path, 20, 0, resume=False), on_progress=count)
     counts.append(0)
-    sweep.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True), on_progress=count)
+    reproduce.run(POINTS, 20, 0, KeptOutcomes(path, 20, 0, resume=True), on_progress=count)
     assert counts == [3, len(POINTS)]

@@ -9,6 +9,7 @@ import pytest
 from dpsc import ParameterError
 from dpsc.custodian.weights import printed
 from dpsc.custodian.weights.classic import ridge_weights
+from dpsc.custodian.weights.printed import default_c
 from dpsc.evidence.paper import theory
 from dpsc.privacy import laplace, source
 from dpsc.privacy.sensitivity import post_period, printed_ridge
@@ -95,7 +96,7 @@ def test_the_bounds_are_the_printed_formulas(setting: theory.Setting) -> None:
 
 
 def test_the_objective_bound_uses_the_printed_norms_of_its_noise(setting: theory.Setting) -> None:
-    c = theory.default_c(10, 10)
+    c = default_c(10, 10)
     epsilon0, Delta = printed.divide_budget(1, 10, c)
     shift = (1 / 10 + 1 / (10 + Delta)) * 2 * 100 * math.sqrt(10)
     for delta in (0.0, 1e-6):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 
 from dpsc.answers.words import number
-from dpsc.checks import written_out
+from dpsc.checks import small
 from dpsc.custodian.check.examine import CustodianExamination
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.outlook import Outlook
+from dpsc.custodian.check.run import Outlook, Rehearsal
+from dpsc.errors import Parameter, rendered
 
+MISSING = Parameter("missing")
 _WORST = 5  # periods that are listed
 _A_LINE = 48  # periods of a line of the strip
 _HEIGHTS = "▁▂▃▄▅▆▇"
@@ -47,19 +46,25 @@ class Section:
     table: Sequence[Sequence[str]] = ()
     findings: Sequence[Finding] = ()
     lines: Sequence[str] = ()
-    commands: Sequence[str] = field(default_factory=list)
+    commands: Sequence[str] = ()
+
+    def rendered(self, write: Callable[[Parameter], str]) -> Section:
+        """Return it with its parameters as ``write`` writes them."""
+        return replace(
+            self,
+            note=rendered(self.note, write),
+            facts=[(name, rendered(value, write)) for name, value in self.facts],
+            table=[[rendered(cell, write) for cell in row] for row in self.table],
+            findings=[finding.rendered(write) for finding in self.findings],
+            lines=[rendered(line, write) for line in self.lines],
+        )
 
 
-def sections(
-    seen: CustodianExamination,
-    found: Sequence[Finding],
-    outlook: Outlook | None,
-    commands: Sequence[str],
-    datasets: Sequence[str] = (),
-) -> list[Section]:
-    """Return everything that is shown, in order."""
-    correct = [finding for finding in found if finding.grade == "correct"]
-    look = [finding for finding in found if finding.grade == "look"]
+def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[str] = ()) -> list[Section]:
+    """Return everything that is shown, in order; ``datasets`` are those of the ledger."""
+    seen = made.seen
+    correct = [finding for finding in made.findings if finding.grade == "correct"]
+    look = [finding for finding in made.findings if finding.grade == "look"]
     parts = [understood(seen)]
     if correct:
         parts.append(Section("To correct", "a release would be refused, or wrong", findings=correct))
@@ -68,24 +73,27 @@ def sections(
     if seen.periods:
         parts += [calendar(seen), presence(seen), rules(seen)]
     parts += choices()
-    if outlook is not None:
-        parts.append(expected(outlook))
+    if made.outlook is not None:
+        parts.append(expected(made.outlook))
     if commands:
-        once = "when all is corrected" if correct else "as it is; add --dry-run to rehearse it first"
-        parts.append(Section("The command to run", once, commands=commands, lines=_beside(commands[-1], datasets)))
+        as_it_is = f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
+        once = "when all is corrected" if correct else as_it_is
+        lines = _beside(made.like_before is not None, datasets)
+        parts.append(Section("The command to run", once, commands=commands, lines=lines))
     return parts
 
 
-def _beside(release: str, datasets: Sequence[str]) -> list[str]:
+def _beside(like: bool, datasets: Sequence[str]) -> list[str]:
     """Say what a custodian should know about the command."""
     lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
-    if "--like" not in release:
+    if not like:
         lines.append(
             "If you know a public series that moves about like a donor, such as the target before the intervention, "
-            "add --like FILE --like-before PERIOD: the release is better for it."
+            f"add {Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}: the release is better for it."
         )
     if len(datasets) > 1:
-        lines.append(f"Your ledger has several data sets; add --dataset, one of {', '.join(map(repr, datasets))}.")
+        names = ", ".join(map(repr, datasets))
+        lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")
     return lines
 
 
@@ -99,14 +107,14 @@ def verdict(found: Sequence[Finding]) -> str:
 
 def understood(seen: CustodianExamination) -> Section:
     """Say how the table was read and what it holds."""
-    layout = seen.layout
-    if layout is None:
+    spec = seen.spec
+    if not seen.rows:
         return Section("What was understood", facts=[("file", seen.reading)])
-    if layout.wide:
-        columns = f"units in {layout.unit!r}, one column for each period"
+    if spec.wide:
+        columns = f"units in {spec.unit!r}, one column for each period"
     else:
-        columns = f"units in {layout.unit!r}, periods in {layout.time!r}, numbers in {layout.outcome!r}"
-    shape = "wide: one row per unit, one column per period" if layout.wide else "long: one row per unit and period"
+        columns = f"units in {spec.unit!r}, periods in {spec.time!r}, numbers in {spec.outcome!r}"
+    shape = "wide: one row per unit, one column per period" if spec.wide else "long: one row per unit and period"
     facts = [("file", seen.reading), ("shape", shape), ("columns", columns)]
     if seen.periods:
         first, last, T = seen.periods[0], seen.periods[-1], len(seen.periods)
@@ -115,8 +123,8 @@ def understood(seen: CustodianExamination) -> Section:
     facts.append(("holds", f"{seen.units:,} units, {rows}"))
     if seen.guessed:
         one = "it was" if len(seen.guessed) == 1 else "they were"
-        facts.append(("guessed", f"{', '.join(seen.guessed)}: {one} not given. The command at the end says what was "
-                                 "understood; correct it if it is wrong"))  # fmt: skip
+        names = ", ".join(str(Parameter(name)) for name in seen.guessed)
+        facts.append(("guessed", f"{names}: {one} not given. Say what was understood wrongly"))
     return Section("What was understood", facts=facts)
 
 
@@ -175,16 +183,16 @@ def rules(seen: CustodianExamination) -> Section:
     filling, all_cells = seen.filling, max(1, seen.units * len(seen.periods))
     if not filling.cells and not filling.without:
         return Section(
-            "Missing cells", lines=["There are none: every rule for missing cells (--missing) does nothing."]
+            "Missing cells", lines=[f"There are none: every rule for missing cells ({MISSING}) does nothing."]
         )
     count, who = f"{filling.cells:,} ({_percent(filling.cells / all_cells)})", f"{filling.units:,}"
     outside = filling.before + filling.after
     table = [
-        ("--missing", "fills cells", "of units", "how"),
+        (str(MISSING), "fills cells", "of units", "how"),
         ("kernel", count, who, "what the public kernel expects, given the unit's own other cells; the default"),
         ("interpolate", count, who, f"{filling.between:,} on straight lines between the unit's own numbers, "
                                     f"{outside:,} by repeating its first or last"),
-        ("midpoint", count, who, "the middle of --bounds, the same for everybody"),
+        ("midpoint", count, who, f"the middle of {Parameter('bounds')}, the same for everybody"),
         ("error", "0", "0", "nothing: a release is refused"),
     ]  # fmt: skip
     lines = []
@@ -228,78 +236,6 @@ def expected(outlook: Outlook) -> Section:
         ]  # fmt: skip
     lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
-
-
-def problems_of(outlook: Outlook) -> list[Finding]:
-    """Say why a release would be refused for its public numbers."""
-    found = []
-    if not outlook.worth_having:
-        words = (
-            f"nothing could be learned: with {outlook.n:,} donors and epsilon {outlook.epsilon:g} the noise is "
-            f"{outlook.noise_share:.0%} of what all donors say together. Use more donors or a larger budget (dpsc plan)"
-        )
-        found.append(Finding("correct", "useless", 1, words))
-    elif not outlook.finds_scale:
-        words = (
-            f"{outlook.n:,} donors are too few to find out privately how much a donor moves. Give --target and "
-            "--before here, or add --scale to the release, from public knowledge"
-        )
-        found.append(Finding("correct", "scale", 1, words))
-    if not outlook.small_delta:
-        words = f"delta {small(outlook.delta)} is not below one over the number of donors; use 1e-6 or less"
-        found.append(Finding("correct", "delta", 1, words))
-    return found
-
-
-def command(parts: Sequence[str], options: Sequence[str]) -> str:
-    """Return a command for a shell, each option with its value, on lines that do not wrap.
-
-    Control characters in the name of a column or file are written out: pasted into a terminal, they would be keys.
-
-    Examples
-    --------
-    >>> print(command(["dpsc", "release", "my donors.csv"], ["--unit", "who", "--wide", "-o", "r.json"]))
-    dpsc release 'my donors.csv' --unit who --wide -o r.json
-    """
-    pieces: list[str] = []
-    for option in map(written_out, options):
-        if option.startswith("-") or not pieces:
-            pieces.append(shlex.quote(option))
-        else:
-            pieces[-1] += f" {shlex.quote(option)}"
-    lines = [shlex.join(map(written_out, parts))]
-    for piece in pieces:
-        if len(lines[-1]) + len(piece) > 74:
-            lines.append(f"    {piece}")
-        else:
-            lines[-1] += f" {piece}"
-    return " \\\n".join(lines)
-
-
-def stem(path: Path) -> str:
-    """Return the name of a file without its endings."""
-    return path.name.split(".")[0] or "donors"
-
-
-def small(number_: float) -> str:
-    """Write a number as people read it: 1e-6, not 1e-06."""
-    return re.sub(r"e([+-])0+", r"e\1", f"{number_:g}")
-
-
-def typed(number_: float) -> str:
-    """Write a number for a command, with all its digits.
-
-    Examples
-    --------
-    >>> typed(1.0), typed(1e-6), typed(1234567.8)
-    ('1', '1e-6', '1234567.8')
-    """
-    return re.sub(r"e([+-])0+", r"e\1", repr(float(number_)).removesuffix(".0"))
-
-
-def ended(text: str) -> str:
-    """Write a text as a sentence, whatever it ends with."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def _about(value: float) -> str:

@@ -7,9 +7,8 @@ release, a log or an analyst. All problems are found in one reading.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,18 +16,23 @@ import pyarrow as pa
 
 from dpsc.custodian.check import findings, guess, lenient_reader
 from dpsc.custodian.check.findings import Filling, Finding
-from dpsc.custodian.check.guess import Declaration, Said
+from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import Codes, Gathered, joined
 from dpsc.custodian.donors.missing import settled
 from dpsc.errors import TableError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
 from dpsc.tables import formats, reader
-from dpsc.tables.dialect import UNSAID, Dialect, Reading
-from dpsc.tables.spec import Missing, Repeated, TableSpec, require_repeated, rule_for
-from dpsc.types import Array
+from dpsc.tables.dialect import Reading
+from dpsc.tables.spec import NOTHING_SAID, TableSpec
+from dpsc.types import Array, Times
 
 MARK = "PRIVATE: for the custodian only, do not pass on"
+
+
+# What only the rows of a long table show, with what stands for it until it is said. In a wide table the header shows
+# the periods.
+FROM_ROWS = {"periods": "FIRST..LAST", "time_format": "FORMAT", "decimal": "MARK", "thousands": "MARK"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,12 +41,13 @@ class CustodianExamination:
 
     Attributes
     ----------
-    path, layout, reading
-        Where it is and how it was understood; ``reading`` is in words. No layout if there are no rows to see it from.
-    options : tuple of str
-        The options of ``dpsc release`` that say how the table is read.
+    path : Path
+    spec : TableSpec
+        How it was understood: what was said and what was guessed. Without columns if there are no rows to see any.
+    reading : str
+        How the file is written, in words.
     guessed : tuple of str
-        Those of them that were not said.
+        The parts of ``spec`` that were not said.
     rows, units : int
         How many there are.
     whole : bool
@@ -63,9 +68,8 @@ class CustodianExamination:
     """
 
     path: Path
-    layout: TableSpec | None
+    spec: TableSpec
     reading: str
-    options: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
     rows: int = 0
     units: int = 0
@@ -86,108 +90,93 @@ class CustodianExamination:
         """Whether nothing needs to be corrected."""
         return all(finding.grade != "correct" for finding in self.findings)
 
-    def custodian_json(self) -> dict[str, Any]:
-        """Return everything for programs of the custodian."""
-        return {**asdict(self), "path": str(self.path), "ready": self.ready}
+    @property
+    def only_in_rows(self) -> dict[str, str]:
+        """The parts of ``spec`` that only the donors' rows showed, with what stands for each until it is said."""
+        return {
+            name: stand_in
+            for name, stand_in in FROM_ROWS.items()
+            if name in self.guessed and not (self.spec.wide and name == "periods")
+        }
 
     def __repr__(self) -> str:
         return f"<CustodianExamination: {MARK}>"
 
 
 def custodian_examine(
-    path: Path,
-    said: Said | None = None,
-    *,
-    periods: str | None = None,
-    missing: Missing | None = None,
-    repeated: Repeated | None = None,
-    dialect: Dialect = UNSAID,
-    on_rows: Callable[[int], None] = lambda rows: None,
+    path: Path, said: TableSpec = NOTHING_SAID, on_rows: Callable[[int], None] = lambda rows: None
 ) -> CustodianExamination:
     """Look at a table of donors as a whole. Private: for the custodian only.
 
     Parameters
     ----------
     path : Path
-    said : Said, optional
-        The columns, as far as they are said; the others are guessed.
-    periods : str, optional
-        As for ``dpsc release --periods``; by default all from the first to the last.
-    missing : {"error", "interpolate", "midpoint", "kernel"}, optional
-        "kernel" by default, as in a release with declared periods.
-    repeated : {"missing", "sum", "mean", "last"}, optional
-        What a cell is that several rows give, if that was said; "missing" if not, and then it is a problem.
-    dialect : Dialect
-        What was said about how the file is written.
+    said : TableSpec
+        What is known of the table; the rest is guessed. Without periods it has all from the first to the last; without
+        a rule for missing cells it has "kernel", as in a release with declared periods; cells that several rows give
+        are a problem unless it was said what they are.
     on_rows : callable
         Told how many rows were read; it may stop the reading, by raising.
     """
-    seen = _look(path, said or Said(), periods, missing, repeated, dialect, on_rows)
-    if dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
+    seen = _look(path, said, on_rows)
+    if said.dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
         return seen
-    seen = _look(path, said or Said(), periods, missing, repeated, replace(dialect, encoding="cp1252"), on_rows)
-    return replace(seen, guessed=(*seen.guessed, "--encoding"))
+    seen = _look(path, replace(said, dialect=replace(said.dialect, encoding="cp1252")), on_rows)
+    return replace(seen, guessed=(*seen.guessed, "encoding"))
 
 
-def _look(
-    path: Path,
-    said: Said,
-    periods: str | None,
-    missing: Missing | None,
-    repeated: Repeated | None,
-    dialect: Dialect,
-    on_rows: Callable[[int], None],
-) -> CustodianExamination:
-    rule = rule_for(missing, declared=True)
-    require_repeated(repeated or "missing")
-    given = None if periods is None else (periods, reader.typed_periods(periods, None, said.time_format))
-    table = lenient_reader.open_as_text(path, dialect, said)
+def _look(path: Path, said: TableSpec, on_rows: Callable[[int], None]) -> CustodianExamination:
+    given = None if said.periods is None else (said.periods, reader.typed_periods(said.periods, None, said.time_format))
+    table = lenient_reader.open_as_text(path, said)
     with formats.in_file(path):
         try:
             sample = lenient_reader.first_rows(table)
         except TableError as problem:
-            return _nothing(path, table, findings.unreadable(problem))
+            return _nothing(path, said, table, findings.unreadable(problem))
         if not any(len(column) for column in sample.values()):
-            return _nothing(path, table, Finding("correct", "empty", 1, "there are no rows"))
-        layout = guess.layout(table.schema.names, sample, said)
-    in_header = _period_columns(table.schema.names, layout, given, said) if layout.wide else []
-    text = formats.format_name(path) in ("csv", "tsv")
-    shown = [guess.cells_of(sample[name]) for name in (in_header or [str(layout.outcome)])]
-    full = guess.dialect_for(pa.concat_arrays([c.cast(pa.large_string()) for c in shown]), dialect,
-                                table.reading.sep if text else None)  # fmt: skip
-    numbers = full.numbers(table.reading.sep if text else None)
-    found = lenient_reader.gather(table, layout, in_header, numbers, on_rows)
-    reading = _reading(path, replace(table.reading, numbers=numbers), text)
+            return _nothing(path, said, table, Finding("correct", "empty", 1, "there are no rows"))
+        spec = guess.columns(table.schema.names, sample, said)
+    in_header = _period_columns(table.schema.names, spec, given) if spec.wide else []
+    sep = table.reading.sep if formats.format_name(path) in ("csv", "tsv") else None
+    shown = [guess.cells_of(sample[name]) for name in (in_header or [str(spec.outcome)])]
+    cells = pa.concat_arrays([column.cast(pa.large_string()) for column in shown])
+    spec = replace(spec, dialect=guess.dialect_for(cells, said.dialect, sep))
+    numbers = spec.dialect.numbers(sep)
+    found = lenient_reader.gather(table, spec, in_header, numbers, on_rows)
+    reading = _reading(path, replace(table.reading, numbers=numbers), sep is not None)
     if not found.labels or not found.units:
         empty = Finding("correct", "empty", 1, "there are no rows with a unit and a period")
-        return CustodianExamination(
-            path, layout, reading, rows=found.rows, findings=(empty, *findings.cells_that_are_wrong(found))
-        )
+        wrong = findings.cells_that_are_wrong(found)
+        return CustodianExamination(path, spec, reading, rows=found.rows, findings=(empty, *wrong))
     labels = list(found.labels)
     when = guess.understand(labels, given, said.time_format)
-    options, guessed = _options(said, layout, dialect, full, when, periods is not None)
-    return _examined(
-        found, when, rule, repeated, layout,
-        CustodianExamination(
-            path, layout, reading, options, guessed, found.rows, len(found.units), found.all_rows,
-            tuple(dates.period_name(period) for period in when.times), _calendar(when.times), str(labels[0]),
-        ),
-    )  # fmt: skip
+    spec = replace(spec, time_format=said.time_format or when.time_format, periods=when.typed)
+    known = CustodianExamination(
+        path,
+        spec,
+        reading,
+        guessed=tuple(name for name in spec.parts() if name not in said.parts()),
+        rows=found.rows,
+        units=len(found.units),
+        whole=found.all_rows,
+        periods=tuple(dates.period_name(period) for period in when.times),
+        calendar=_calendar(when.times),
+        written=str(labels[0]),
+    )
+    return _examined(found, when, known)
 
 
-def _nothing(path: Path, table: reader.Table, why: Finding) -> CustodianExamination:
-    return CustodianExamination(path, None, _reading(path, table.reading, formats.is_text(path)), findings=(why,))
+def _nothing(path: Path, said: TableSpec, table: reader.Table, why: Finding) -> CustodianExamination:
+    return CustodianExamination(path, said, _reading(path, table.reading, formats.is_text(path)), findings=(why,))
 
 
-def _period_columns(
-    names: list[str], layout: TableSpec, given: tuple[str, pd.Index[Any]] | None, said: Said
-) -> list[str]:
+def _period_columns(names: list[str], spec: TableSpec, given: tuple[str, Times] | None) -> list[str]:
     """Return the columns of a wide table that are periods; a release with declared periods ignores all others."""
-    others = [name for name in names if name != layout.unit]
+    others = [name for name in names if name != spec.unit]
     if given is not None:
-        placed = guess.understand(list(others), given, said.time_format).places
+        placed = guess.understand(list(others), given, spec.time_format).places
         return [name for name, place in zip(others, placed, strict=True) if place >= 0] or others
-    known = guess.periods_in(others, said)
+    known = guess.periods_in(others, spec)
     return [name for name in others if name in known] or others
 
 
@@ -198,7 +187,7 @@ def _reading(path: Path, reading: Reading, text: bool) -> str:
     return f"{kind}, whose columns have types of their own" if kind != "an Excel workbook" else kind
 
 
-def _calendar(times: pd.Index[Any]) -> str:
+def _calendar(times: Times) -> str:
     every = calendars.frequency(times)
     if every is None:
         return "hours" if isinstance(times, pd.DatetimeIndex) else "labels, in their order as text"
@@ -207,37 +196,8 @@ def _calendar(times: pd.Index[Any]) -> str:
     return plural if step in (1, None) else f"{plural}, every {step}"
 
 
-def _options(
-    said: Said, layout: TableSpec, dialect: Dialect, full: Dialect, when: Declaration, periods_said: bool
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options that say how the table is read, and those of them that were guessed."""
-    pairs: list[tuple[str, str | None, bool]] = [("--unit", layout.unit, said.unit is not None)]
-    if layout.wide:
-        pairs.append(("--wide", None, said.wide))
-    else:
-        pairs.append(("--time", layout.time, said.time is not None))
-    if layout.outcome is not None:
-        pairs.append(("--outcome", layout.outcome, said.outcome is not None))
-    how = said.time_format or when.time_format
-    if how is not None:
-        pairs.append(("--time-format", how, said.time_format is not None))
-    pairs.append(("--periods", when.option, periods_said))
-    for name in ("sep", "decimal", "thousands", "encoding", "sheet"):
-        value = getattr(full, name)
-        if value is not None:
-            pairs.append((f"--{name}", guess.word(value), getattr(dialect, name) is not None))
-    options = tuple(part for name, value, _ in pairs for part in (name, value) if part is not None)
-    return options, tuple(name for name, _, known in pairs if not known)
-
-
-def _examined(
-    found: Gathered,
-    when: Declaration,
-    rule: Missing,
-    repeated: Repeated | None,
-    layout: TableSpec,
-    known: CustodianExamination,
-) -> CustodianExamination:
+def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -> CustodianExamination:
+    spec = known.spec
     units, labels, values = joined(found.unit).astype(np.int64), joined(found.label), joined(found.value)
     rows, of_row = joined(found.row), joined(found.of_row)
     places = np.append(when.places, -1)[labels]
@@ -250,7 +210,7 @@ def _examined(
     keys, order = _distinct(given)
     numbers = told[order]
     if len(keys) < len(given):
-        those, settle = settled(given, told, repeated or "missing")
+        those, settle = settled(given, told, spec.repeated or "missing")
         numbers[np.searchsorted(keys, those)] = settle
         keys, numbers = keys[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
     have = np.bincount(keys % T, minlength=T)
@@ -271,10 +231,10 @@ def _examined(
     everything = [
         *findings.cells_that_are_wrong(found),
         *findings.labels_that_are_wrong(found, when, labels, at),
-        *findings.repeated(found, units, labels, places, values, rows, there, repeated),
+        *findings.repeated(found, units, labels, places, values, rows, there, spec.repeated),
         *findings.alike(found, names, first_row),
-        *findings.nobody(have, when, layout),
-        *findings.refused_cells(filling, rule),
+        *findings.nobody(have, when, wide=spec.wide),
+        *findings.refused_cells(filling, spec.missing),
         *findings.numbers_to_look_at(values, there | (np.isinf(values) & (units >= 0) & (places >= 0)), at),
         *findings.units_to_look_at("constant", constant, "the same number in every period. A "
                            "release takes each for a fixed public vector", names, first_row, found),
@@ -284,7 +244,7 @@ def _examined(
     return replace(
         known, missing=tuple((n - have).tolist()), late=int((seen[first] > 1).sum()),
         leaving=int((seen[last] < seen[-1]).sum()), gaps=int((seen[last] - seen[first] + 1 > count).sum()),
-        filling=filling, scattered=_scattered(of_row, n, layout),
+        filling=filling, scattered=0 if spec.wide else _scattered(of_row, n),
         findings=tuple(sorted(everything, key=lambda finding: finding.grade)),
     )  # fmt: skip
 
@@ -298,8 +258,8 @@ def _distinct(keys: Codes) -> tuple[Codes, Codes]:
     return keys[first], first
 
 
-def _scattered(of_row: Codes, n: int, layout: TableSpec) -> int:
-    if layout.wide or not len(of_row):
+def _scattered(of_row: Codes, n: int) -> int:
+    if not len(of_row):
         return 0
     starts = of_row[np.append(True, of_row[1:] != of_row[:-1])]
     return int((np.bincount(starts[starts >= 0], minlength=n) > 1).sum())

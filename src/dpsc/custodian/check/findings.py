@@ -6,7 +6,7 @@ Private: for the custodian's rehearsal only (:mod:`dpsc.custodian.check.examine`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,12 +15,13 @@ from dpsc.checks import visible
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
 from dpsc.custodian.donors.similar_labels import groups_alike
-from dpsc.errors import Parameter, TableError
+from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING
-from dpsc.tables.spec import Missing, Repeated, TableSpec
+from dpsc.tables.spec import Missing, Repeated
 from dpsc.types import Array
 
+DECIMAL, PERIODS = Parameter("decimal"), Parameter("periods")
 EXTREME = 100.0  # times the median
 Grade = Literal["correct", "look"]
 
@@ -47,6 +48,11 @@ class Finding:
     count: int
     words: str
     examples: tuple[str, ...] = ()
+
+    def rendered(self, write: Callable[[Parameter], str]) -> Finding:
+        """Return it with its parameters as ``write`` writes them."""
+        examples = tuple(rendered(example, write) for example in self.examples)
+        return replace(self, words=rendered(self.words, write), examples=examples)
 
 
 @dataclass(frozen=True)
@@ -85,20 +91,15 @@ def first_rows(of_row: Codes, n: int) -> Codes:
 
 def unreadable(problem: TableError) -> Finding:
     """Say why a table cannot be read."""
-    words = problem.message.format_map({name: _option(it) for name, it in problem.parameters.items()})
-    return Finding("correct", "encoding" if ENCODING in problem.parameters.values() else "unreadable", 1, words)
-
-
-def _option(parameter: Parameter) -> str:
-    value = (parameter.value or "").strip("'") if parameter.typed is None else parameter.typed
-    return f"--{parameter.name.replace('_', '-')} {value}".strip()
+    kind = "encoding" if ENCODING in mentioned(problem.message) else "unreadable"
+    return Finding("correct", kind, 1, problem.message)
 
 
 def cells_that_are_wrong(found: Gathered) -> list[Finding]:
     """Find cells that are no numbers, and rows without unit or period."""
     about: list[tuple[str, int, str]] = [
         ("text", found.text, "{cells} no number. A release refuses the table; leave a missing value empty"),
-        ("ambiguous", found.ambiguous, "{cells} a number in two ways, such as 1.234; say --decimal"),
+        ("ambiguous", found.ambiguous, "{cells} a number in two ways, such as 1.234; say " + str(DECIMAL)),
         ("no unit", found.no_unit, "{rows} no unit. A release ignores such rows: nobody is counted for them"),
         ("no period", found.no_period, "{rows} no period. A release ignores such rows"),
     ]
@@ -166,8 +167,8 @@ def repeated(
         f"{len(later):,}{' (' + ', '.join(besides) + ')' if besides else ''}"
     )
     if rule is not None:
-        return [Finding("look", "twice", count, f"{words}. --repeated {rule} {_RULES[rule]}", examples)]
-    rules = "; ".join(f"--repeated {name} {does}" for name, does in _RULES.items())
+        return [Finding("look", "twice", count, f"{words}. {Parameter('repeated', rule)} {_RULES[rule]}", examples)]
+    rules = "; ".join(f"{Parameter('repeated', name)} {does}" for name, does in _RULES.items())
     words += (
         ". If they are of several people, give each an identifier of their own. If not, say what such cells are: "
         f"{rules}. A release takes them for missing unless you say so"
@@ -202,26 +203,26 @@ def alike(found: Gathered, names: list[str], first_row: Codes) -> list[Finding]:
     return [Finding("correct", "alike", count, words, examples)]
 
 
-def nobody(have: Codes, when: Declaration, layout: TableSpec) -> list[Finding]:
+def nobody(have: Codes, when: Declaration, *, wide: bool) -> list[Finding]:
     """Find periods that are missing for everybody."""
     empty = [dates.period_name(when.times[k]) for k in np.flatnonzero(have == 0).tolist()]
     if not empty:
         return []
     listed = ", ".join(empty[:12]) + (f" and {len(empty) - 12} more" if len(empty) > 12 else "")
-    what = "A release refuses the table" if layout.wide else "A release would fill it for everybody"
+    what = "A release refuses the table" if wide else "A release would fill it for everybody"
     words = (
         f"{listed}: missing for EVERYBODY. Was a file lost? {what}; if there is nothing to find, declare the periods "
-        "without it, as a list (--periods)"
+        f"without it, as a list ({PERIODS})"
     )
     return [Finding("correct", "nobody", len(empty), words)]
 
 
-def refused_cells(filling: Filling, rule: Missing) -> list[Finding]:
+def refused_cells(filling: Filling, rule: Missing | None) -> list[Finding]:
     """Find missing cells, if these are refused."""
     count = filling.cells + filling.without
     if rule != "error" or not count:
         return []
-    words = f"{_are(count, 'cell')} missing, and --missing error refuses the table"
+    words = f"{_are(count, 'cell')} missing, and {Parameter('missing', 'error')} refuses the table"
     return [Finding("correct", "missing", count, words)]
 
 

@@ -21,11 +21,12 @@ import pyarrow.compute as pc
 from dpsc.checks import is_number
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.periods import calendar, dates
+from dpsc.periods.dates import in_order, plain
 from dpsc.periods.declare import declared
-from dpsc.periods.order import Positions, in_order, plain
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
+from dpsc.types import Positions
 
 _HINTS = {
     "unit": "unit id who name pseudonym patient person people customer client firm company store shop branch region "
@@ -33,25 +34,13 @@ _HINTS = {
     "time": "time date day week month quarter year period when datum tag woche monat quartal jahr mois annee fecha mes",
     "outcome": "outcome value amount cost costs price sales wage income revenue spend y kosten betrag wert umsatz lohn",
 }
+TIME_FORMAT = Parameter("time_format")
 _MOSTLY = 0.8  # of the cells of a column that decides what it holds
 _YEAR = re.compile(r"(1[5-9]|2[01])\d\d")
 _NUMBERED = re.compile(r"(\D*)(\d+)")
-_WORD = {",": "comma", ".": "point", " ": "space", "'": "apostrophe", "": "none", ";": "semicolon", "\t": "tab",
-         "|": "pipe", "cp1252": "windows-1252", "iso8859-1": "latin-1"}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Said:
-    """What the user said about the columns; None or False for what was not said."""
-
-    unit: str | None = None
-    time: str | None = None
-    outcome: str | None = None
-    wide: bool = False
-    time_format: str | None = None
-
-
-def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> TableSpec:
+def columns(names: Sequence[str], sample: Mapping[str, Any], said: TableSpec) -> TableSpec:
     """Return which columns hold what, as said, and guessed where nothing was said.
 
     Parameters
@@ -60,22 +49,21 @@ def layout(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> Table
         The columns.
     sample : dict of Arrow arrays
         The first rows of every column, as text.
-    said : Said
+    said : TableSpec
     """
     if said.wide or (said.time is None and said.outcome is None and _is_wide(names, said)):
-        return TableSpec(said.unit or _unit(names, sample, periods_in(names, said)), wide=True,
-                      time_format=said.time_format, outcome=said.outcome)  # fmt: skip
+        return replace(said, unit=said.unit or _unit(names, sample, periods_in(names, said)), wide=True)
     time = said.time or _time(names, sample, said)
     unit = said.unit or _unit(names, sample, {time, said.outcome})
-    return TableSpec(unit, time, said.outcome or _outcome(names, sample, {unit, time}), time_format=said.time_format)
+    return replace(said, unit=unit, time=time, outcome=said.outcome or _outcome(names, sample, {unit, time}))
 
 
-def _is_wide(names: Sequence[str], said: Said) -> bool:
+def _is_wide(names: Sequence[str], said: TableSpec) -> bool:
     found = periods_in(names, said)
     return len(found) >= 2 and 2 * len(found) >= len(names)
 
 
-def periods_in(names: Sequence[str], said: Said) -> set[str | None]:
+def periods_in(names: Sequence[str], said: TableSpec) -> set[str | None]:
     """Return the names that are periods: dates, years, or at least three with the same beginning and a number."""
     dated = {name for name in names if is_period(name, said.time_format)}
     numbered = [(found[1].lower(), name) for name in names if (found := _NUMBERED.fullmatch(name.strip()))]
@@ -90,7 +78,7 @@ def is_period(label: Any, time_format: str | None = None) -> bool:
     return known is not None or dates.year_last(text) is not None or _YEAR.fullmatch(text) is not None
 
 
-def _time(names: Sequence[str], sample: Mapping[str, Any], said: Said) -> str:
+def _time(names: Sequence[str], sample: Mapping[str, Any], said: TableSpec) -> str:
     fitting = []
     for name in names:
         labels = [label for label in pc.unique(sample[name]).to_pylist() if label and label.strip()][:1000]
@@ -129,7 +117,7 @@ def _hinted(name: str, what: str) -> bool:
 
 
 def _unclear(what: str, parameter: Parameter) -> TableError:
-    return TableError(f"it is not clear which column holds {what}; say {{it}} COLUMN.", it=parameter)
+    return TableError(f"it is not clear which column holds {what}; say {Parameter(parameter.name, 'COLUMN')}.")
 
 
 def cells_of(column: Any) -> Any:
@@ -194,11 +182,6 @@ def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
     return found
 
 
-def word(mark: str) -> str:
-    """Return what an option takes for a mark or an encoding."""
-    return _WORD.get(mark, mark)
-
-
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """Periods, and the options that declare them.
@@ -211,10 +194,10 @@ class Declaration:
         The period of each label, -1 for none.
     read : array of bool
         Whether each label could be read; one that was and has no place is outside the declared periods.
-    option : str
-        For ``--periods``.
+    typed : str
+        The periods as somebody would type them.
     time_format : str or None
-        For ``--time-format``, if labels are not understood without it.
+        How dates are written, if labels are not understood without it.
     problem : str
         Why the labels cannot be understood for sure; empty if they can.
     """
@@ -222,7 +205,7 @@ class Declaration:
     times: pd.Index[Any]
     places: Positions
     read: np.ndarray[Any, np.dtype[np.bool_]]
-    option: str
+    typed: str
     time_format: str | None
     problem: str = ""
 
@@ -233,13 +216,13 @@ def understand(labels: list[Any], given: tuple[str, pd.Index[Any]] | None, time_
     if time_format is None:
         time_format, problem = _format_of(labels)
     if given is not None:
-        option, times = given
+        typed, times = given
     else:
         good, said = _good(labels, time_format)
         problem = problem or said
         times = _complete(good)
-        option = _option(times)
-    placed = _placed(labels, times, option, time_format, problem)
+        typed = _typed(times)
+    placed = _placed(labels, times, typed, time_format, problem)
     return placed if given is not None else replace(placed, read=placed.places >= 0)
 
 
@@ -254,7 +237,7 @@ def _format_of(labels: list[Any]) -> tuple[str | None, str]:
     if day and month:
         problem = "dates with the day first and with the month first are mixed"
     elif not (day or month):
-        problem = "nothing shows whether the day or the month comes first in the dates; say --time-format"
+        problem = f"nothing shows whether the day or the month comes first in the dates; say {TIME_FORMAT}"
     else:
         problem = ""
     return (f"%m{mark}%d{mark}%Y" if month and not day else f"%d{mark}%m{mark}%Y"), problem
@@ -275,7 +258,7 @@ def _good(labels: list[Any], time_format: str | None) -> tuple[pd.Index[Any], st
         return plain(index[in_order(index)]), ""
     except DpscError as unclear:
         index = pd.Index([str(label) for label in kept]).unique()
-        return index, str(unclear)
+        return index, unclear.message
 
 
 def _complete(times: pd.Index[Any]) -> pd.Index[Any]:
@@ -297,7 +280,7 @@ def _range(times: pd.Index[Any]) -> str | None:
         return None
 
 
-def _option(times: pd.Index[Any]) -> str:
+def _typed(times: pd.Index[Any]) -> str:
     """Return how to write the periods: one range, several, or one by one if they are no regular calendar."""
     if _range(times) is None:
         return ",".join(dates.period_name(period) for period in times)
@@ -311,7 +294,7 @@ def _run(times: pd.Index[Any]) -> str:
     return first if len(times) == 1 else f"{first}..{last}"
 
 
-def _placed(labels: list[Any], times: pd.Index[Any], option: str, time_format: str | None, problem: str) -> Declaration:
+def _placed(labels: list[Any], times: pd.Index[Any], typed: str, time_format: str | None, problem: str) -> Declaration:
     """Place labels as a release does, each by itself; without a format if that does as well."""
     plain_places = calendar.places(labels, times)
     places, chosen = plain_places, None
@@ -322,7 +305,7 @@ def _placed(labels: list[Any], times: pd.Index[Any], option: str, time_format: s
     numbers = _are_numbers(times)
     read = np.array([place >= 0 or is_period(label, chosen) or (numbers and _is_whole(label))
                      for label, place in zip(labels, places, strict=True)], dtype=bool)  # fmt: skip
-    return Declaration(times, places, read, option, chosen, problem)
+    return Declaration(times, places, read, typed, chosen, problem)
 
 
 def _are_numbers(times: pd.Index[Any]) -> bool:

@@ -23,7 +23,6 @@ from dpsc.errors import TableError
 from dpsc.tables import arrow, excel, formats, spec
 from dpsc.tables import reader as tables
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import Numbers
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
 from dpsc.types import Array
@@ -89,20 +88,21 @@ class Gathered:
             known.append(f"{self.row_name(row)}{what}")
 
 
-def open_as_text(path: Path, dialect: Dialect, said: guess.Said) -> tables.Table:
+def open_as_text(path: Path, said: TableSpec) -> tables.Table:
     """Open a table with every column as it is written."""
-    named = [said.unit] if said.wide else [said.unit, said.time, said.outcome]
-    table = tables.open_table(path, [], dialect, named)
+    columns = [(said.unit, UNIT), (said.time, TIME), (None if said.wide else said.outcome, OUTCOME)]
+    named = [name or None for name, _ in columns]
+    table = tables.open_table(path, [], said.dialect, named)
     with formats.in_file(path):
-        for name, parameter in ((said.unit, UNIT), (said.time, TIME), (said.outcome, OUTCOME)):
-            if name is not None and not (said.wide and parameter is OUTCOME):
+        for name, parameter in columns:
+            if name:
                 spec.find(table.schema.names, name, parameter)
     if isinstance(table.dataset, excel.Sheet):
         schema = pa.schema((name, pa.string()) for name in table.schema.names)
         return replace(table, dataset=replace(table.dataset, schema=schema))
     if not formats.is_text(path) and not path.is_dir():
         return table
-    return tables.open_table(path, table.schema.names, dialect, named)
+    return tables.open_table(path, table.schema.names, said.dialect, named)
 
 
 def first_rows(table: tables.Table) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def joined(parts: list[Any]) -> Any:
 
 def gather(
     table: tables.Table,
-    layout: TableSpec,
+    said: TableSpec,
     periods: list[str],
     numbers: Numbers,
     on_rows: Callable[[int], None] = lambda rows: None,
@@ -151,8 +151,8 @@ def gather(
     If lines of a text file have too many or too few fields, it is read again without them. ``on_rows`` is told how many
     rows were read; it may stop the reading, by raising.
     """
-    names = [layout.unit, *periods] if layout.wide else [layout.unit, str(layout.time), str(layout.outcome)]
-    take = _wide if layout.wide else _long
+    names = [said.unit, *periods] if said.wide else [said.unit, str(said.time), str(said.outcome)]
+    take = _wide if said.wide else _long
     found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [], on_rows)
     path = _text_file(table)
     if found.unreadable is None or path is None:

@@ -1,192 +1,266 @@
-"""The rehearsal: examine the donors and say what a release would be like. Private: for the custodian only."""
+"""The rehearsal: examine the donors and say what a release would be like. Private: for the custodian only.
+
+What a release would be like comes from public numbers only: the number of donors, the periods, the budget, the target.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from dpsc.custodian.check import check_report, lenient_reader
-from dpsc.custodian.check.check_report import Section
+from dpsc.analyst.plan import plan
+from dpsc.checks import small
+from dpsc.custodian.check import lenient_reader
 from dpsc.custodian.check.examine import CustodianExamination, custodian_examine
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.guess import Said
-from dpsc.custodian.check.outlook import Outlook, outlook
 from dpsc.custodian.donors.missing import BOUNDS
+from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.custodian.gram.exact_sum import OnRows
-from dpsc.custodian.gram.sources import LARGE
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.privacy.guarantee import best_guess
+from dpsc.release.scale import share_for
 from dpsc.tables import formats
 from dpsc.tables import series as public_series
-from dpsc.tables.dialect import Dialect
-from dpsc.tables.spec import MIDPOINT, Missing, Repeated
+from dpsc.tables.spec import MIDPOINT, TableSpec
+
+_RUNS = 6  # simulated panels: a first look, for which dpsc plan has more
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What to expect from a release.
+
+    Attributes
+    ----------
+    n, T, T0 : int
+        Donors, periods, and periods before the intervention.
+    epsilon, delta : float
+    noise_share : float
+        The noise over what all donors say together; nothing can be learned from 1 on.
+    directions : int
+        How many ways to move could be seen, of T - 1.
+    guess : float
+        How often an attacker who knows all other donors would guess right.
+    finds_scale : bool
+        Whether donors are enough to find out privately how much they move; otherwise a release asks.
+    small_delta : bool
+        Whether delta is below one over n.
+    error, detectable, without_privacy, last_value : float
+        As in :class:`dpsc.analyst.plan.Plan`; not a number if the release is useless.
+    unit : str
+        Of these, in words.
+    """
+
+    n: int
+    T: int
+    T0: int
+    epsilon: float
+    delta: float
+    noise_share: float
+    directions: int
+    guess: float
+    finds_scale: bool
+    small_delta: bool
+    error: float = float("nan")
+    detectable: float = float("nan")
+    without_privacy: float = float("nan")
+    last_value: float = float("nan")
+    unit: str = ""
+
+    @property
+    def worth_having(self) -> bool:
+        """Whether anything could be learned."""
+        return self.noise_share < 1
+
+    @property
+    def ready(self) -> bool:
+        """Whether a release would be made and worth having."""
+        return self.worth_having and self.finds_scale and self.small_delta
+
+
+def outlook(
+    n: int,
+    T: int,
+    epsilon: float,
+    delta: float,
+    *,
+    T0: int | None = None,
+    target: Any | None = None,
+    averages: int = 1,
+    like: bool = False,
+) -> Outlook:
+    """Say what a release of n donors over T periods would be like; no donor is touched.
+
+    Parameters
+    ----------
+    n, T : int
+    epsilon, delta : float
+    T0 : int, optional
+        Periods before the intervention; three quarters of all by default.
+    target : Series or array, optional
+        The target before the intervention, public. Errors are then in its units.
+    averages : int
+        How many units the target is the average of.
+    like : bool
+        Whether the release will be given a public series that moves about like a donor.
+
+    Examples
+    --------
+    >>> outlook(5, 24, epsilon=1.0, delta=1e-6).worth_having
+    False
+    """
+    algorithm = GramRelease(epsilon=epsilon, delta=delta)
+    T0 = max(1, min(T - 1, round(0.75 * T))) if T0 is None else T0
+    share, enough = algorithm.noise_share(n, T), True
+    try:
+        share_for(n, algorithm.mu, like)
+    except ParameterError:
+        enough = False
+    known = Outlook(
+        n, T, T0, epsilon, delta, share, algorithm.directions_kept(n, T), best_guess(epsilon, delta), enough,
+        small_delta=delta < 1 / n,
+    )  # fmt: skip
+    if share >= 1 or T0 < 2 or T0 >= T:
+        return known
+    expected = plan(n, T0, T - T0, epsilon, delta, averages=averages, target=target, runs=_RUNS)
+    row = expected.table.iloc[0]
+    return replace(
+        known, error=float(row["error"]), detectable=float(row["detectable"]), last_value=float(row["last_value"]),
+        without_privacy=float(row["without_privacy"]), unit=expected.unit,
+    )  # fmt: skip
+
+
+def problems_of(outlook: Outlook) -> list[Finding]:
+    """Say why a release would be refused for its public numbers."""
+    found = []
+    if not outlook.worth_having:
+        words = (
+            f"nothing could be learned: with {outlook.n:,} donors and epsilon {outlook.epsilon:g} the noise is "
+            f"{outlook.noise_share:.0%} of what all donors say together. Use more donors or a larger budget (dpsc plan)"
+        )
+        found.append(Finding("correct", "useless", 1, words))
+    elif not outlook.finds_scale:
+        words = (
+            f"{outlook.n:,} donors are too few to find out privately how much a donor moves. Give "
+            f"{Parameter('target')} and {Parameter('before')} here, or add {Parameter('scale')} to the release, from "
+            "public knowledge"
+        )
+        found.append(Finding("correct", "scale", 1, words))
+    if not outlook.small_delta:
+        words = f"delta {small(outlook.delta)} is not below one over the number of donors; use 1e-6 or less"
+        found.append(Finding("correct", "delta", 1, words))
+    return found
 
 
 @dataclass(frozen=True)
 class Wishes:
     """How the release would be made."""
 
-    periods: str | None
-    missing: Missing | None
     bounds: tuple[float, float] | None
     epsilon: float
     delta: float
-    target: Path | None
-    before: int | None
-    averages: int
-    repeated: Repeated | None = None
+    target: Path | None = None
+    before: int | None = None
+    averages: int = 1
 
 
 @dataclass(frozen=True, repr=False)
 class Rehearsal:
-    """Everything that a rehearsal found. Private: for the custodian only."""
+    """Everything that a rehearsal found. Private: for the custodian only.
+
+    Attributes
+    ----------
+    seen : CustodianExamination
+    findings : tuple of Finding
+    outlook : Outlook or None
+        None if there is nothing to release.
+    like_before : str or None
+        The first treated period of the target, if it is known; what is before it says how much a donor moves.
+    """
 
     seen: CustodianExamination
     findings: tuple[Finding, ...]
-    outlook: Outlook | None
-    commands: tuple[str, ...]
-    datasets: tuple[str, ...] = ()
+    outlook: Outlook | None = None
+    like_before: str | None = None
 
     @property
     def ready(self) -> bool:
         """Whether nothing needs to be corrected."""
         return all(finding.grade != "correct" for finding in self.findings)
 
-    @property
-    def sections(self) -> list[Section]:
-        """What is shown."""
-        return check_report.sections(self.seen, self.findings, self.outlook, self.commands, self.datasets)
 
-
-def rehearse(donors: Path, said: Said, dialect: Dialect, wishes: Wishes, datasets: tuple[str, ...] = ()) -> Rehearsal:
-    """Examine the donors and say what a release would be like. Private: for the custodian only.
-
-    ``datasets`` are those of the ledger in which a release would be booked.
-    """
-    if wishes.missing == "midpoint" and wishes.bounds is None:
-        raise ParameterError("{midpoint} needs {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS)
-    seen, found = custodian_examined(donors, said, dialect, wishes.periods, wishes.missing, wishes.repeated)
+def rehearse(donors: Path, said: TableSpec, wishes: Wishes) -> Rehearsal:
+    """Examine the donors and say what a release would be like. Private: for the custodian only."""
+    if said.missing == "midpoint" and wishes.bounds is None:
+        raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
+    seen, found = custodian_examined(donors, said)
     T = len(seen.periods)
     if not seen.units or T < 2:
-        return Rehearsal(seen, tuple(found), None, ())
+        return Rehearsal(seen, tuple(found))
     if wishes.before is not None and wishes.before >= T:
-        raise ParameterError(f"--before {wishes.before} leaves no period after the intervention: there are {T}.")
+        before = Parameter("before", wishes.before)
+        raise ParameterError(f"{before} leaves no period after the intervention: there are {T}.")
     T0 = wishes.before or max(1, min(T - 1, round(0.75 * T)))
     like = wishes.target is not None and wishes.before is not None
+    history = None if wishes.target is None else _history(wishes.target, seen.periods[T0], T0, said)
     expected = outlook(
-        seen.units, T, wishes.epsilon, wishes.delta, T0=T0, target=_history(wishes.target, seen, T0, said, dialect),
-        averages=wishes.averages, like=like,
-    )  # fmt: skip
-    found += check_report.problems_of(expected)
-    commands = _commands(donors, seen, wishes, seen.periods[T0] if like else None, datasets)
-    return Rehearsal(seen, tuple(sorted(found, key=lambda finding: finding.grade)), expected, commands, datasets)
+        seen.units, T, wishes.epsilon, wishes.delta, T0=T0, target=history, averages=wishes.averages, like=like
+    )
+    everything = sorted([*found, *problems_of(expected)], key=lambda finding: finding.grade)
+    return Rehearsal(seen, tuple(everything), expected, seen.periods[T0] if like else None)
 
 
 def custodian_examined(
-    donors: Path,
-    said: Said,
-    dialect: Dialect,
-    periods: str | None,
-    missing: Missing | None,
-    repeated: Repeated | None,
-    on_rows: OnRows = lambda rows: None,
+    donors: Path, said: TableSpec, on_rows: OnRows = lambda rows: None
 ) -> tuple[CustodianExamination, list[Finding]]:
     """Examine the donors; return what was seen, and what must be corrected or said. Private: for the custodian only."""
-    seen = custodian_examine(
-        donors, said, periods=periods, missing=missing, repeated=repeated, dialect=dialect, on_rows=on_rows
-    )
+    seen = custodian_examine(donors, said, on_rows)
     found = [*seen.findings, *_to_be_said(seen), *_order(seen)]
     if seen.units and len(seen.periods) == 1:
         found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
     return seen, sorted(found, key=lambda finding: finding.grade)
 
 
-def custodian_first_rows(donors: Path, said: Said, dialect: Dialect, rows: int = 5) -> list[list[str]]:
+def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[list[str]]:
     """Return the names of the columns and the first rows, as they are written. Private: for the custodian only."""
-    sample = lenient_reader.first_rows(lenient_reader.open_as_text(donors, dialect, said))
+    sample = lenient_reader.first_rows(lenient_reader.open_as_text(donors, said))
     columns = [[value or "" for value in column.slice(0, rows).to_pylist()] for column in sample.values()]
     return [list(sample), *map(list, zip(*columns, strict=True))]
 
 
 def _order(seen: CustodianExamination) -> list[Finding]:
     """Say that rows must be together in a file that is too large to be held in memory."""
-    inside = formats.files_in(seen.path) if seen.path.is_dir() else [seen.path]
-    if not seen.scattered or sum(file.stat().st_size for file in inside) <= LARGE:
+    if not seen.scattered or formats.fits_in_memory(seen.path, wide=False):
         return []
     words = (
         f"the rows of {seen.scattered:,} units do not follow each other, and the file is read as a stream. Sort it by "
-        "unit, or add --engine memory"
+        f"unit, or add {Parameter('engine', 'memory')}"
     )
     return [Finding("correct", "scattered", seen.scattered, words)]
 
 
-def _history(
-    target: Path | None, seen: CustodianExamination, T0: int, said: Said, dialect: Dialect
-) -> pd.Series[float] | None:
+def _history(target: Path, first: str, T0: int, said: TableSpec) -> pd.Series[float]:
     """Return the target before the intervention: before the period of that name, or its first T0 values."""
-    if target is None:
-        return None
-    series = public_series.like(target, None, said.time_format, dialect)
+    series = public_series.like(target, None, said.time_format, said.dialect)
     assert series is not None
     names = [period_name(period) for period in series.index]
-    first = seen.periods[T0]
     return series.iloc[: names.index(first) if first in names else T0]
-
-
-_FROM_ROWS = {"--periods": "FIRST..LAST", "--time-format": "FORMAT", "--decimal": "MARK", "--thousands": "MARK"}
-
-
-def only_in_rows(seen: CustodianExamination) -> list[str]:
-    """Return the options that only the donors' rows showed; a wide table has its periods in the header."""
-    wide = seen.layout is not None and seen.layout.wide
-    return [name for name in seen.guessed if name in _FROM_ROWS and not (wide and name == "--periods")]
 
 
 def _to_be_said(seen: CustodianExamination) -> list[Finding]:
     """Ask for what only the rows showed: one donor's rows must not decide what is published, or how others are read."""
-    asked = only_in_rows(seen)
+    shown = seen.spec.parts()
+    asked = {name: Parameter(name, shown[name]) for name in seen.only_in_rows}
     if not asked:
         return []
     they_decide, they, them = ("They decide", "they", "them") if len(asked) > 1 else ("It decides", "it", "it")
     words = (
-        f"say {' and '.join(asked)} and check again. {they_decide} what is published, or how everybody's numbers are "
-        f"read, so {they} must come from what you know of the data, not from its rows, where one person could decide "
-        f"{them}"
+        f"say {' and '.join(str(Parameter(name)) for name in asked)} and check again. {they_decide} what is published, "
+        f"or how everybody's numbers are read, so {they} must come from what you know of the data, not from its rows, "
+        f"where one person could decide {them}"
     )
-    shown = dict(zip(seen.options, seen.options[1:], strict=False))
-    return [Finding("correct", "to be said", len(asked), words,
-                    tuple(f"the rows show {name} {shown[name]}" for name in asked))]  # fmt: skip
-
-
-def _without_guesses(seen: CustodianExamination) -> list[str]:
-    """Return the options of the command, with gaps for what the custodian must say."""
-    options = list(seen.options)
-    for name in only_in_rows(seen):
-        options[options.index(name) + 1] = _FROM_ROWS[name]
-    return options
-
-
-def _commands(
-    donors: Path, seen: CustodianExamination, wishes: Wishes, like_before: str | None, datasets: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return what to run: a ledger, if there is none, and the release."""
-    name = check_report.stem(donors)
-    budget = ["--epsilon", check_report.typed(wishes.epsilon), "--delta", check_report.typed(wishes.delta)]
-    options = [*_without_guesses(seen), *budget]
-    if wishes.missing is not None:
-        options += ["--missing", wishes.missing]
-    if wishes.repeated is not None:
-        options += ["--repeated", wishes.repeated]
-    if wishes.bounds is not None:
-        options += ["--bounds", *map(check_report.typed, wishes.bounds)]
-    if like_before is not None:
-        options += ["--like", str(wishes.target), "--like-before", like_before]
-    place, number = Path(f"{name}.dpsc.json"), 2
-    while place.exists():
-        place, number = Path(f"{name}-{number}.dpsc.json"), number + 1
-    release = check_report.command(["dpsc", "release", str(donors)], [*options, "-o", str(place)])
-    if datasets:
-        return (release,)
-    return (check_report.command(["dpsc", "ledger", "init", name], budget), release)
+    return [Finding("correct", "to be said", len(asked), words, tuple(f"the rows show {it}" for it in asked.values()))]

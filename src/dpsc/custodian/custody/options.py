@@ -5,27 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc.custodian.gram.algorithm import GramRelease
-from dpsc.errors import Parameter, ParameterError
+from dpsc.errors import Parameter, ParameterError, UnwiseError
 from dpsc.periods.match import aligned, same
 from dpsc.release.kernel import Smoothness
 from dpsc.release.matrix import GRID_BITS
 from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
-from dpsc.tables.dialect import UNSAID, Dialect
-from dpsc.tables.spec import Missing
-
-if TYPE_CHECKING:
-    from dpsc.custodian.gram.algorithm import GramRelease
-
+from dpsc.tables.spec import Missing, TableSpec
+from dpsc.types import Times
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
+EPSILON, DELTA = Parameter("epsilon"), Parameter("delta")
 
 
 def require_reasonable(epsilon: float | None, i_know: bool) -> None:
@@ -33,41 +29,37 @@ def require_reasonable(epsilon: float | None, i_know: bool) -> None:
     if epsilon is None:
         return
     if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError(f"--epsilon must be a number above 0, not {epsilon!r}.")
+        raise ParameterError(f"{EPSILON} must be a number above 0, not {epsilon!r}.")
     if epsilon > 1e6:
-        raise ParameterError("--epsilon above a million is no budget at all; use --method nonprivate.")
+        raise ParameterError(f"{EPSILON} above a million is no budget at all.")
     if epsilon > LARGEST_EPSILON and not i_know:
-        raise ParameterError(
-            f"--epsilon {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "
-            f"about a donor change by a factor of e^{epsilon:g}. Budgets around 1 are usual. To go on anyway, add "
-            "--i-know."
+        raise UnwiseError(
+            f"{EPSILON} {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "
+            f"about a donor change by a factor of e^{epsilon:g}. Budgets around 1 are usual."
         )
 
 
 def require_small_delta(delta: float | None, n: int | None, i_know: bool) -> None:
     """Refuse a delta that is not below 1 / n: publishing one donor at random would satisfy it."""
-    if n is None:
-        if delta is not None and delta >= 1 / FEWEST_DONORS and not i_know:
-            raise ParameterError(
-                f"--delta {delta:g} is too large: it should be well below one over the number of donors. Use --delta "
-                "1e-6 or less. To go on anyway, add --i-know."
-            )
+    if delta is None or delta < 1 / (n or FEWEST_DONORS) or i_know:
         return
-    if delta is not None and delta >= 1 / n and not i_know:
-        raise ParameterError(
-            f"--delta {delta:g} is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes "
-            "one donor at random would satisfy it. Use --delta 1e-6 or less. To go on anyway, add --i-know."
-        )
+    why = (
+        "is too large: it should be well below one over the number of donors."
+        if n is None
+        else f"is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes one donor at random "
+        "would satisfy it."
+    )
+    raise UnwiseError(f"{DELTA} {delta:g} {why} Use 1e-6 or less.")
 
 
 def require_worth_having(algorithm: GramRelease, n: int, T: int, i_know: bool) -> None:
     """Refuse a release from which nothing could be learned, before it is booked; n is public."""
     share = algorithm.noise_share(n, T)
     if share >= 1 and not i_know:
-        raise ParameterError(
-            f"nothing could be learned from this release: with {n:,} donors and --epsilon {algorithm.epsilon:g} its "
-            f"noise is {share:.0%} of what all donors say together. Use more donors or a larger --epsilon (dpsc plan "
-            "tells how large). Nothing was booked or written. To go on anyway, add --i-know."
+        raise UnwiseError(
+            f"nothing could be learned from this release: with {n:,} donors and {EPSILON} {algorithm.epsilon:g} its "
+            f"noise is {share:.0%} of what all donors say together. Use more donors or a larger {EPSILON}; a plan "
+            "tells how large. Nothing was booked or written."
         )
 
 
@@ -87,40 +79,37 @@ class Choices:
     """
 
     algorithm: GramRelease
-    periods: pd.Index[Any] | None
+    periods: Times | None
     outcome: str | None
     missing: Missing | None
 
 
 def of_options(
+    said: TableSpec,
     *,
-    settings: Path | None,
     epsilon: float | None,
     delta: float | None,
-    smoothness: Smoothness | None,
-    reference: Path | None,
-    scale: float | None,
-    like: Path | None,
-    like_before: str | None,
-    periods: str | None,
-    time_format: str | None,
-    grid_bits: int | None,
-    missing: Missing | None,
-    dialect: Dialect = UNSAID,
+    settings: Path | None = None,
+    smoothness: Smoothness | None = None,
+    reference: Path | None = None,
+    scale: float | None = None,
+    like: Path | None = None,
+    like_before: str | None = None,
+    grid_bits: int | None = None,
 ) -> Choices:
-    """Return what the options say; None stands for an option that was not given."""
-    path = series.reference(reference, time_format, dialect)
-    similar = series.like(like, like_before, time_format, dialect)
-    index = None if periods is None else reader.typed_periods(periods, path, time_format)
+    """Return what was said of a release and of the donors' table; None stands for what was not said."""
+    path = series.reference(reference, said.time_format, said.dialect)
+    similar = series.like(like, like_before, said.time_format, said.dialect)
+    index = None if said.periods is None else reader.typed_periods(said.periods, path, said.time_format)
     if settings is None:
         if epsilon is None or delta is None:
             it = Parameter("epsilon" if epsilon is None else "delta")
-            raise ParameterError("{it} is needed (or a {file} that has it).", it=it, file=Parameter("settings", "FILE"))
+            raise ParameterError(f"{it} is needed (or a {Parameter('settings', 'FILE')} that has it).")
         algorithm = GramRelease(
             epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, scale=scale, like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
         )  # fmt: skip
-        return Choices(algorithm, index, None, missing)
+        return Choices(algorithm, index, None, said.missing)
     agreed = load(settings)
     agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
@@ -133,13 +122,12 @@ def of_options(
     for name, agrees in agree.items():
         if not agrees:
             raise ParameterError(
-                f"{{it}} contradicts {settings}, which sites have agreed on: their releases would not add up. Leave it "
-                "out.",
-                it=Parameter(name),
+                f"{Parameter(name)} contradicts {settings}, which sites have agreed on: their releases would "
+                "not add up. Leave it out."
             )
     algorithm = GramRelease.from_settings(agreed, epsilon=epsilon, delta=delta)
     periods_of_all = index if agreed.periods is None else agreed.periods
-    return Choices(algorithm, periods_of_all, agreed.outcome, missing or agreed.missing)
+    return Choices(algorithm, periods_of_all, agreed.outcome, said.missing or agreed.missing)
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:

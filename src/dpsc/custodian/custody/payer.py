@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpsc.errors import LedgerError, ParameterError
+from dpsc.errors import LedgerError, Parameter, ParameterError
 
 if TYPE_CHECKING:
     from dpsc.ledger import Entry, Ledger
     from dpsc.ledger.history import Balance
 
-DEFAULT = "dpsc-ledger.sqlite"
+DEFAULT, NO_LEDGER = "dpsc-ledger.sqlite", Parameter("no_ledger", True)
 
 
 class Account:
@@ -45,16 +45,16 @@ class Account:
         self.ledger: Ledger | None = None
         self.entry: Entry | None = None
         self._silent, self._partition, self._purpose = no_ledger, partition, purpose
-        given = {"--ledger": place, "--dataset": dataset, "--partition": partition, "--purpose": purpose}
-        options = [option for option, value in given.items() if value is not None]
-        if no_ledger and options:
-            raise ParameterError(f"{options[0]} and --no-ledger contradict each other; leave one of them out.")
+        given = {"ledger": place, "dataset": dataset, "partition": partition, "purpose": purpose}
+        said = [Parameter(name) for name, value in given.items() if value is not None]
+        if no_ledger and said:
+            raise ParameterError(f"{said[0]} and {NO_LEDGER} contradict each other; leave one of them out.")
         found = None if no_ledger else place or os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
         if found is None:
-            if options:
+            if said:
                 raise ParameterError(
-                    f"{options[0]} needs a ledger: say where it is with --ledger or DPSC_LEDGER, or make {DEFAULT} "
-                    "here with dpsc ledger init."
+                    f"{said[0]} needs a ledger: say where it is with {Parameter('ledger')} or DPSC_LEDGER, or make "
+                    f"{DEFAULT} here with dpsc ledger init."
                 )
             return
         from dpsc.ledger import Ledger
@@ -84,7 +84,7 @@ class Account:
         if promise is None:
             raise LedgerError(
                 f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
-                "look of your own, which you hand on to nobody, add --no-ledger."
+                f"look of your own, which you hand on to nobody, add {NO_LEDGER}."
             )
         if promise.arithmetic == "exact":
             from dpsc.privacy.discrete import require_unbiased
@@ -130,14 +130,14 @@ class Account:
         if not names:
             raise ParameterError(
                 f"the ledger at {ledger.place} has no data set yet: enter these donors with dpsc ledger init, or add "
-                "--no-ledger to book nothing."
+                f"{NO_LEDGER} to book nothing."
             )
         return self._one_of(ledger, names)
 
     def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
         raise ParameterError(
-            f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with --dataset "
-            "which of them pays."
+            f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with "
+            f"{Parameter('dataset')} which of them pays."
         )
 
 

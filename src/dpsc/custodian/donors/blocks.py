@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from array import array
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +23,7 @@ from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.types import Array, Write
 
 BLOCK_CELLS = 1_000_000  # of a block: large enough for threads to work independently, small enough for the cache
+_AHEAD = 4  # items that are read ahead, so that neither reading nor what is made of them has to wait
 _TILE = 256  # rows transposed together, so that their cache lines are used again
 
 
@@ -40,6 +44,31 @@ def row_blocks(values: Array) -> Iterator[Array]:
     size = max(1, BLOCK_CELLS // max(1, values.shape[1]))
     for start in range(0, len(values), size):
         yield values[start : start + size]
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def in_order(
+    make: Callable[[Item], Made], items: Iterable[Item], threads: int | None = None
+) -> Generator[tuple[Item, Made], None, None]:
+    """Yield items and what is made of each, in order; on several threads, it is made of the next few meanwhile."""
+    threads = threads or len(os.sched_getaffinity(0))
+    if threads == 1:  # on this thread: a worker of a cluster has one core
+        for item in items:
+            yield item, make(item)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[tuple[Item, Future[Made]]] = deque()
+        for item in items:
+            pending.append((item, pool.submit(make, item)))
+            if len(pending) > 2 * threads + _AHEAD:
+                first, future = pending.popleft()
+                yield first, future.result()
+        while pending:
+            first, future = pending.popleft()
+            yield first, future.result()
 
 
 def hashes_of(units: Any) -> np.ndarray[Any, Any]:
@@ -75,8 +104,7 @@ class Identities:
         """Make the checks that need all units."""
         if sum(self.left_out) != len(set(self.exclude)):
             raise TableError(
-                "not every unit of {exclude} is in the data; labels are matched as they are written.",
-                exclude=Parameter("exclude"),
+                f"not every unit of {Parameter('exclude')} is in the data; labels are matched as they are written."
             )
         hashes = np.frombuffer(self.hashes, dtype=np.uint64)
         hashes.sort()  # in place: there may be many
@@ -87,10 +115,10 @@ class Identities:
 def not_together(unit: str) -> TableError:
     """Return the refusal of a long table in which the rows of a unit do not follow each other."""
     return TableError(
-        f"the rows of a unit ({unit!r}, {{unit}}) do not follow each other. Use {{memory}}, which takes them in any "
-        "order, or {dask} for more than fits into memory; or sort the table by unit first.",
-        unit=UNIT, memory=Parameter("engine", "'memory'"), dask=Parameter("engine", "'dask'"),
-    )  # fmt: skip
+        f"the rows of a unit ({unit!r}, {UNIT}) do not follow each other. Use {Parameter('engine', 'memory')}, "
+        f"which takes them in any order, or {Parameter('engine', 'dask')} for more than fits into memory; or "
+        "sort the table by unit first."
+    )
 
 
 @dataclass(frozen=True, eq=False)

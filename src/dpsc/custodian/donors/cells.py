@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from dpsc.custodian.donors.frames import pivot
 from dpsc.errors import TableError
 from dpsc.periods.declare import PERIODS
-from dpsc.periods.order import Positions
 from dpsc.tables import formats
-from dpsc.tables.arrow import Rows, floats, plain
+from dpsc.tables.arrow import Rows, coded, floats, plain
 from dpsc.tables.spec import Repeated
-from dpsc.types import Array, Write
+from dpsc.types import Array, Positions, Write
 
 
 def understood(rows: Rows, calendar: Calendar) -> Any:
@@ -33,6 +32,13 @@ def understood(rows: Rows, calendar: Calendar) -> Any:
     if len(units) < len(kept):
         values, when = values.filter(pa.array(kept)), when.filter(pa.array(kept))
     return pa.RecordBatch.from_arrays([units, when, values], [unit, time, outcome])
+
+
+def coded_rows(rows: Rows) -> Rows:
+    """Return rows of a long table with each different unit and period once: see :func:`dpsc.tables.arrow.coded`."""
+    unit, time, outcome = rows.batch.columns
+    columns = [coded(unit), coded(time), outcome]
+    return rows._replace(batch=pa.RecordBatch.from_arrays(columns, rows.batch.schema.names))
 
 
 def joined(one: Any, other: Any) -> Any:
@@ -56,28 +62,41 @@ def column_writer(rows: Rows, kept: np.ndarray[Any, Any]) -> Write:
 
 
 def units_of(rows: Rows) -> tuple[np.ndarray[Any, Any], Any]:
-    """Return which rows have a unit in their first column, and these units as text, each read by itself.
+    """Return which rows have a unit in their first column, and these units as text, each read by itself."""
+    units = as_units(rows.batch.column(0))
+    kept = np.array(units.is_valid().to_numpy(zero_copy_only=False))
+    return kept, units if kept.all() else units.drop_null()
+
+
+def as_units(labels: Any) -> Any:
+    """Return labels of units as text, each read by itself; null stands for none.
 
     Whole numbers are written without decimals, so that it does not matter whether a column holds them as floats.
     """
-    units = plain(rows.batch.column(0))
+    units = plain(labels)
     if pa.types.is_floating(units.type):
         units = pc.if_else(pc.is_nan(units), None, units)
         whole = pc.fill_null(pc.and_(pc.equal(pc.floor(units), units), pc.less(pc.abs(units), 2.0**63)), False)
         digits = pc.if_else(whole, units, 0.0).cast(pa.int64()).cast(pa.large_string())
         units = pc.if_else(whole, digits, units.cast(pa.large_string()))
     units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
-    there = pc.fill_null(pc.not_equal(units, ""), False)
-    kept = np.array(there.to_numpy(zero_copy_only=False))
-    return kept, units if kept.all() else units.filter(there)
+    return pc.if_else(pc.equal(units, ""), None, units)
 
 
 def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
-    """Return the position of each row's unit, and the units in the order of first appearance."""
+    """Return the position of each row's unit, -1 for none, and the units in the order of first appearance.
+
+    A part is a dictionary of labels in the order of first appearance, and which of them each row has
+    (:func:`dpsc.tables.arrow.coded`): only the different labels are read.
+    """
     if not parts:
         return np.empty(0, dtype=np.intp), pd.Index([])
-    coded = pa.chunked_array(parts).combine_chunks().dictionary_encode()
-    return coded.indices.to_numpy().astype(np.intp), pd.Index(coded.dictionary.to_pandas().array, tupleize_cols=False)
+    labels = [as_units(part.dictionary) for part in parts]
+    every = pa.chunked_array(labels).combine_chunks().dictionary_encode()
+    places = np.asarray(pc.fill_null(every.indices, -1).to_numpy(), np.intp)
+    ends = np.cumsum([len(part) for part in labels])
+    codes = [of[part.indices.to_numpy()] for of, part in zip(np.split(places, ends[:-1]), parts, strict=True)]
+    return np.concatenate(codes), pd.Index(every.dictionary.to_pandas().array, tupleize_cols=False)
 
 
 def starts_of(units: Any) -> Positions:
@@ -115,6 +134,8 @@ class Calendar:
 
     def places(self, labels: Any) -> Positions:
         """Return the period of each label, -1 for one that is outside."""
+        if pa.types.is_dictionary(labels.type):
+            return np.asarray(self.places(labels.dictionary)[labels.indices.to_numpy()])
         found = pc.index_in(plain(labels).cast(self.labels.type), value_set=self.labels)
         known = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.intp)
         return np.where(known < 0, -1, self.positions[known])
@@ -138,7 +159,6 @@ class Calendar:
             donor = "a donor" if first is None else f"the donor at position {first + short}"
             raise TableError(
                 f"{donor} does not have a row for every period. Say which periods there are, for example with "
-                "{periods}; what is missing is then filled.",
-                periods=PERIODS,
+                f"{PERIODS}; what is missing is then filled."
             )
         return matrix

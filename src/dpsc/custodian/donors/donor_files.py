@@ -7,6 +7,7 @@ Wide: one row per donor, one column per period. Long: one row per donor and peri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.custodian.donors import cells
-from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, not_together, row_writer
+from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
 from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, one_row_per_unit
 from dpsc.custodian.donors.missing import Completion
@@ -27,7 +28,7 @@ from dpsc.errors import TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import calendar as placing
 from dpsc.periods import dates
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables import spec as columns
 from dpsc.tables.arrow import Rows
@@ -58,8 +59,9 @@ class Files:
     periods : Index, optional
         The periods, declared beforehand. Rows outside them are ignored, and no refusal depends on which rows a donor
         has. Without it the periods of a long table are read from it, and every donor needs a row for each.
-    held : bool
-        Whether the table is read once and held in memory; a long one may then have its rows in any order.
+    held : bool, optional
+        Whether the table is read once and held in memory; a long one may then have its rows in any order. By default
+        it is if it fits.
     dialect : Dialect
         What was said about separator, marks in numbers, encoding and sheet.
     """
@@ -70,7 +72,7 @@ class Files:
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
     periods: pd.Index[Any] | None = None
-    held: bool = False
+    held: bool | None = False
     dialect: Dialect = UNSAID
 
     @cached_property
@@ -90,6 +92,11 @@ class Files:
         """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
         text = formats.format_name(self.path) in ("csv", "tsv")
         return self.table.reading.words if text and self.table.reading != AS_USUAL else None
+
+    @property
+    def how(self) -> str:
+        """Whether the table is held in memory or read as a stream."""
+        return "held in memory" if self.in_memory else "read as a stream"
 
     @cached_property
     def columns(self) -> list[str]:
@@ -112,15 +119,14 @@ class Files:
             not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
             if not periods:
-                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({{unit}}).", unit=UNIT)
+                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({UNIT}).")
             if self.periods is not None:
                 return [self.layout.unit, *self._declared_columns(periods)]
             columns.require_period_names(
                 periods,
-                "In a wide table every column except {unit} is a period: drop the other columns, or give a long "
-                "table (one row per unit and period) with {time} and {outcome}.",
-                unit=UNIT, time=TIME, outcome=OUTCOME,
-            )  # fmt: skip
+                f"In a wide table every column except {UNIT} is a period: drop the other columns, or give a long table "
+                f"(one row per unit and period) with {TIME} and {OUTCOME}.",
+            )
             for name in periods:
                 reader.require_column(self.dataset, name, number=True)
             reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *periods])
@@ -152,9 +158,7 @@ class Files:
         """The different labels of periods as the files write them, in their order, as an Arrow array."""
         if self.layout.wide:
             return pa.array(self.columns[1:])
-        found = [
-            pc.unique(arrow.plain(rows.batch.column(0))) for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE)
-        ]
+        found = [arrow.different(rows.batch.column(0)) for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE)]
         reader.require_rows(sum(map(len, found)), self.path)
         return pc.unique(pa.chunked_array(found).combine_chunks())
 
@@ -188,9 +192,8 @@ class Files:
                 here = [str(label).strip() for label in index].index(problem.label)
                 shown = f"of {self._row_of(here)}" if private else repr(problem.label)
                 raise TableError(
-                    f"the period {shown} does not sort in time order as text; say how the dates are written, for "
-                    "example {it}.",
-                    it=dates.AS_WRITTEN,
+                    f"the period {shown} does not sort in time order as text; say how the dates are written, "
+                    f"for example {dates.AS_WRITTEN}."
                 ) from None
             return periods_of.plain(index[order]), [written[i] for i in order]
 
@@ -225,8 +228,7 @@ class Files:
                 raise formats.refusal(
                     self.path,
                     "no row of the table has one of the declared periods; if its dates are written in another way, "
-                    "say how with {it}.",
-                    it=dates.AS_WRITTEN,
+                    f"say how with {dates.AS_WRITTEN}.",
                 )
         labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
         declared = self.periods is not None
@@ -239,12 +241,22 @@ class Files:
         return Completion(self.times, self.missing, public, declared=self.periods is not None)
 
     @cached_property
+    def in_memory(self) -> bool:
+        """Whether the table is held in memory."""
+        return formats.fits_in_memory(self.path, wide=self.layout.wide) if self.held is None else self.held
+
+    @cached_property
     def _table(self) -> list[Rows]:
-        return list(reader.rows_of(self.table, self.columns))
+        """The rows of a table held in memory; of a long one each different label once."""
+        if self.layout.wide:
+            return list(reader.rows_of(self.table, self.columns))
+        read = reader.rows_of(self.table, self.columns, labels=self.columns[:2])
+        with closing(in_order(cells.coded_rows, read)) as made:
+            return [coded for _, coded in made]
 
     def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
         """Yield rows with the named columns; a table held in memory is not read again."""
-        if not self.held:
+        if not self.in_memory:
             yield from reader.rows_of(self.table, names, size)
             return
         for rows in self._table:
@@ -273,18 +285,31 @@ class Files:
         with formats.nothing_quoted(self.path):
             return self._matrix()
 
+    @cached_property
+    def _whole(self) -> Matrix:
+        """The matrix of a table held in memory, made once; blocks are copies of its rows."""
+        return self.matrix()
+
     def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
         reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
-        if self.layout.wide:
-            labels, values = self._of_rows(batches)
-        else:
-            parts = [cells.understood(rows, self.calendar) for rows in batches]
-            codes, labels = cells.factorize([part.column(0) for part in parts])
-            when, numbers = (np.concatenate([part.column(k).to_numpy() for part in parts]) for k in (1, 2))
-            with in_file(self.path):
-                values = self.calendar.pivoted(codes, when, numbers, len(labels), 0)
+        labels, values = self._of_rows(batches) if self.layout.wide else self._pivoted(batches)
         return Matrix(values, labels, self.times, self.periods_from)
+
+    def _pivoted(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
+        """Return the units of a long table and a row for each: each row's number is put where it belongs, once."""
+        units, when, numbers = [], [], []
+        for rows in batches:
+            with in_file(rows.path):
+                units.append(arrow.coded(rows.batch.column(0)))
+                numbers.append(arrow.floats(rows.batch.column(2), str(self.layout.outcome), rows))
+                when.append(self.calendar.places(rows.batch.column(1)))
+        codes, labels = cells.factorize(units)
+        places, values = np.concatenate(when), np.concatenate(numbers)
+        if not (named := codes >= 0).all():
+            codes, places, values = codes[named], places[named], values[named]
+        with in_file(self.path):
+            return labels, self.calendar.pivoted(codes, places, values, len(labels), 0)
 
     def _of_rows(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
         """Return the units of a wide table and a row for each."""
@@ -292,7 +317,7 @@ class Files:
         blocks: list[Array] = [np.empty((len(self.times), 0))]
         for rows in batches:
             kept, units = cells.units_of(rows)
-            parts.append(units)
+            parts.append(arrow.coded(units))
             with in_file(rows.path):
                 blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
         codes, labels = cells.factorize(parts)
@@ -301,7 +326,7 @@ class Files:
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""
-        if self.held:
+        if self.in_memory:
             yield from self._held_blocks(size, identities)
             return
         read = self._wide_blocks if self.layout.wide else self._long_blocks
@@ -309,7 +334,7 @@ class Files:
             yield CheckedBlock(path, units, write, identities, self.completion)
 
     def _held_blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
-        matrix = self.matrix()
+        matrix = self._whole
         units = pa.array(matrix.units)
         for i in range(0, len(units), size):
             rows = row_writer(matrix.values[i : i + size])
@@ -381,10 +406,9 @@ class Files:
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
         if self.periods is None and not self.layout.wide and text and len(self.times) > n:
             raise TableError(
-                f"column {self.layout.time!r} ({{time}}) has more different labels than column "
-                f"{self.layout.unit!r} ({{unit}}) has units; are the two swapped?",
-                time=TIME, unit=UNIT,
-            )  # fmt: skip
+                f"column {self.layout.time!r} ({TIME}) has more different labels than column "
+                f"{self.layout.unit!r} ({UNIT}) has units; are the two swapped?"
+            )
 
 
 def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:

@@ -11,16 +11,16 @@ import pandas as pd
 
 from dpsc.custodian.donors.blocks import row_blocks
 from dpsc.custodian.donors.bounds import Bounds, Scaling
-from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, read_long, read_wide
+from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide
 from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.donors.similar_labels import alike
 from dpsc.errors import PanelError
 from dpsc.periods import calendar
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import PERIODS
 from dpsc.tables.spec import Missing, Repeated, rule_for
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, Positions, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class Donors:
     @classmethod
     def from_long(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         unit: Hashable,
         time: Hashable,
@@ -81,7 +81,7 @@ class Donors:
         Parameters
         ----------
         df : DataFrame
-            Never modified.
+            Of pandas, polars or Arrow. Never modified.
         unit, time, outcome : column names
         periods : str or list, optional
             The periods, declared beforehand: ``"2022-01..2024-12"``, ``"1980..1987"``, or a list. Rows outside are
@@ -111,7 +111,7 @@ class Donors:
     @classmethod
     def from_wide(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         unit: Hashable | None = None,
         periods: Sequence[Hashable] | None = None,
@@ -146,7 +146,7 @@ class Donors:
         cls,
         matrix: Matrix,
         *,
-        rows: periods_of.Positions | None = None,
+        rows: Positions | None = None,
         bounds: Any | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
@@ -208,7 +208,6 @@ def require_public_periods(periods_from: PeriodsFrom) -> None:
     """Refuse to release anything over periods that the rows of single donors may have added."""
     if periods_from == "rows with gaps":
         raise PanelError(
-            "the periods were read from the donors, and not every unit has a row for each: a period that one donor "
-            "alone has would be published. Declare them, for example with {periods}.",
-            periods=PERIODS,
+            "the periods were read from the donors, and not every unit has a row for each: a period that one "
+            f"donor alone has would be published. Declare them, for example with {PERIODS}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,19 +13,31 @@ from dpsc.checks import did_you_mean
 from dpsc.custodian.donors.missing import settled
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.calendar import is_missing, places
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import declared
 from dpsc.tables.spec import Repeated, require_period_names, require_repeated
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, Positions, to_floats
 
+_WHOLE = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built even if most of its cells are missing
 
 
 PeriodsFrom = Literal["declared", "header", "rows", "rows with gaps"]
 """Where periods are from: declared beforehand, the header of a wide table or the shape of an array, or the rows of a
 long table, each of which had all of them or not."""
+
+
+class ArrowTable(Protocol):
+    """A table that Arrow can read: of polars, of Arrow itself, of DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as Arrow's stream."""
+        ...
+
+
+Frame = pd.DataFrame | ArrowTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +54,42 @@ class Matrix:
     counts: dict[str, int] = field(default_factory=dict)
 
 
+def is_frame(donors: Any) -> bool:
+    """Tell whether donors are a table with named columns."""
+    return isinstance(donors, pd.DataFrame) or (
+        hasattr(donors, "__arrow_c_stream__") and not isinstance(donors, pd.Series)
+    )
+
+
+def pandas_frame(table: Frame, names: Sequence[Hashable] = ()) -> pd.DataFrame:
+    """Return a table as a frame of pandas, if it is none: the named columns if all are there, else all.
+
+    Whole numbers stay whole beside missing ones.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not is_frame(table):
+        raise PanelError(
+            f"expected a pandas DataFrame, not {type(table).__name__}; tables of polars and Arrow will do, too."
+        )
+    import pyarrow as pa
+
+    whole = {getattr(pa, name.lower())(): pd.api.types.pandas_dtype(name) for name in _WHOLE}
+    try:
+        arrow = pa.table(table)
+        places = [arrow.schema.get_all_field_indices(name) for name in names if isinstance(name, str)]
+        if names and all(len(place) == 1 for place in places):
+            arrow = arrow.select([place[0] for place in places])
+        frame: pd.DataFrame = arrow.to_pandas(types_mapper=whole.get, ignore_metadata=True)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as problem:
+        kind = type(problem).__name__
+    else:
+        return frame
+    raise PanelError(f"the table cannot be read ({kind}).")  # here, so that nothing that quotes a cell is chained
+
+
 def read_long(
-    df: pd.DataFrame,
+    df: Frame,
     unit: Hashable,
     time: Hashable,
     outcome: Hashable,
@@ -52,6 +98,7 @@ def read_long(
 ) -> Matrix:
     """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
     require_repeated(repeated)
+    df = pandas_frame(df, (unit, time, outcome))
     columns = [_column(df, name) for name in (unit, time, outcome)]
     if not len(df):
         raise PanelError("the frame has no rows.")
@@ -78,7 +125,7 @@ def read_long(
     return Matrix(matrix, periods_of.plain(units), index, source, counts)
 
 
-def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> periods_of.Positions:
+def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> Positions:
     """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
 
     Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
@@ -109,8 +156,8 @@ def different(times: pd.Index[Any]) -> pd.Index[Any]:
 
 
 def pivot(
-    units: periods_of.Positions,
-    times: periods_of.Positions,
+    units: Positions,
+    times: Positions,
     values: Array,
     shape: tuple[int, int],
     repeated: Repeated,
@@ -123,21 +170,20 @@ def pivot(
     """
     if not declared and shape[0] * shape[1] > max(_MOSTLY_EMPTY, 100 * len(values)):
         raise PanelError(
-            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are {{unit}} "
-            "and {time} the right columns?",
-            unit=Parameter("unit"), time=Parameter("time"),
-        )  # fmt: skip
+            f"the table names {shape[0]} units and {shape[1]} periods, so nearly every cell is missing; are "
+            f"{Parameter('unit')} and {Parameter('time')} the right columns?"
+        )
     cells = units * shape[1] + times
-    matrix = np.full(shape[0] * shape[1], np.nan)
-    matrix[cells] = values
-    given = np.bincount(cells, minlength=1)
-    if given.max() > 1:
+    matrix, given = np.full(shape[0] * shape[1], np.nan), np.zeros(shape[0] * shape[1], dtype=bool)
+    matrix[cells], given[cells] = values, True
+    filled, again = int(np.count_nonzero(given)), 0
+    if filled < len(cells):
         those, numbers = settled(cells, values, repeated)
-        matrix[those] = numbers
-    return matrix.reshape(shape), int((given > 0).sum()), int((given > 1).sum())
+        matrix[those], again = numbers, len(those)
+    return matrix.reshape(shape), filled, again
 
 
-def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
+def one_row_per_unit(units: Positions, values: Array, count: int, repeated: Repeated) -> tuple[Array, int]:
     """Return a row for each of so many units from rows of a wide table, and how many cells had several."""
     if len(units) == count:
         return values, 0
@@ -148,15 +194,14 @@ def one_row_per_unit(units: periods_of.Positions, values: Array, count: int, rep
 
 
 def read_wide(
-    df: pd.DataFrame,
+    df: Frame,
     unit: Hashable | None,
     periods: Sequence[Hashable] | None,
     repeated: Repeated = "missing",
 ) -> Matrix:
     """Read one row per unit and one column per period; rows without a unit are left out."""
     require_repeated(repeated)
-    if not isinstance(df, pd.DataFrame):
-        raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
+    df = pandas_frame(df)
     labels = df.index.to_flat_index() if unit is None else _column(df, unit)
     if periods is None:
         columns = df.columns if unit is None else df.columns.drop([unit])
@@ -190,13 +235,13 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
     matches = np.flatnonzero(units.astype(str) == typed)
     if len(matches) != 1:
         raise PanelError(
-            f"the unit {typed!r} ({{it}}) is not in the data; labels are matched as they are written.", it=parameter
+            f"the unit {typed!r} ({parameter}) is not in the data; labels are matched as they are written."
         )
     label: Hashable = units[matches[0]]
     return label
 
 
-def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[periods_of.Positions, pd.Index[Any]]:
+def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[Positions, pd.Index[Any]]:
     """Return the unit of each row among the different units, -1 for none, and these in order of first appearance.
 
     A label is read as text and by itself: 7, 7.0 and "7" are one unit, "007" is another, whatever other rows hold.
@@ -227,7 +272,7 @@ def text_of(label: Any) -> str | None:
     return str(label)
 
 
-def _periods(values: pd.Series[Any], what: str) -> tuple[periods_of.Positions, pd.Index[Any]]:
+def _periods(values: pd.Series[Any], what: str) -> tuple[Positions, pd.Index[Any]]:
     """Return the position of each row's label among the different labels, and these in order of first appearance."""
     try:
         codes, labels = pd.factorize(values)
@@ -240,8 +285,6 @@ def _periods(values: pd.Series[Any], what: str) -> tuple[periods_of.Positions, p
 
 def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     """Return one column, or refuse and suggest a similar name."""
-    if not isinstance(df, pd.DataFrame):
-        raise PanelError(f"expected a pandas DataFrame, not {type(df).__name__}.")
     if not pd.api.types.is_hashable(name):
         raise PanelError(f"a column name is expected, not a {type(name).__name__}.")
     if name not in df.columns:

@@ -59,7 +59,7 @@ def _total(values: list[float], *, mean: bool) -> float:
     return unit * (total / len(values) if mean else total)
 
 
-BOUNDS = Parameter("bounds", "(lo, hi)", "LO HI")
+BOUNDS = Parameter("bounds", ("lo", "hi"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,7 @@ class Completion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", rule_for(self.missing, self.declared))
         if self.missing == "midpoint" and self.bounds is None:
-            raise PanelError(
-                "{midpoint} fills with the middle of the bounds; give {bounds}.", midpoint=MIDPOINT, bounds=BOUNDS
-            )
+            raise PanelError(f"{MIDPOINT} fills with the middle of the bounds; give {BOUNDS}.")
 
     @np.errstate(all="ignore")  # set here, as threads do not inherit it: a warning would reveal donors' values
     def in_place(self, rows: Array, first: int | None = None) -> int:
@@ -114,17 +112,15 @@ class Completion:
             holes |= infinite
         elif infinite.any():
             raise PanelError(
-                f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, or "
-                "choose {kernel}, {interpolate} or {midpoint}, which take it for missing.",
-                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT,
-            )  # fmt: skip
+                f"{self._first(infinite, first)} has an infinite value in {self._period(infinite)}; correct it, "
+                f"or choose {KERNEL}, {INTERPOLATE} or {MIDPOINT}, which take it for missing."
+            )
         else:
             raise PanelError(
-                f"{self._first(holes, first)} has no value in {self._period(holes)}, or several rows for it, which "
-                "count as none unless {repeated} says otherwise; choose {kernel}, {interpolate} or {midpoint}, or "
-                "correct the data.",
-                kernel=KERNEL, interpolate=INTERPOLATE, midpoint=MIDPOINT, repeated=REPEATED,
-            )  # fmt: skip
+                f"{self._first(holes, first)} has no value in {self._period(holes)}, or several rows for it, "
+                f"which count as none unless {REPEATED} says otherwise; choose {KERNEL}, {INTERPOLATE} or "
+                f"{MIDPOINT}, or correct the data."
+            )
         count = int(holes.sum())
         if self.missing == "kernel":
             return count

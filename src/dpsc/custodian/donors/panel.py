@@ -7,7 +7,7 @@ says who may call it returns counts of them. It knows nothing about noise or pri
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,9 @@ import pandas as pd
 from dpsc.custodian.donors.blocks import row_blocks
 from dpsc.custodian.donors.bounds import Bounds, Scaling
 from dpsc.custodian.donors.donors import Donors, array_matrix, require_public_periods
-from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, read_long, read_wide, text_of
-from dpsc.custodian.donors.similar_labels import alike
+from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide, text_of
 from dpsc.errors import PanelError
-from dpsc.periods import order as periods_of
+from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import aligned, first_treated
 from dpsc.tables.spec import INTERPOLATE, MIDPOINT, Missing, Repeated
@@ -73,36 +72,22 @@ class Panel:
 
     Attributes
     ----------
-    donors : array, n × T
-        Private. One row per donor, in the order of first appearance in the input (that order, like n, counts
-        as public); missing cells filled, or still missing under the rule "kernel"; values clipped to the bounds if
-        there are any.
+    pool : Donors
+        Private. The donors, whose values, labels, bounds and rule the panel shows as its own.
     target : Series
         Public. The treated unit, indexed by time; may be missing after the intervention.
     T0 : int
         The number of periods before the intervention.
-    bounds : Bounds or None
-        Public. Chosen without looking at the donors.
-    donor_labels : Index
-        Private. The unit of each row.
-    missing : {"error", "interpolate", "midpoint", "kernel"}
-        Public. The rule for missing donor cells.
     """
 
-    donors: Array
+    pool: Donors
     target: pd.Series[float]
     T0: int
-    bounds: Bounds | None
-    donor_labels: pd.Index[Any]
-    outcome: str = "outcome"
-    periods_from: PeriodsFrom = "header"
-    missing: Missing = "error"
-    _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_long(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         unit: Hashable,
         time: Hashable,
@@ -122,7 +107,7 @@ class Panel:
         Parameters
         ----------
         df : DataFrame
-            Never modified.
+            Of pandas, polars or Arrow. Never modified.
         unit, time, outcome : column names
         treatment_time
             The first treated period; a day in a month means that month.
@@ -159,7 +144,7 @@ class Panel:
     @classmethod
     def from_wide(
         cls,
-        df: pd.DataFrame,
+        df: Frame,
         *,
         treatment_time: Any,
         unit: Hashable | None = None,
@@ -260,10 +245,7 @@ class Panel:
             matrix, rows=rows, bounds=bounds, scaling=scaling, missing=missing, outcome=outcome, by_column=by_column
         )
         _check_target(series, T0, pool.bounds)
-        return cls(
-            pool.values, series, T0, pool.bounds, pool.labels, pool.outcome, pool.periods_from,
-            pool.missing, pool._diagnostics,
-        )  # fmt: skip
+        return cls(pool, series, T0)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -271,6 +253,36 @@ class Panel:
             f"Panel({self.n} donors × {self.T} periods, {self.T0} before and {self.h} after "
             f"treatment at {period_name(self.treatment_time)}, {bounded})"
         )
+
+    @property
+    def donors(self) -> Array:
+        """Private. One row per donor; see :class:`dpsc.Donors`."""
+        return self.pool.values
+
+    @property
+    def donor_labels(self) -> pd.Index[Any]:
+        """Private. The unit of each row."""
+        return self.pool.labels
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The bounds of the outcome; public."""
+        return self.pool.bounds
+
+    @property
+    def outcome(self) -> str:
+        """What the numbers are called."""
+        return self.pool.outcome
+
+    @property
+    def periods_from(self) -> PeriodsFrom:
+        """Where the periods are from; public."""
+        return self.pool.periods_from
+
+    @property
+    def missing(self) -> Missing:
+        """The rule for missing donor cells; public."""
+        return self.pool.missing
 
     @property
     def n(self) -> int:
@@ -333,10 +345,9 @@ class Panel:
         """
         if self.missing == "kernel":
             raise PanelError(
-                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram release "
-                "(the default if periods are declared); build it with {interpolate} or {midpoint}.",
-                interpolate=INTERPOLATE, midpoint=MIDPOINT,
-            )  # fmt: skip
+                f"{algorithm} needs every cell, and this panel leaves missing ones to the kernel of a Gram "
+                f"release (the default if periods are declared); build it with {INTERPOLATE} or {MIDPOINT}."
+            )
 
     def custodian_diagnostics(self) -> dict[str, int]:
         """Count what was clipped and filled, and units that look alike. Private: see :class:`dpsc.Donors`.
@@ -347,7 +358,7 @@ class Panel:
         >>> panel.custodian_diagnostics()
         {'donors': 1, 'clipped_cells': 1, 'filled_cells': 0, 'units_alike': 0}
         """
-        return {**self._diagnostics, "units_alike": alike(self.donor_labels)}
+        return self.pool.custodian_diagnostics()
 
 
 def require_panel(panel: Any) -> None:

@@ -144,7 +144,7 @@ class GramRelease:
         if self.scale is not None:
             require_scale(self.scale)
         if self.scale is not None and self.like is not None:
-            raise ParameterError("give {scale} or {like}, not both.", scale=Parameter("scale"), like=Parameter("like"))
+            raise ParameterError(f"give {Parameter('scale')} or {Parameter('like')}, not both.")
         if self.like is not None:
             guess_from(self.like, 2, Kernel.named(self.smoothness))
         if self.directions is not None:
@@ -152,7 +152,7 @@ class GramRelease:
         if self.constant is not None:
             require_constant(self.constant)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
-            raise ParameterError(f"{{it}} must be between 4 and 26, not {self.grid_bits}.", it=Parameter("grid_bits"))
+            raise ParameterError(f"{Parameter('grid_bits')} must be between 4 and 26, not {self.grid_bits}.")
 
     @classmethod
     def from_settings(
@@ -171,7 +171,7 @@ class GramRelease:
         epsilon, delta = agreed.epsilon if epsilon is None else epsilon, agreed.delta if delta is None else delta
         if epsilon is None or delta is None:
             it = Parameter("epsilon" if epsilon is None else "delta")
-            raise ParameterError("the settings suggest no {it}; give one.", it=it)
+            raise ParameterError(f"the settings suggest no {it}; give one.")
         return cls(
             epsilon=epsilon,
             delta=delta,
@@ -254,7 +254,7 @@ class GramRelease:
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
             checks.printable(name, "" if text is None else str(text), longest)
         if isinstance(donors, CustodianSum) and missing is not None:
-            raise ParameterError("{it} is for frames and arrays, not for a sum.", it=Parameter("missing"))
+            raise ParameterError(f"{Parameter('missing')} is for frames and arrays, not for a sum.")
         summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors, missing=missing)
         self._require_own(summed)
         total, n, size = summed.total, summed.n, len(summed.total)
@@ -438,11 +438,14 @@ class GramRelease:
         largest = n + widest  # of the sum and its noise, for vectors of length one
         fitting = [bits for bits in range(4, 27) if exact.fits(exact.safely_above(largest * 4.0**bits))]
         if self.grid_bits not in fitting:
-            then = "{fitting}, which is still fine" if fitting else "fewer donors or a larger budget"
+            then = (
+                f"{Parameter('grid_bits', max(fitting))}, which is still fine"
+                if fitting
+                else "fewer donors or a larger budget"
+            )
             raise ParameterError(
-                f"the sum over {n:,} donors could exceed 64-bit integers with {{given}}; use {then}.",
-                given=Parameter("grid_bits", str(self.grid_bits)),
-                fitting=Parameter("grid_bits", str(max(fitting, default=0))),
+                f"the sum over {n:,} donors could exceed 64-bit integers with "
+                f"{Parameter('grid_bits', self.grid_bits)}; use {then}."
             )
 
     def reference_for(self, times: pd.Index[Any]) -> Array | None:
@@ -456,12 +459,12 @@ class GramRelease:
                 path = pd.Series(values, index=given.index)
                 values = aligned(path, times, what="reference", whole="donors", spare=True)[0].to_numpy()
         except PanelError as problem:
-            raise ParameterError(problem.message, **problem.parameters) from None
+            raise ParameterError(problem.message) from None
         if values.shape != (len(times),):
-            raise ParameterError(f"{{it}} must give one number for each of the {len(times)} periods.", it=it)
+            raise ParameterError(f"{it} must give one number for each of the {len(times)} periods.")
         if not np.isfinite(values).all():
             hole = period_name(times[~np.isfinite(values)][0])
-            raise ParameterError(f"{{it}} has no number for the period {hole}, which the donors have.", it=it)
+            raise ParameterError(f"{it} has no number for the period {hole}, which the donors have.")
         if np.abs(values).max() > LARGEST_NUMBER:
-            raise ParameterError(f"{{it}} has a number beyond {LARGEST_NUMBER:g}.", it=it)
+            raise ParameterError(f"{it} has a number beyond {LARGEST_NUMBER:g}.")
         return values

@@ -171,7 +171,7 @@ class DaskDonors(FileSource):
                 client = Client(self.scheduler, timeout=5)
             except (OSError, ValueError):
                 raise DpscError(
-                    f"there is no Dask scheduler at {self.scheduler} ({{it}}).", it=Parameter("scheduler", "")
+                    f"there is no Dask scheduler at {self.scheduler} ({Parameter('scheduler', '')})."
                 ) from None
             with client:
                 if not client.scheduler_info()["workers"]:

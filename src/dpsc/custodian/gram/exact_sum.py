@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
-from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from dpsc.custodian.donors.blocks import BLOCK_CELLS
+from dpsc.custodian.donors.blocks import BLOCK_CELLS, in_order
 from dpsc.custodian.gram.integer_rows import IntegerRows, Movements
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import LEAST, MOST, MOST_COUNTS
 from dpsc.types import Array, Integers, Write, one_thread
 
-_AHEAD = 4  # blocks that are read ahead, so that neither reading nor adding up has to wait
 OnRows = Callable[[int], None]
 BlockSum = Callable[[Write], tuple[Integers, int]]
 
@@ -103,7 +99,7 @@ def add_up(
         return product, rows
 
     total, n = summand.zero, 0
-    with one_thread(), closing(_in_order(part, blocks, threads or len(os.sched_getaffinity(0)))) as parts:
+    with one_thread(), closing(in_order(part, blocks, threads)) as parts:
         for block, (product, rows) in parts:
             if n + rows > enough:
                 product, rows = part(_first_rows(block, int(enough) - n))
@@ -113,26 +109,6 @@ def add_up(
             if n >= enough:
                 break
     return total, n
-
-
-def _in_order(
-    part: BlockSum, blocks: Iterable[Write], threads: int
-) -> Generator[tuple[Write, tuple[Integers, int]], None, None]:
-    """Yield blocks and their parts, in order; on several threads, parts of the next few blocks are made meanwhile."""
-    if threads == 1:  # on this thread: a worker of a cluster has one core
-        for block in blocks:
-            yield block, part(block)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        pending: deque[tuple[Write, Future[tuple[Integers, int]]]] = deque()
-        for block in blocks:
-            pending.append((block, pool.submit(part, block)))
-            if len(pending) > 2 * threads + _AHEAD:
-                first, future = pending.popleft()
-                yield first, future.result()
-        while pending:
-            first, future = pending.popleft()
-            yield first, future.result()
 
 
 def _first_rows(block: Write, rows: int) -> Write:

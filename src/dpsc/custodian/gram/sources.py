@@ -21,24 +21,23 @@ from dpsc.custodian.donors.blocks import row_blocks, row_writer
 from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.donors.donors import Donors
-from dpsc.custodian.donors.frames import PeriodsFrom, read_wide
+from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
 from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
+from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
-from dpsc.periods.order import in_order
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.spec import Missing, Repeated, TableSpec
-from dpsc.types import Array, Integers, to_floats
+from dpsc.types import Array, Integers, PeriodsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
 
 Engine = Literal["auto", "memory", "stream", "dask"]
-LARGE = 100 * 2**20  # bytes of a file above which it is streamed
-_DASK, _MISSING = Parameter("engine", "'dask'"), Parameter("missing")
+_DASK, _MISSING = Parameter("engine", "dask"), Parameter("missing")
 
 
 @runtime_checkable
@@ -173,71 +172,87 @@ def scan(
         The sheet of a workbook, if it has several.
     engine : {"auto", "memory", "stream", "dask"}
         ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
-        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster.
+        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
+        fits into half of the free memory, going by the sizes of its files.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """
+    dialect = Dialect(sep, decimal, thousands, encoding, sheet)
+    spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect)
+    return donors_in(
+        path,
+        spec,
+        periods,
+        bounds=bounds,
+        exclude=exclude,
+        engine=engine,
+        scheduler=scheduler,
+        workers=workers,
+    )
+
+
+def donors_in(
+    path: str | os.PathLike[str],
+    spec: TableSpec,
+    periods: PeriodsLike | None,
+    *,
+    bounds: tuple[float, float] | None = None,
+    exclude: Sequence[str] = (),
+    engine: Engine = "auto",
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> FileDonors | DaskDonors:
+    """Return the donors of a file or folder that a specification describes; otherwise as :func:`scan`."""
     where = Path(path)
     if isinstance(exclude, str) or not all(isinstance(label, str) for label in exclude):
-        raise ParameterError("{it} must be a list of labels, as the files write them.", it=Parameter("exclude"))
-    if time_format is not None:
-        dates.require_format(time_format)
+        raise ParameterError(f"{Parameter('exclude')} must be a list of labels, as the files write them.")
+    if spec.time_format is not None:
+        dates.require_format(spec.time_format)
     checks.one_of("engine", engine, get_args(Engine))
     if scheduler is not None and engine not in ("auto", "dask"):
-        raise ParameterError(
-            f"{{scheduler}} belongs to {{dask}}, not to {engine}.", scheduler=Parameter("scheduler"), dask=_DASK
-        )
+        raise ParameterError(f"{Parameter('scheduler')} belongs to {_DASK}, not to {engine}.")
     if workers is not None and (scheduler is not None or engine != "dask"):
-        raise ParameterError(
-            "{workers} belongs to {dask} without {scheduler}.",
-            workers=Parameter("workers"), dask=_DASK, scheduler=Parameter("scheduler"),
-        )  # fmt: skip
-    index = None if periods is None else declared(periods, time_format)
-    Completion(pd.Index([]), missing, None if bounds is None else Bounds.parse(bounds, 1))
-    dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-    if engine == "auto":
-        engine = "dask" if scheduler is not None else _fitting(where)
-    layout = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect).complete()
+        raise ParameterError(f"{Parameter('workers')} belongs to {_DASK} without {Parameter('scheduler')}.")
+    index = None if periods is None else declared(periods, spec.time_format)
+    Completion(pd.Index([]), spec.missing, None if bounds is None else Bounds.parse(bounds, 1))
+    if engine == "auto" and scheduler is not None:
+        engine = "dask"
+    spec.complete()
     from dpsc.custodian.donors.donor_files import Files  # needs pyarrow, as what follows
     from dpsc.tables.formats import is_workbook
 
     if is_workbook(where) and engine in ("stream", "dask"):
         raise ParameterError(
-            f"{{it}} cannot read Excel workbooks, only {{memory}} can. Leave {{it}} out, or save {where.name} as CSV.",
-            it=Parameter("engine", repr(engine)), memory=Parameter("engine", "'memory'"),
-        )  # fmt: skip
+            f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "
+            f"can. Leave {Parameter('engine', engine)} out, or save {where.name} as CSV."
+        )
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
-    files = Files(place, layout, missing, bounds, tuple(exclude), index, engine == "memory", dialect)
+    held = None if engine == "auto" else engine == "memory"
+    files = Files(place, spec, spec.missing, bounds, tuple(exclude), index, held, spec.dialect)
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
-        raise ParameterError("{dask} needs Dask: pip install 'dpsc[dask]'.", dask=_DASK)
+        raise ParameterError(f"{_DASK} needs Dask: pip install 'dpsc[dask]'.")
     from dpsc.custodian.gram.dask import DaskDonors
 
     return DaskDonors(files, scheduler, workers)
-
-
-def _fitting(path: Path) -> Engine:
-    if path.is_dir():
-        return "stream"
-    return "stream" if path.exists() and path.stat().st_size > LARGE else "memory"
 
 
 def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
     """Return donors of any form as a source; an array of floats is not copied, unless there is a rule to fill it."""
     if missing is not None:
         if isinstance(donors, (DonorSource, Panel, Donors)) and not isinstance(donors, pd.DataFrame):
-            raise ParameterError("{it} is for frames and arrays; these donors have a rule already.", it=_MISSING)
+            raise ParameterError(f"{_MISSING} is for frames and arrays; these donors have a rule already.")
         read = Donors.from_wide if isinstance(donors, pd.DataFrame) else Donors.from_arrays
         donors = read(donors, missing=missing)
-    if isinstance(donors, DonorSource) and not isinstance(donors, pd.DataFrame):
+    if isinstance(donors, DonorSource) and not is_frame(donors):
         return donors
     if isinstance(donors, Panel):
-        return ArrayDonors(donors.donors, donors.times, donors.outcome, donors.periods_from)
+        donors = donors.pool
     if isinstance(donors, Donors):
         return ArrayDonors(donors.values, donors.times, donors.outcome, donors.periods_from)
-    if isinstance(donors, pd.DataFrame):
+    if is_frame(donors):
         matrix = read_wide(donors, None, None)
         order = in_order(matrix.times)
         values, times = matrix.values[:, order], matrix.times[order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -57,45 +57,32 @@ class Effort:
         return randomness.choose(self.seed())
 
 
-class Attack(Protocol):
-    """One way to attack a mechanism."""
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """One way to attack a mechanism: what it does, in a few words, and what it tries to exceed."""
 
-    @property
-    def name(self) -> str:
-        """What it does, in a few words."""
-        ...
-
-    @property
-    def claim(self) -> ClaimedLoss:
-        """What it tries to exceed."""
-        ...
-
-    @property
-    def statistical(self) -> bool:
-        """Whether its finding may be wrong, with a small probability ``error``."""
-        ...
+    name: str
+    claim: ClaimedLoss
+    statistical: ClassVar[bool] = True  # whether its finding may be wrong, with a small probability ``error``
 
     def run(self, effort: Effort, error: float) -> Shown:
         """Return what it demonstrated."""
-        ...
+        raise NotImplementedError
 
 
 Draw = Callable[[int, Effort], Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
+class Sampled(Attack):
     """The distinguishing attack: outputs of many runs on both neighbours.
 
     ``draw(side, effort)`` returns one output per row. Besides ``scores``, the attack uses projections and distances to
     the mean outputs, which a small separate sample estimates.
     """
 
-    name: str
-    claim: ClaimedLoss
     draw: Draw
     scores: Mapping[str, Score] = field(default_factory=dict)
-    statistical: bool = True
 
     def run(self, effort: Effort, error: float) -> Shown:
         """Draw, look for repeated noise, then distinguish."""
@@ -109,30 +96,23 @@ class Sampled:
 
 
 @dataclass(frozen=True, eq=False)
-class LowBits:
+class LowBits(Attack):
     """The low-bit attack on the first coordinate of the output."""
 
-    name: str
-    claim: ClaimedLoss
     draw: Draw
-    statistical: bool = True
 
     def run(self, effort: Effort, error: float) -> Shown:
         """Draw and look at the last bits."""
         samples = [self.draw(side, effort)[:, 0] for side in (0, 1)]
-        return Shown(
-            measure.low_bit_attack(*samples, delta=self.claim.delta, error=error), "bits finer than the neighbour has"
-        )
+        shown = measure.low_bit_attack(*samples, delta=self.claim.delta, error=error)
+        return Shown(shown, "bits finer than the neighbour has")
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
+class Losses(Attack):
     """Privacy losses of sampled outputs whose law is known on both neighbours; ``losses(effort)`` returns them."""
 
-    name: str
-    claim: ClaimedLoss
     losses: Callable[[Effort], Array]
-    statistical: bool = True
 
     def run(self, effort: Effort, error: float) -> Shown:
         """Sample the losses and bound how often they are large."""
@@ -140,22 +120,17 @@ class Losses:
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class Exact(Attack):
     """A privacy loss, or a share of a sensitivity, that is computed and not sampled."""
 
-    name: str
-    claim: ClaimedLoss
     reach: Callable[[], float]
     how: str = "computed"
     slack: float = ROUNDING
-    statistical: bool = False
+    statistical: ClassVar[bool] = False
 
     def run(self, effort: Effort, error: float) -> Shown:
         """Compute it."""
         return Shown(self.reach(), self.how)
-
-
-Standing = Literal["claimed", "not claimed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +144,11 @@ class Case:
     name: str
     title: str
     attacks: tuple[Attack, ...]
-    standing: Standing = "claimed"
+    standing: Literal["claimed", "not claimed"] = "claimed"
     note: str = ""
+
+
+Verdict = Literal["holds", "BROKEN", "not claimed"]
 
 
 def known_broken(name: str, title: str, *attacks: Attack, source: str = "") -> Case:
@@ -188,7 +166,7 @@ class Finding:
     claim: ClaimedLoss
     shown: float
     how: str
-    verdict: Literal["holds", "BROKEN", "not claimed"]
+    verdict: Verdict
     note: str = ""
 
     @property
@@ -201,7 +179,5 @@ def judge(case: Case, attack: Attack, shown: Shown) -> Finding:
     """Compare what was shown with what is claimed."""
     slack = attack.slack if isinstance(attack, Exact) else 0.0
     exceeded = shown.epsilon > attack.claim.epsilon * (1 + slack)
-    verdict: Literal["holds", "BROKEN", "not claimed"] = "BROKEN" if exceeded else "holds"
-    if exceeded and case.standing == "not claimed":
-        verdict = "not claimed"
+    verdict: Verdict = "holds" if not exceeded else "BROKEN" if case.standing == "claimed" else "not claimed"
     return Finding(case.name, case.title, attack.name, attack.claim, shown.epsilon, shown.how, verdict, case.note)

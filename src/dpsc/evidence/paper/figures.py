@@ -1,20 +1,190 @@
-"""Drawing the seven figures from their tables, in one style."""
+"""The seven figures of the experiment section: the points each needs, its tidy table, and its drawing in one style."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREEN, GREY, GRID, ORANGE, PURPLE, VERMILION
-from dpsc.evidence.paper.points import DELTA, RECIPES, SIZES, TITLE, Recipe
-from dpsc.evidence.paper.tidy import Name
+from dpsc.custodian.weights.classic import ridge_weights
+from dpsc.evidence.paper import points as yardsticks
+from dpsc.evidence.paper import theory
+from dpsc.evidence.paper.points import (
+    DATA,
+    DELTA,
+    EPSILONS,
+    LAMBDAS,
+    METHODS,
+    RECIPES,
+    SIZES,
+    TITLE,
+    AlgorithmName,
+    Dataset,
+    H,
+    Outcome,
+    Point,
+    Recipe,
+    dataset,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Name = Literal["data", "lambda", "theory", "epsilon", "delta", "lambda-sizes", "epsilon-sizes"]
+SMALL = (10, 10)
+EACH = 50.0  # epsilon1 = epsilon2 where lambda varies
+COLUMNS = ["recipe", "protection", "series", "n", "T0", "h", "lambda", "epsilon1", "epsilon2", "delta"]
+COLUMNS += ["rmse", "lower", "upper", "median", "runs", "seed"]
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One figure of the paper."""
+
+    label: str  # the paper's label
+    caption: str
+    curves: Callable[[Recipe, Sequence[Size]], list[Point]]
+    sizes: Sequence[Size] = (SMALL,)
+
+    def points(self, recipe: Recipe) -> list[Point]:
+        """Return the points that it shows of a recipe."""
+        return self.curves(recipe, self.sizes)
+
+
+def over_lambda(recipe: Recipe, sizes: Sequence[Size]) -> list[Point]:
+    """Both algorithms over lambda; the Gram release has no lambda to choose and is one point."""
+    points = [Point(recipe, m, n, T0, lambda_, EACH, EACH) for m in METHODS for n, T0 in sizes for lambda_ in LAMBDAS]
+    return points + [_gram(recipe, n, T0, 2 * EACH) for n, T0 in sizes if recipe == "ours"]
+
+
+def over_epsilon(recipe: Recipe, sizes: Sequence[Size]) -> list[Point]:
+    """Every algorithm over the total epsilon, at lambda = T0."""
+    points = [_at(recipe, m, n, T0, epsilon, 0.0) for m in METHODS for n, T0 in sizes for epsilon in EPSILONS]
+    return points + [_gram(recipe, n, T0, epsilon) for n, T0 in sizes for epsilon in EPSILONS if recipe == "ours"]
+
+
+def both_noises(recipe: Recipe, sizes: Sequence[Size]) -> list[Point]:
+    """Objective perturbation with Laplace and with Gaussian noise."""
+    return [_at(recipe, "obj", n, T0, epsilon, d) for d in (0.0, DELTA) for n, T0 in sizes for epsilon in EPSILONS]
+
+
+def _at(recipe: Recipe, method: AlgorithmName, n: int, T0: int, epsilon: float, delta: float) -> Point:
+    return Point(recipe, method, n, T0, float(T0), epsilon / 2, epsilon / 2, delta)
+
+
+def _gram(recipe: Recipe, n: int, T0: int, epsilon: float) -> Point:
+    return Point(recipe, "gram", n, T0, 0.0, epsilon / 2, epsilon / 2, DELTA)
+
+
+def no_points(recipe: Recipe, sizes: Sequence[Size]) -> list[Point]:
+    """Return no points: the figure shows the data alone."""
+    return []
+
+
+SPECS: dict[Name, Spec] = {
+    "data": Spec("fig.exp.data", "An example data set: n = 10 donors, T0 = 10, three periods to predict.", no_points),
+    "lambda": Spec("fig.exp.lambda.1", "RMSE over λ at ε₁ = ε₂ = 50, n = T0 = 10.", over_lambda),
+    "theory": Spec("fig.exp.lambda.2", "Theory against practice at ε₁ = ε₂ = 50, n = T0 = 10.", over_lambda),
+    "epsilon": Spec("fig.exp.eps.1", "RMSE over the total ε, n = T0 = 10, λ = T0.", over_epsilon),
+    "delta": Spec(
+        "fig.exp.delta",
+        "Objective perturbation with Laplace and Gaussian noise (δ = 1e-6), λ = T0.",
+        both_noises,
+        SIZES,
+    ),
+    "lambda-sizes": Spec("fig.exp.data.1", "RMSE over λ on four sizes, ε₁ = ε₂ = 50.", over_lambda, SIZES),
+    "epsilon-sizes": Spec("fig.exp.data.2", "RMSE over the total ε on four sizes, λ = T0.", over_epsilon, SIZES),
+}
+
+
+def table(
+    name: Name, recipes: Sequence[Recipe], outcomes: Mapping[Point, Outcome], runs: int, seed: int
+) -> pd.DataFrame:
+    """Return everything a figure shows, one row per number."""
+    if name == "data":
+        return _examples(recipes, seed)
+    rows = []
+    for recipe in recipes:
+        points = SPECS[name].points(recipe)
+        rows += [_row(point, outcomes[point]) for point in points]
+        rows += _yardsticks(recipe, points, seed)
+        if name == "theory":
+            rows += _bounds(recipe, seed)
+    frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    return frame.assign(h=H, seed=seed)
+
+
+def _row(point: Point, outcome: Outcome) -> dict[str, Any]:
+    lower, upper = outcome.band
+    row = asdict(point) | {"protection": point.protection, "series": point.method, "lambda": point.lambda_ or np.nan}
+    return row | asdict(outcome) | {"rmse": outcome.mean, "lower": lower, "upper": upper}
+
+
+def _yardsticks(recipe: Recipe, points: Sequence[Point], seed: int) -> list[dict[str, Any]]:
+    """Return non-private ridge at every lambda in use and the donor-free forecasts, for every size."""
+    rows: list[dict[str, Any]] = []
+    lambdas = {(p.n, p.T0): sorted({q.lambda_ for q in points if (q.n, q.T0) == (p.n, p.T0)} - {0.0}) for p in points}
+    for (n, T0), values in lambdas.items():
+        data = dataset(DATA[recipe], n, T0, seed)
+        common = {"recipe": recipe, "protection": "NOT PRIVATE", "n": n, "T0": T0}
+        rows += [{**common, "series": "ridge", "lambda": v, "rmse": yardsticks.ridge(data, v)} for v in values]
+        for series, rmse in yardsticks.donor_free(data).items():
+            protection = "NOT PRIVATE" if "donors" in series else "uses no donors"
+            rows.append({**common, "series": series, "protection": protection, "rmse": rmse})
+    return rows
+
+
+def _bounds(recipe: Recipe, seed: int) -> list[dict[str, Any]]:
+    """Return the bounds of both accuracy theorems, as printed and corrected, on the data of a recipe."""
+    rows = []
+    for lambda_ in LAMBDAS:
+        setting = setting_of(dataset(DATA[recipe], *SMALL, seed), lambda_, EACH, EACH)
+        common = asdict(setting) | {"recipe": recipe, "protection": "a bound", "lambda": lambda_}
+        for method, form in itertools.product(METHODS, theory.FORMS):
+            series = f"{method} bound {form.replace('_', ' ')}"
+            rows.append(common | {"series": series, "rmse": theory.bound(method, setting, form)})
+    return rows
+
+
+def setting_of(data: Dataset, lambda_: float, epsilon1: float, epsilon2: float, delta: float = 0.0) -> theory.Setting:
+    """Return what the accuracy theorems ask about a data set whose signal is known."""
+    n, T0 = data.X.shape
+    f_reg = ridge_weights(data.X, data.y, lambda_)
+    f = np.linalg.lstsq(data.donor_signal.T, data.signal, rcond=None)[0]  # the smallest true weights
+    return theory.Setting(
+        n=n,
+        T0=T0,
+        h=H,
+        lambda_=lambda_,
+        epsilon1=epsilon1,
+        epsilon2=epsilon2,
+        delta=delta,
+        signal_norm=float(np.linalg.norm(data.donor_signal[:, T0:], 2)),
+        weight_error=float(np.linalg.norm(f_reg - f)),
+        sigma=data.sigma,
+        psi=float(np.abs(f_reg).max()),
+    )
+
+
+def _examples(recipes: Sequence[Recipe], seed: int) -> pd.DataFrame:
+    frames = []
+    for generator in dict.fromkeys(DATA[recipe] for recipe in recipes):
+        data = dataset(generator, *SMALL, seed)
+        paths = {"target": data.target} | {f"donor {i + 1}": row for i, row in enumerate(data.donors)}
+        for unit, path in paths.items():
+            times = np.arange(1, len(path) + 1)
+            frames.append(pd.DataFrame({"data": generator, "unit": unit, "period": times, "value": path}))
+    return pd.concat(frames, ignore_index=True).assign(T0=SMALL[1], seed=seed)
+
 
 # The paper's own colours for its two algorithms and the non-private method.
 SERIES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -35,13 +205,18 @@ SIZE_STYLE: dict[tuple[int, int], dict[str, Any]] = {  # curves of equal n may o
 }
 YARDSTICK_MARKS = {"ridge": "*", "last value": "_", "straight line": "x", "donors' mean": "+"}
 STYLE: dict[Any, Any] = {
-    "font.size": 9, "axes.titlesize": 9, "axes.labelsize": 9, "legend.fontsize": 8.5, "lines.linewidth": 1.3,
-    "axes.spines.top": False, "axes.spines.right": False,
-}  # fmt: skip
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def draw(name: Name, table: pd.DataFrame) -> Figure:
-    """Return the figure of a table made by :func:`dpsc.evidence.paper.tidy.table`."""
+    """Return the figure of a table made by :func:`table`."""
     with _style():
         figure = _draw(name, table)
         engine = figure.get_layout_engine()
@@ -89,15 +264,13 @@ def _data(table: pd.DataFrame) -> Figure:
     for axes, generator in zip(figure.subplots(1, len(generators), squeeze=False)[0], generators, strict=True):
         part = table[table["data"] == generator]
         for unit, path in part.groupby("unit", sort=False):
-            target = unit == "target"
-            axes.plot(path["period"], path["value"], color=VERMILION if target else GREY, lw=2 if target else 0.9,
-                      alpha=1 if target else 0.6, zorder=3 if target else 2)  # fmt: skip
+            style = {"color": VERMILION, "lw": 2} if unit == "target" else {"color": GREY, "lw": 0.9, "alpha": 0.6}
+            axes.plot(path["period"], path["value"], zorder=3 if unit == "target" else 2, **style)
         T0 = int(part["T0"].iloc[0])
         axes.axvline(T0 + 0.5, color=BLACK, lw=0.8, ls=":")
         axes.text(T0 + 0.4, axes.get_ylim()[0], "intervention ", ha="right", va="bottom", fontsize=8)
         axes.set(title=titles[generator], xlabel="period", ylabel="value, scaled")
-    figure.legend(handles=[_handle("target", color=VERMILION, lw=2), _handle("donors", color=GREY)],
-                  loc="outside lower center", ncols=2, frameon=False)  # fmt: skip
+    _legend(figure, [_handle("target", color=VERMILION, lw=2), _handle("donors", color=GREY)], ncols=2)
     return figure
 
 
@@ -113,8 +286,8 @@ def _one_size(table: pd.DataFrame, recipes: Sequence[Recipe], x: str) -> Figure:
         _finish(axes, x, TITLE[recipe])
     grid[0].set_ylabel("RMSE after the intervention")
     shown = [series for series in SERIES if series in set(table["series"])]
-    figure.legend(handles=[_handle(SERIES[s][0], **SERIES[s][1]) for s in shown],
-                  loc="outside lower center", ncols=4 if len(recipes) > 1 else 2, frameon=False)  # fmt: skip
+    handles = [_handle(SERIES[series][0], **SERIES[series][1]) for series in shown]
+    _legend(figure, handles, ncols=4 if len(recipes) > 1 else 2)
     return figure
 
 
@@ -134,7 +307,7 @@ def _theory(table: pd.DataFrame, recipes: Sequence[Recipe]) -> Figure:
     names = ["out", "obj", "ridge", *DONOR_FREE]
     handles = [_handle(SERIES[s][0], **SERIES[s][1]) for s in names]
     handles[2:2] = [_handle(f"the theorem's {form}", **style) for form, style in bounds.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    _legend(figure, handles, ncols=3)
     return figure
 
 
@@ -160,8 +333,8 @@ def _four_sizes(
                 _curve(axes, _sized(chosen, size), x, style)
                 _mark_yardsticks(strip, _sized(part, size), size, x)
                 if x == "lambda":
-                    _curve(axes, _sized(part[part["series"] == "ridge"], size), x,
-                           {"color": style["color"], "ls": ":", "lw": 1.1})  # fmt: skip
+                    dotted = {"color": style["color"], "ls": ":", "lw": 1.1}
+                    _curve(axes, _sized(part[part["series"] == "ridge"], size), x, dotted)
             _finish(axes, x, f"{TITLE[recipe]}\n{title}{_doubt(recipe, method)}")
             _clear(strip)
         row[0].set_ylabel("RMSE after the intervention")
@@ -173,7 +346,7 @@ def _four_sizes(
     if vacant:
         vacant[0].legend(handles=handles, loc="center", frameon=False)
     else:
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        _legend(figure, handles, ncols=4)
     return figure
 
 
@@ -195,9 +368,8 @@ def _curve(axes: Axes, part: pd.DataFrame, x: str, style: dict[str, Any]) -> Non
     if part.empty:
         return
     if part[x].isna().all():
-        axes.axhline(
-            float(part["rmse"].iloc[0]), **{k: v for k, v in style.items() if k not in ("marker", "ms", "mfc")}
-        )
+        line = {key: value for key, value in style.items() if key not in ("marker", "ms", "mfc")}
+        axes.axhline(float(part["rmse"].iloc[0]), **line)
         return
     part = part.sort_values(x)
     axes.plot(part[x], part["rmse"], **style)
@@ -218,9 +390,8 @@ def _mark_yardsticks(strip: Axes, part: pd.DataFrame, size: tuple[int, int], x: 
             continue
         rmse = part.loc[part["series"] == series, "rmse"]
         if len(rmse):
-            strip.plot(
-                [SIZES.index(size)], [float(rmse.iloc[0])], ls="", marker=mark, ms=6, color=SIZE_STYLE[size]["color"]
-            )
+            place, colour = SIZES.index(size), SIZE_STYLE[size]["color"]
+            strip.plot([place], [float(rmse.iloc[0])], ls="", marker=mark, ms=6, color=colour)
 
 
 def _finish(axes: Axes, x: str, title: str) -> None:
@@ -244,7 +415,11 @@ def _clear(strip: Axes) -> None:
     strip.grid(axis="y", color=GRID, lw=0.6)
 
 
-def _handle(label: str, **style: Any) -> Any:
+def _legend(figure: Figure, handles: list[Line2D], *, ncols: int) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=ncols, frameon=False)
+
+
+def _handle(label: str, **style: Any) -> Line2D:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, **style)

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -126,6 +127,7 @@ def donor_free(data: Dataset) -> dict[str, float]:
 
 Recipe = Literal["published", "printed", "ours"]
 AlgorithmName = Literal["out", "obj", "gram"]
+METHODS: tuple[AlgorithmName, ...] = ("out", "obj")  # the paper's two
 
 RECIPES: tuple[Recipe, ...] = ("published", "printed", "ours")
 DATA: dict[Recipe, Generator] = {"published": "published", "printed": "printed", "ours": "printed"}
@@ -201,6 +203,12 @@ def generator_for(seed: int, *names: object) -> np.random.Generator:
     """Return the generator of a seed and a name; what else is run, and in which order, does not matter."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+
+
+@lru_cache(maxsize=16)
+def dataset(generator: Generator, n: int, T0: int, seed: int) -> Dataset:
+    """Return the data set of a size, which all points of a seed share, as in the paper."""
+    return generate(generator, n, T0, generator_for(seed, "data", generator, n, T0))
 
 
 Verdict = Literal["holds", "does not hold", "undecided"]

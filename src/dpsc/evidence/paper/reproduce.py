@@ -1,9 +1,16 @@
-"""Run everything: points, tables, figures, claims and the report, with the findings in words."""
+"""Run everything: points on all cores, tables, figures, claims and the report, with the findings in words."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
+import signal
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -12,12 +19,142 @@ import pandas as pd
 
 from dpsc import files
 from dpsc.answers import plot, report
+from dpsc.errors import DpscError
 from dpsc.evidence.paper import figures as drawing
-from dpsc.evidence.paper import points, sweep, tidy
+from dpsc.evidence.paper import points
+from dpsc.evidence.paper import recipes as noise
 from dpsc.evidence.paper.claims import Judgement, judge
-from dpsc.evidence.paper.points import DATA, DELTA, EPSILONS, TITLE, Outcome, Point, Recipe
-from dpsc.evidence.paper.sweep import dataset
-from dpsc.evidence.paper.tidy import SPECS, Name
+from dpsc.evidence.paper.figures import SPECS, Name
+from dpsc.evidence.paper.points import DATA, DELTA, EPSILONS, TITLE, Outcome, Point, Recipe, dataset, generator_for
+from dpsc.types import one_thread
+
+Outcomes = dict[Point, Outcome]
+_FEW_GRAM_RUNS = 200  # take about as long as starting processes
+
+
+def run_batch(batch: Sequence[Point], runs: int, seed: int) -> list[Outcome]:
+    """Run points that share a recipe and a size. The outcome of a point does not depend on the other points."""
+    first = batch[0]
+    data = dataset(DATA[first.recipe], first.n, first.T0, seed)
+    rngs = [generator_for(seed, point.key) for point in batch]
+    with one_thread():
+        if first.recipe == "ours":
+            times = min(runs, noise.MOST_GRAM_RUNS) if first.method == "gram" else runs
+            errors = [noise.simulate_ours(data, point, times, rng) for point, rng in zip(batch, rngs, strict=True)]
+        else:
+            errors = list(noise.simulate(data, batch, runs, rngs))
+    return [Outcome.of(error) for error in errors]
+
+
+def batches(points: Iterable[Point]) -> list[list[Point]]:
+    """Group points that run together, the slowest groups first."""
+    groups: dict[tuple[object, ...], list[Point]] = {}
+    for point in points:
+        alone = point if point.recipe == "ours" else None
+        groups.setdefault((point.recipe, point.n, point.T0, alone), []).append(point)
+    return sorted(groups.values(), key=lambda batch: (batch[0].method != "gram", -batch[0].n * batch[0].T0))
+
+
+def run(
+    points: Sequence[Point],
+    runs: int,
+    seed: int,
+    store: KeptOutcomes,
+    *,
+    workers: int | None = None,
+    on_progress: Callable[[int], None] = lambda count: None,
+) -> Outcomes:
+    """Return the outcome of every point, saved or new; ``on_progress`` receives how many more are finished."""
+    missing = [point for point in dict.fromkeys(points) if point not in store.outcomes]
+    on_progress(len(set(points)) - len(missing))
+    work = batches(missing)
+    for batch, outcomes in _results(work, runs, seed, workers or _processes(work, runs)):
+        store.add(batch, outcomes)
+        on_progress(len(batch))
+    return {point: store.outcomes[point] for point in points}
+
+
+def _processes(work: list[list[Point]], runs: int) -> int:
+    """Return how many processes are worth starting: all cores for Gram releases, which take a while."""
+    gram_runs = runs * sum(batch[0].method == "gram" for batch in work)
+    return len(os.sched_getaffinity(0)) if gram_runs > _FEW_GRAM_RUNS else 1
+
+
+def _results(
+    work: list[list[Point]], runs: int, seed: int, workers: int
+) -> Iterator[tuple[list[Point], list[Outcome]]]:
+    """Yield batches as they finish."""
+    if workers == 1:
+        for batch in work:
+            yield batch, run_batch(batch, runs, seed)
+        return
+    with _pool(workers) as pool:
+        futures = {pool.submit(run_batch, batch, runs, seed): batch for batch in work}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Open a pool of processes that ends when the command is interrupted."""
+    context = multiprocessing.get_context("spawn")
+    with files.no_imports_from_here():  # the pool itself starts a process, which looks after its locks
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
+        with files.no_imports_from_here():
+            yield pool
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class KeptOutcomes:
+    """Finished points in a file, one JSON line each, so that an interrupted run can continue where it stopped."""
+
+    def __init__(self, path: Path, runs: int, seed: int, *, resume: bool) -> None:
+        self.path = path
+        self.outcomes: Outcomes = {}
+        self._header = json.dumps({"dpsc reproduce": 1, "runs": runs, "seed": seed})
+        if resume and path.exists():
+            self._read()
+        else:
+            path.write_text(self._header + "\n", encoding="utf-8")
+
+    def add(self, batch: Sequence[Point], outcomes: Sequence[Outcome]) -> None:
+        """Save finished points."""
+        with self.path.open("a", encoding="utf-8") as file:
+            for point, outcome in zip(batch, outcomes, strict=True):
+                file.write(json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) + "\n")
+                self.outcomes[point] = outcome
+
+    def _read(self) -> None:
+        """Read the finished points; drop a last line that an interruption left incomplete."""
+        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        if not lines or lines[0] != self._header:
+            raise DpscError(
+                f"{self.path} was made with another seed or number of runs: give the same --seed and --runs to "
+                "resume it, or leave --resume out to start over."
+            )
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+                point, outcome = Point(**entry["point"]), Outcome(**entry["outcome"])
+                if all(isinstance(value, int | float) for value in asdict(outcome).values()):
+                    self.outcomes[point] = outcome
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue
+        kept = [
+            json.dumps({"point": asdict(point), "outcome": asdict(outcome)}) for point, outcome in self.outcomes.items()
+        ]
+        self.path.write_text("\n".join([self._header, *kept]) + "\n", encoding="utf-8")
+
 
 WHY_NOT_PRIVATE = (
     "Its noise vectors have a radius of mean a where the theory needs n times that, so their density has a spike at "
@@ -47,14 +184,16 @@ def _count(recipe: Recipe, findings: Sequence[Judgement]) -> str:
 
 def _published(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
     return [
-        "Published code (NOT PRIVATE): the recipe that made the paper's figures.", _count("published", findings),
-        "So the figures are what the code computes, but the code protects nobody.", WHY_NOT_PRIVATE,
-    ]  # fmt: skip
+        "Published code (NOT PRIVATE): the recipe that made the paper's figures.",
+        _count("published", findings),
+        "So the figures are what the code computes, but the code protects nobody.",
+        WHY_NOT_PRIVATE,
+    ]
 
 
 def _printed(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
-    sentences = ["As printed: the same algorithms with the noise that the paper's text and proofs ask for.",
-                 _count("printed", findings)]  # fmt: skip
+    sentences = ["As printed: the same algorithms with the noise that the paper's text and proofs ask for."]
+    sentences.append(_count("printed", findings))
     point = Point("printed", "out", 100, 10, 10.0, 50.0, 50.0)
     other = Point("published", "out", 100, 10, 10.0, 50.0, 50.0)
     if point in outcomes:
@@ -82,10 +221,13 @@ def _best(recipe: Recipe, outcomes: Mapping[Point, Outcome]) -> tuple[Point, Out
 
 
 def _ours(findings: Sequence[Judgement], outcomes: Mapping[Point, Outcome], seed: int) -> list[str]:
-    sentences = ["Ours: the same two ideas with exact sensitivities and the answer projected instead of the data, and "
-                 "the Gram release, all at the same total ε and with a guarantee that holds.", _count("ours", findings),
-                 "The claims are about the two-step algorithms; objective perturbation, once it is private, is no "
-                 "longer the better one."]  # fmt: skip
+    sentences = [
+        "Ours: the same two ideas with exact sensitivities and the answer projected instead of the data, and the Gram "
+        "release, all at the same total ε and with a guarantee that holds.",
+        _count("ours", findings),
+        "The claims are about the two-step algorithms; objective perturbation, once it is private, is no longer the "
+        "better one.",
+    ]
     for n, T0 in ((100, 10), (10, 10)):
         epsilon = EPSILONS[0]
         point = Point("ours", "gram", n, T0, 0.0, epsilon / 2, epsilon / 2, DELTA)
@@ -123,12 +265,12 @@ def reproduce(
 ) -> list[Judgement]:
     """Write PNG, SVG and CSV of every figure, ``claims.csv`` and ``report.html`` to a folder; return the findings."""
     out.mkdir(parents=True, exist_ok=True)
-    store = sweep.KeptOutcomes(out / "points.jsonl", runs, seed, resume=resume)
-    outcomes = sweep.run(points_of(figures, recipes), runs, seed, store, on_progress=on_progress)
+    store = KeptOutcomes(out / "points.jsonl", runs, seed, resume=resume)
+    outcomes = run(points_of(figures, recipes), runs, seed, store, on_progress=on_progress)
 
     images = []
     for name in figures:
-        table = tidy.table(name, recipes, outcomes, runs, seed)
+        table = drawing.table(name, recipes, outcomes, runs, seed)
         files.write(out / f"{name}.csv", table.to_csv(index=False, float_format="%.6g"))
         figure = drawing.draw(name, table)
         svg = plot.as_bytes(figure, "svg")
@@ -142,26 +284,29 @@ def reproduce(
     files.write(out / "claims.csv", files.csv_text(claims.columns, claims.itertuples(index=False, name=None)))
     page = report.render(
         "reproduction.html",
-        runs=runs, seed=seed, version=version("dpsc"), recipes=recipes, titles=TITLE, figures=images,
+        runs=runs,
+        seed=seed,
+        version=version("dpsc"),
+        recipes=recipes,
+        titles=TITLE,
+        figures=images,
         summary=paragraphs(recipes, findings, outcomes, seed),
         findings=[(sentence, list(row)) for sentence, row in groupby(findings, key=lambda f: f.claim.sentence)],
         command=_command(figures, recipes, runs, seed),
-    )  # fmt: skip
+    )
     files.write(out / "report.html", page)
     return findings
 
 
 def claims_table(findings: Sequence[Judgement]) -> pd.DataFrame:
     """Return the findings as a table."""
-    return pd.DataFrame(
-        [
-            {"claim": f.claim.name, "figure": f.claim.figure, "sentence": f.claim.sentence, "recipe": f.recipe,
-             "protection": "NOT PRIVATE" if f.recipe == "published" else TITLE[f.recipe],
-             "verdict": f.verdict, "evidence": f.evidence}
-            for f in findings
-        ],
-        columns=["claim", "figure", "sentence", "recipe", "protection", "verdict", "evidence"],
-    )  # fmt: skip
+    columns = ["claim", "figure", "sentence", "recipe", "protection", "verdict", "evidence"]
+    rows = []
+    for f in findings:
+        protection = "NOT PRIVATE" if f.recipe == "published" else TITLE[f.recipe]
+        claim = (f.claim.name, f.claim.figures[0], f.claim.sentence)
+        rows.append((*claim, f.recipe, protection, f.verdict, f.evidence))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _command(figures: Sequence[Name], recipes: Sequence[Recipe], runs: int, seed: int) -> str:

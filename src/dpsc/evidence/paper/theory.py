@@ -13,20 +13,11 @@ from typing import Literal
 
 from dpsc.custodian.weights.printed import default_c, divide_budget, printed_beta
 from dpsc.errors import ParameterError
+from dpsc.evidence.paper.points import AlgorithmName
 from dpsc.privacy.sensitivity import printed_ridge
 
-__all__ = [
-    "Setting",
-    "cost_of_privacy",
-    "default_c",
-    "objective_bound",
-    "objective_corollary",
-    "output_bound",
-    "output_corollary",
-    "printed_ridge",
-]
-
 Form = Literal["as_printed", "corrected"]
+FORMS: tuple[Form, ...] = ("as_printed", "corrected")
 
 
 @dataclass(frozen=True)
@@ -79,6 +70,11 @@ def output_bound(setting: Setting, form: Form) -> float:
 def objective_bound(setting: Setting, form: Form) -> float:
     """Bound the RMSE of DPSC_obj (Theorem thm.acc.obj)."""
     return _combine(setting, form, weight_noise=_objective_noise(setting, form))
+
+
+def bound(method: AlgorithmName, setting: Setting, form: Form) -> float:
+    """Bound the RMSE of one of the two algorithms."""
+    return output_bound(setting, form) if method == "out" else objective_bound(setting, form)
 
 
 def cost_of_privacy(setting: Setting, form: Form) -> float:
@@ -154,5 +150,5 @@ def _objective_noise(setting: Setting, form: Form) -> float:
 
 
 def _check(form: Form) -> None:
-    if form not in ("as_printed", "corrected"):
+    if form not in FORMS:
         raise ParameterError(f"form must be 'as_printed' or 'corrected', not {form!r}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
@@ -13,8 +14,9 @@ from dpsc.answers.report import Files
 from dpsc.web.analyst import panels
 from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk, Columns, Said
 from dpsc.web.server import Page, application
-from dpsc.web.work import Reader
+from dpsc.web.work import File, Reader
 
+Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
 
 
@@ -99,38 +101,35 @@ def _next(desk: AnalystDesk, step: int) -> int:
 def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Callable[[], bytes]]]:
     """Return the files that the page offers, by the id of their links."""
 
+    def name(file: File | None) -> str:
+        return "" if file is None else file.name
+
+    def content(file: File | None) -> bytes:
+        assert file is not None
+        return file.path.read_bytes()
+
+    def made(what: Made | None) -> Made:
+        assert what is not None
+        return what
+
     def files() -> Files:
-        assert desk.result is not None
-        return desk.result.files(desk.units or None, desk.tried)
+        return made(desk.result).files(desk.units or None, desk.tried)
 
     def study() -> Files:
-        assert desk.study is not None
-        return desk.study.files(desk.units or None, desk.all_tried)
+        return made(desk.study).files(desk.units or None, desk.all_tried)
 
-    def name() -> str:
-        return "" if desk.release_file is None else desk.release_file.name
-
-    def comparison() -> bytes:
-        assert desk.comparison is not None
-        return desk.comparison.html()
-
-    def table() -> bytes:
-        assert desk.long_file is not None
-        return desk.long_file.path.read_bytes()
-
-    def release() -> bytes:
-        assert desk.release_file is not None
-        return desk.release_file.path.read_bytes()
+    def asked() -> tuple[str, str, str]:
+        return name(desk.release_file), desk.date, desk.units
 
     return {
-        "report": (panels.REPORT, lambda: files().html(panels.command(name(), desk.date, desk.units))),
+        "report": (panels.REPORT, lambda: files().html(panels.command(*asked()))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
-        "script": ("answer.py", lambda: panels.script(name(), desk.date, desk.units, desk.tried).encode("utf-8")),
+        "script": ("answer.py", lambda: panels.script(*asked(), desk.tried).encode("utf-8")),
         "target_table": (panels.TARGET, desk.target_table),
-        "release_again": (name, release),
+        "release_again": (lambda: name(desk.release_file), lambda: content(desk.release_file)),
         "study_report": (panels.STUDY, lambda: study().html()),
-        "study_table": (lambda: "" if desk.long_file is None else desk.long_file.name, table),
+        "study_table": (lambda: name(desk.long_file), lambda: content(desk.long_file)),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
-        "comparison_report": (panels.COMPARISON, comparison),
+        "comparison_report": (panels.COMPARISON, lambda: made(desk.comparison).html()),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from dpsc.answers import document, plot, report, tables, words
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
+from dpsc.types import Times
 from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk
 from dpsc.web.server import render
 
@@ -32,7 +33,7 @@ class Chart(NamedTuple):
     bottom: float
 
 
-def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None = None) -> Chart:
+def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
     """Draw a figure so many inches wide."""
     axes = draw(figsize=(width, None))
     figure = plot.figure_of(axes)
@@ -40,8 +41,7 @@ def drawn(draw: Callable[..., Axes], width: float, index: pd.Index[Any] | None =
     if index is None:
         return Chart(source, [], 0.0, 1.0)
     box = axes.get_position()
-    axis: Any = axes.xaxis
-    places = axis.convert_units(PeriodAxis(index).values)
+    places = axes.convert_xunits(PeriodAxis(index).values)  # type: ignore[no-untyped-call]
     at = [float(axes.transData.transform((x, 0.0))[0] / figure.bbox.width) for x in places]
     return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
 
@@ -98,33 +98,30 @@ def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
     others = [other for other in tried if other != date]
     said = [f"units={units!r}"] if units else []
     said += [f"dates_tried={others!r}"] if others else []
-    return "\n".join([
-        "import pandas as pd",
-        "",
-        "import dpsc",
-        "",
-        f"release = dpsc.Release.load({release!r})",
-        f"target = pd.read_csv({TARGET!r}, dtype={{'period': str}})",
-        f"result = release.estimate(target, treatment_time={date!r})",
-        "print(result.summary())",
-        f"result.report({', '.join([repr(REPORT), *said])})",
-        "",
-    ])  # fmt: skip
+    return f"""\
+import pandas as pd
+
+import dpsc
+
+release = dpsc.Release.load({release!r})
+target = pd.read_csv({TARGET!r}, dtype={{'period': str}})
+result = release.estimate(target, treatment_time={date!r})
+print(result.summary())
+result.report({", ".join([repr(REPORT), *said])})
+"""
 
 
 def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
-    return render("release.html", release=desk.release, file=desk.release_file, periods=desk.periods,
-                  problem=desk.problems.get("release"))  # fmt: skip
+    about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods}
+    return render("release.html", problem=desk.problems.get("release"), **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:
     """Show what was understood of the target, or what is wrong with it."""
-    target = desk.target
-    seen = None if target is None else target.dropna()
-    return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"),
-                  first="" if seen is None or seen.empty else period_name(seen.index[0]),
-                  last="" if seen is None or seen.empty else period_name(seen.index[-1]))  # fmt: skip
+    seen = None if desk.target is None else desk.target.dropna()
+    first, last = ("", "") if seen is None or seen.empty else map(period_name, seen.index[[0, -1]])
+    return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"), first=first, last=last)
 
 
 def answer(desk: AnalystDesk, width: float) -> str:
@@ -133,11 +130,11 @@ def answer(desk: AnalystDesk, width: float) -> str:
     if shown is None:
         return render("begin.html", desk=desk)
     if result is None:
-        chart = drawn(partial(target_alone, shown, units), width, shown.index)
-        return render("answer.html", desk=desk, result=None, chart=chart, sentences=[], fewest=FEWEST_BEFORE)
-    chart = drawn(partial(plot.draw, result, "path", title="", units=units), width, result.target.index)
-    return render("answer.html", desk=desk, result=result, chart=chart, sentences=words.answer(result, units),
-                  fewest=FEWEST_BEFORE)  # fmt: skip
+        chart, sentences = drawn(partial(target_alone, shown, units), width, shown.index), []
+    else:
+        draw = partial(plot.draw, result, "path", title="", units=units)
+        chart, sentences = drawn(draw, width, result.target.index), words.answer(result, units)
+    return render("answer.html", desk=desk, result=result, chart=chart, sentences=sentences, fewest=FEWEST_BEFORE)
 
 
 def effects(desk: AnalystDesk, width: float) -> str:
@@ -146,91 +143,81 @@ def effects(desk: AnalystDesk, width: float) -> str:
     if result is None:
         return _nothing()
     found = document.of_result(result, Trials(), units)
-    figures = {
-        kind: drawn(partial(plot.draw, result, kind, title="", units=units), width).source
-        for kind in ("gaps", "cumulative")
-        if result.observed.notna().any()
+    kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
+    figures = {kind: drawn(partial(plot.draw, result, kind, title="", units=units), width).source for kind in kinds}
+    shown = {
+        "effects": tables.effects_table(found["effects"][:2], ["average", "total"]),
+        "periods": tables.periods_table(found["periods"]),
     }
-    return render(
-        "effects.html", found=found, figures=figures, level=words.percent(result.level),
-        effects=tables.effects_table(found["effects"][:2], ["average", "total"]),
-        periods=tables.periods_table(found["periods"]),
-    )  # fmt: skip
+    return render("effects.html", found=found, figures=figures, level=words.percent(result.level), **shown)
 
 
 def placebos(desk: AnalystDesk, width: float) -> str:
     """Show effects where there is none."""
-    result = desk.result
+    result, units = desk.result, desk.units or None
     if result is None:
         return _nothing()
-    trials, units = result.trials(), desk.units or None
-    drawings = {
+    trials = result.trials()
+    kinds = {"time": trials.in_time, "space": trials.in_space}
+    figures = {
         name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
-        for name, found in (("time", trials.in_time), ("space", trials.in_space))
+        for name, found in kinds.items()
         if found is not None
     }
-    return render("placebos.html", figures=drawings, found=document.of_result(result, trials, units)["placebos"])
+    found = document.of_result(result, trials, units)["placebos"]
+    return render("placebos.html", figures=figures, found=found)
 
 
 def choices(desk: AnalystDesk, width: float) -> str:
     """Show the answer under other choices, and every date that was tried."""
-    result = desk.result
+    result, units = desk.result, desk.units or None
     if result is None:
         return _nothing()
-    trials, units = result.trials(), desk.units or None
-    figure = (
-        None
-        if trials.sensitivity is None
-        else drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
-    )
-    found = document.of_result(result, trials, units)["sensitivity"]
-    return render("choices.html", figure=figure, table=tables.sensitivity_table(found), desk=desk)
+    trials, figure = result.trials(), None
+    if trials.sensitivity is not None:
+        figure = drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
+    table = tables.sensitivity_table(document.of_result(result, trials, units)["sensitivity"])
+    return render("choices.html", figure=figure, table=table, desk=desk)
 
 
 def several(desk: AnalystDesk, width: float) -> str:
     """Show the units of a study and their pooled effect."""
     study, units = desk.study, desk.units or None
-    if study is None:
+    if study is None or desk.release_file is None or desk.long_file is None:
         return render("several.html", study=None, problem=desk.problems.get("several"))
     found = document.of_study(study, units)
-    assert desk.release_file is not None
-    assert desk.long_file is not None
-    command = study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read)
     figures = {
         kind: drawn(partial(plot.draw, study, kind, title="", units=units), width).source for kind in ("event", "units")
     }
-    return render(
-        "several.html", study=study, problem=None, command=command, found=found, figures=figures,
-        effects=tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
-        by_unit=tables.by_unit_table(found["by_unit"]),
-    )  # fmt: skip
+    shown = {
+        "command": study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read),
+        "effects": tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
+        "by_unit": tables.by_unit_table(found["by_unit"]),
+    }
+    return render("several.html", study=study, problem=None, found=found, figures=figures, **shown)
 
 
 def comparison(desk: AnalystDesk, width: float) -> str:
     """Show the same question asked of two releases."""
-    compared = desk.comparison
-    values: dict[str, Any] = {}
-    if compared is not None:
-        assert desk.release_file is not None
-        assert desk.other_file is not None
-        names = (desk.release_file.name, desk.other_file.name)
-        figure = drawn(partial(plot.compare, list(compared.answers), title=""), width).source
-        differing = compared.differences()
-        values = {
-            "figure": figure, "table": tables.table(compared.columns()),
+    compared, shown = desk.comparison, dict[str, object]()
+    if compared is not None and desk.release_file is not None and desk.other_file is not None:
+        names, differing = (desk.release_file.name, desk.other_file.name), compared.differences()
+        shown = {
+            "figure": drawn(partial(plot.compare, list(compared.answers), title=""), width).source,
+            "table": tables.table(compared.columns()),
             "commands": comparison_commands(names, desk.date, desk.units),
             "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
-        }  # fmt: skip
-    return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **values)
+        }
+    return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
 
 
 def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
         return _nothing()
-    name = desk.release_file.name
-    return render("export.html", desk=desk, command=command(name, desk.date, desk.units),
-                  script=script(name, desk.date, desk.units, desk.tried))  # fmt: skip
+    name, date, units = desk.release_file.name, desk.date, desk.units
+    same = {"command": command(name, date, units), "script": script(name, date, units, desk.tried)}
+    return render("export.html", desk=desk, **same)
 
 
 def _nothing() -> str:
@@ -238,6 +225,13 @@ def _nothing() -> str:
 
 
 PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
-    "release_card": release, "target_card": target, "answer": answer, "effects": effects, "placebos": placebos,
-    "choices": choices, "several": several, "comparison": comparison, "export": export,
-}  # fmt: skip
+    "release_card": release,
+    "target_card": target,
+    "answer": answer,
+    "effects": effects,
+    "placebos": placebos,
+    "choices": choices,
+    "several": several,
+    "comparison": comparison,
+    "export": export,
+}

@@ -13,7 +13,7 @@ from pathlib import Path
 from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
-from dpsc.custodian.check.check_report import ended
+from dpsc.answers.words import sentence
 from dpsc.web import guard
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.budget import Budget
@@ -144,7 +144,7 @@ class Program:
 
 def page() -> str:
     """Return the page as it is before anything happened."""
-    size = {"largest": guard.LARGEST, "megabytes": guard.LARGEST // 2**20, "too_large": ended(guard.TOO_LARGE)}
+    size = {"largest": guard.LARGEST, "megabytes": guard.LARGEST // 2**20, "too_large": sentence(guard.TOO_LARGE)}
     return render("custodian/page.html", fields=FIELDS, **size)
 
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpsc.custodian.check.check_report import small
+from dpsc.checks import small
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.ledger import Entry, Ledger, address
 from dpsc.ledger.chain import Head

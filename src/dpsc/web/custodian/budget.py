@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dpsc.analyst.plan import plan
-from dpsc.custodian.check import check_report
-from dpsc.custodian.check.outlook import Outlook, outlook
+from dpsc.answers.words import sentence
+from dpsc.checks import small
+from dpsc.custodian.check.run import Outlook, outlook, problems_of
 from dpsc.custodian.custody.options import require_reasonable, require_small_delta
 from dpsc.custodian.custody.payer import explained
 from dpsc.custodian.gram.algorithm import GramRelease
-from dpsc.errors import DpscError, ParameterError
+from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.data import Data
@@ -73,7 +74,7 @@ class Budget:
         self.guess = self._asked = self._known = None
         with form.about("epsilon"):
             if form["n"] and self._said() is None:
-                raise ParameterError("--n must be a whole number above 0.")
+                raise ParameterError(f"{Parameter('n')} must be a whole number above 0.")
             epsilon, delta = form.number("epsilon"), form.number("delta")
             require_reasonable(epsilon, False)
             require_small_delta(delta, self.n, False)
@@ -112,7 +113,7 @@ class Budget:
         spent, after = (min(100.0, round(100 * each.spent / budget, 2)) for each in (seen.balance, then))
         told = f"{spent:.0f}% of the budget is spent, {after:.0f}% with this release"
         width = {"spent": spent, "then": after, "told": told, "why": explained(then)}
-        return render("custodian/gauge.html", small=check_report.small, **about, **width, **self.costs())
+        return render("custodian/gauge.html", small=small, **about, **width, **self.costs())
 
     def costs(self) -> dict[str, object]:
         """Return what is spent, and what would be after this release."""
@@ -169,13 +170,13 @@ class Budget:
         form, seen = self._form, self._book.seen
         if seen.dataset and promise.epsilon > seen.left:
             form.problems["epsilon"] = (
-                f"Over budget: {seen.dataset!r} has {seen.left:g} left at delta {check_report.small(promise.delta)}, "
+                f"Over budget: {seen.dataset!r} has {seen.left:g} left at delta {small(promise.delta)}, "
                 f"{promise.epsilon - seen.left:.3g} too little."
             )
             return
-        for finding in [] if self._known is None else check_report.problems_of(self._known):
+        for finding in [] if self._known is None else problems_of(self._known):
             if finding.kind == "useless":
-                form.problems["epsilon"] = check_report.ended(finding.words)
+                form.problems["epsilon"] = sentence(finding.words)
             elif finding.kind == "scale" and not form["scale"]:
                 form.problems["scale"] = (
                     f"{self.n:,} donors are too few to find out privately how much a donor moves. Say it here, or give "
@@ -193,7 +194,7 @@ def _in_place_of(option: str, field: str) -> Iterator[None]:
     try:
         yield
     except DpscError as problem:
-        problem.message = problem.message.replace(f"--{option} ", f"--{field.replace('_', '-')} ")
+        problem.message = problem.message.replace(str(Parameter(option)), str(Parameter(field)))
         raise
 
 

@@ -12,20 +12,18 @@ from typing import Any
 
 from dpsc import checks, files
 from dpsc.analyst.release import Release
-from dpsc.custodian.check import check_report
 from dpsc.custodian.custody import options as choices
 from dpsc.custodian.custody import run
 from dpsc.custodian.custody.options import Choices
 from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.gram.sources import scan
-from dpsc.errors import ParameterError
+from dpsc.custodian.gram.sources import donors_in
+from dpsc.errors import Parameter, ParameterError
 from dpsc.release import describe
 from dpsc.release.file_format import load_with_hash
-from dpsc.tables.dialect import Dialect
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.budget import Budget
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import DIALECT, FIELDS, LABELS, Form, commands, dpsc
+from dpsc.web.custodian.fields import FIELDS, LABELS, Form, commands, dpsc
 from dpsc.web.server import render
 from dpsc.web.work import Work
 
@@ -34,6 +32,7 @@ _PAID_BY = {
     "Data": ("scale", "like_before", "like_file", "reference_file"),
     "Confirm": ("file_name", "recipient", "purpose"),
 }
+FILE_NAME = Parameter("file_name")
 _TRIED = 100  # names of a release
 
 
@@ -135,7 +134,7 @@ class Confirm:
         typed = self._form["file_name"]
         if typed:
             return self.folder / f"{typed.removesuffix('.json').removesuffix('.dpsc')}.dpsc.json"
-        stem = check_report.stem(Path(self._data.name))
+        stem = Path(self._data.name).name.split(".")[0].lstrip("-") or "donors"
         names = [stem, *(f"{stem}-{number}" for number in range(2, _TRIED))]
         places = [self.folder / f"{name}.dpsc.json" for name in names]
         return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
@@ -164,9 +163,8 @@ class Confirm:
     def command(self, out: Path) -> str:
         """Return the command that makes the release."""
         form, data, checked = self._form, self._data, self._data.checked
-        read = {} if checked is None else checked.options
-        given = [part for name, value in read.items() for part in ([name, value] if value else [name])]
-        given += [*self._budget.price, *form.options("missing", "repeated", "low", "scale")]
+        given = [] if checked is None else checked.seen.spec.options()
+        given += [*self._budget.price, *form.options("low", "scale")]
         if data.like is not None:
             given += [*form.options("like_before"), "--like", data.like.name]
         if data.reference is not None:
@@ -189,45 +187,18 @@ class Confirm:
         form, donors, checked = self._form, self._data.donors, self._data.checked
         assert donors is not None
         assert checked is not None
-        option = checked.options
+        spec = checked.seen.spec
         like, reference = (None if each is None else each.path for each in (self._data.like, self._data.reference))
-        missing: Any = form["missing"] or None
-        repeated: Any = form["repeated"] or "missing"
-        sep, decimal, thousands, encoding, sheet = (option.get(f"--{name}") for name in DIALECT)
-        time_format = option.get("--time-format")
         chosen = choices.of_options(
-            settings=None,
+            spec,
             epsilon=form.number("epsilon"),
             delta=form.number("delta"),
-            smoothness=None,
             reference=reference,
             scale=form.number("scale") if form["scale"] else None,
             like=like,
             like_before=None if like is None else form["like_before"] or None,
-            periods=option.get("--periods"),
-            time_format=time_format,
-            grid_bits=None,
-            missing=missing,
-            dialect=Dialect(sep, decimal, thousands, encoding, sheet),
         )
-        source = scan(
-            donors.path,
-            unit=option["--unit"],
-            time=option.get("--time"),
-            outcome=option.get("--outcome"),
-            wide="--wide" in option,
-            time_format=time_format,
-            periods=chosen.periods,
-            bounds=form.bounds(),
-            missing=chosen.missing,
-            repeated=repeated,
-            exclude=self._excluded,
-            sep=sep,
-            decimal=decimal,
-            thousands=thousands,
-            encoding=encoding,
-            sheet=sheet,
-        )
+        source = donors_in(donors.path, spec, chosen.periods, bounds=form.bounds(), exclude=self._excluded)
         for name in ("recipient", "purpose"):
             checks.printable(name, form[name])
         out = self.out()
@@ -301,10 +272,10 @@ def require_free(out: Path, folder: Path) -> None:
     """Refuse a name that is none, that is in another folder, or that is taken."""
     name = out.name.removesuffix(".dpsc.json")
     if not name or out.parent != folder or name.startswith(".") or not checks.is_printable(name):
-        raise ParameterError("--file-name must be a name, without a folder.")
+        raise ParameterError(f"{FILE_NAME} must be a name, without a folder.")
     for place in beside(out):
         if os.path.lexists(place):
-            raise ParameterError(f"--file-name: {place} is there already; choose another name.")
+            raise ParameterError(f"{FILE_NAME}: {place} is there already; choose another name.")
 
 
 def _about(out: Path, use: str) -> tuple[Path | None, Path | None]:

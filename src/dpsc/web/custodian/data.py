@@ -13,17 +13,17 @@ from typing import Any
 
 import pandas as pd
 
+from dpsc.answers.words import sentence
 from dpsc.custodian.check import check_report
 from dpsc.custodian.check.examine import MARK, CustodianExamination
 from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.guess import Said
-from dpsc.custodian.check.run import custodian_examined, custodian_first_rows, only_in_rows
-from dpsc.errors import DpscError, ParameterError
+from dpsc.custodian.check.run import Rehearsal, custodian_examined, custodian_first_rows
+from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
 from dpsc.tables import series as public_series
-from dpsc.tables.dialect import Dialect
-from dpsc.web.custodian.fields import DIALECT, READING, Form, commands, dpsc, in_words
+from dpsc.tables.spec import TableSpec
+from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands, dpsc
 from dpsc.web.server import render
 from dpsc.web.work import File
 
@@ -38,6 +38,7 @@ class Checked:
     seen: CustodianExamination
     findings: tuple[Finding, ...]
     rows: list[list[str]]
+    named: Callable[[Parameter], str]
 
     @property
     def ready(self) -> bool:
@@ -47,13 +48,7 @@ class Checked:
     @cached_property
     def sections(self) -> list[check_report.Section]:
         """What is shown."""
-        return check_report.sections(self.seen, self.findings, None, ())
-
-    @property
-    def options(self) -> dict[str, str]:
-        """How the table is read, as options of a command and their values."""
-        given = list(self.seen.options)
-        return {name: "" if name == "--wide" else given[k + 1] for k, name in enumerate(given) if name[:2] == "--"}
+        return [part.rendered(self.named) for part in check_report.sections(Rehearsal(self.seen, self.findings))]
 
 
 class Data:
@@ -138,9 +133,7 @@ class Data:
                 return
             with form.about("donors_file", *self.files):
                 form.bounds()
-                asked: Any = form["periods"] or None, form["missing"] or None, form["repeated"] or None
-                said, key = (self._said(), self._dialect()), self._key()
-                step = partial(self._examine, donors, said, asked, key)
+                step = partial(self._examine, donors, self.said(), self._key())
                 form.begin("Looking at the donors", "donors_file", self.files, step, form.judge)
 
     def judge(self) -> None:
@@ -164,7 +157,7 @@ class Data:
 
     def findings(self) -> str:
         """Show everything that the check found."""
-        more = {"mark": MARK, "heights": _HEIGHTS, "ended": check_report.ended}
+        more = {"mark": MARK, "heights": _HEIGHTS, "ended": sentence}
         return render("custodian/findings.html", **more, **self._found())
 
     def public_files(self) -> str:
@@ -184,7 +177,7 @@ class Data:
     def _found(self) -> dict[str, object]:
         verdict = check_report.verdict(() if self.checked is None else self.checked.findings)
         about = {"donors": self.donors, "checked": self.checked, "current": self.current}
-        return {**about, "in_words": in_words, "verdict": verdict}
+        return {**about, "verdict": verdict}
 
     # -------------------------------------------------------------------------------------------------------------
 
@@ -208,34 +201,28 @@ class Data:
     def _key(self) -> tuple[object, ...]:
         return (self.donors, *(self._form.fields[name].strip() for name in READING))
 
-    def _said(self) -> Said:
-        form = self._form
-        shape, time, outcome = form["shape"], form["time"] or None, form["outcome"] or None
-        if shape == "long" and time is None and outcome is None:
-            raise ParameterError("--time must be said if a table is long and does not look like it.")
-        wide = shape == "wide"
-        return Said(form["unit"] or None, None if wide else time, outcome, wide, form["time_format"] or None)
+    def said(self) -> TableSpec:
+        """Return what the fields say of the table."""
+        shape, said = self._form["shape"], {name: self._form[name] for name in TABLE}
+        if shape == "long" and not said["time"] and not said["outcome"]:
+            raise ParameterError(f"{Parameter('time')} must be said if a table is long and does not look like it.")
+        if shape == "wide":
+            said["time"] = ""
+        return TableSpec.of(said | {"wide": shape == "wide"})
 
-    def _dialect(self) -> Dialect:
-        sep, decimal, thousands, encoding, sheet = (self._form[name] or None for name in DIALECT)
-        return Dialect(sep, decimal, thousands, encoding, sheet)
-
-    def _examine(
-        self, donors: File, said: tuple[Said, Dialect], asked: tuple[Any, ...], key: tuple[object, ...]
-    ) -> None:
+    def _examine(self, donors: File, said: TableSpec, key: tuple[object, ...]) -> None:
         """Run in the thread of a check."""
         form = self._form
         form.work.on_rows(0)
         try:
-            seen, found = form.read(custodian_examined, donors.path, *said, *asked, on_rows=form.work.on_rows)
-            rows = form.read(custodian_first_rows, donors.path, *said)
+            seen, found = form.read(custodian_examined, donors.path, said, on_rows=form.work.on_rows)
+            rows = form.read(custodian_first_rows, donors.path, said)
         finally:
             form.work.on_rows(0)  # whatever came of it: if somebody asked to stop, it was stopped
         with form.changing():
-            self.checked, self._typed = Checked(key, seen, tuple(found), rows), ("", "")
-            for name in only_in_rows(seen):
-                field = name.removeprefix("--").replace("-", "_")
-                form.problems[field] = "Say this from what you know of the data, not from its rows."
+            self.checked, self._typed = Checked(key, seen, tuple(found), rows, form.named), ("", "")
+            for name in seen.only_in_rows:
+                form.problems[name] = "Say this from what you know of the data, not from its rows."
 
     def _periods(self) -> list[str]:
         typed = self._form["periods"], self._form["time_format"]
@@ -247,13 +234,14 @@ class Data:
                     self._declared = [period_name(period) for period in index]
             except (DpscError, OSError):
                 pass  # the check says what is wrong
-        if self._declared or self.checked is None or "--periods" in only_in_rows(self.checked.seen):
+        if self._declared or self.checked is None or "periods" in self.checked.seen.only_in_rows:
             return self._declared
         return list(self.checked.seen.periods)
 
     def _read_once(self, step: Callable[..., Any], *arguments: object) -> Any:
         """Read a public file once: a page that waits for it again and again could not be used."""
-        arguments = (*arguments, self._form["time_format"] or None, self._dialect())
+        dialect = TableSpec.of({name: self._form[name] for name in DIALECT}).dialect
+        arguments = (*arguments, self._form["time_format"] or None, dialect)
         key = (step.__name__, *arguments)
         if key not in self._public:
             try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpsc.custodian.check.check_report import command
-from dpsc.errors import DpscError, ParameterError
+from dpsc.checks import command
+from dpsc.errors import DpscError, Parameter, ParameterError, mentioned
+from dpsc.tables.spec import MIDPOINT
 from dpsc.web import work
 from dpsc.web.desk import Desk
 from dpsc.web.server import render
@@ -94,8 +94,8 @@ FIELDS = {
     "typed_name": Field("Type the name of the data set to spend"),
 }
 DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
-_COLUMNS = ("shape", "unit", "time", "outcome", "periods", "time_format")
-READING = (*_COLUMNS, *DIALECT, "missing", "repeated", "low", "high")  # the check is about these
+TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated")
+READING = ("shape", *TABLE, "low", "high")  # the check is about these
 _NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
 
 _ALSO = {
@@ -111,25 +111,6 @@ _ALSO = {
 }
 LABELS = _ALSO | {name: each.label[:1].lower() + each.label[1:] for name, each in FIELDS.items()}
 _FIELD_OF = {"bounds": "low", "wide": "shape"}
-_OPTION = re.compile(r"--([a-z][a-z-]+)")
-_NOT_HERE = re.compile(r" To go on anyway, add --i-know\.| \(dpsc plan tells how large\)")
-_AT_THE_END = "The command at the end says what was understood; correct it if it is wrong"
-
-
-def in_words(text: str) -> str:
-    """Write a sentence of the library with the names of fields in the place of a command's options.
-
-    Examples
-    --------
-    >>> in_words("say --periods and check again")
-    'say “periods” and check again'
-    """
-
-    def label(option: re.Match[str]) -> str:
-        name = LABELS.get(option[1].replace("-", "_"))
-        return option[0] if name is None else f"“{name}”"
-
-    return _OPTION.sub(label, _NOT_HERE.sub("", text).replace(_AT_THE_END, "Correct it in its field if it is wrong"))
 
 
 class Form(Desk):
@@ -166,7 +147,7 @@ class Form(Desk):
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise ParameterError(f"--{name.replace('_', '-')} must be a number.")
+            raise ParameterError(f"{Parameter(name)} must be a number.")
         return value
 
     def bounds(self) -> tuple[float, float] | None:
@@ -174,7 +155,7 @@ class Form(Desk):
         if self["low"] or self["high"]:
             return self.number("low"), self.number("high")
         if self["missing"] == "midpoint":
-            raise ParameterError("--missing midpoint needs --bounds.")
+            raise ParameterError(f"{MIDPOINT} needs {Parameter('bounds')}.")
         return None
 
     def options(self, *names: str) -> list[str]:
@@ -191,13 +172,12 @@ class Form(Desk):
         return [f"--{name.replace('_', '-')}", value] if value else []
 
     def explained(self, problem: DpscError, field: str) -> tuple[str, str]:
-        """Find the field by the parameter, or else the option, that the library names first."""
-        options = [option.replace("-", "_") for option in _OPTION.findall(problem.message)]
-        named = [*(parameter.name for parameter in problem.parameters.values()), *options]
-        at = next((_FIELD_OF.get(name, name) for name in named if _FIELD_OF.get(name, name) in FIELDS), field)
+        """Find the field by the parameter that the library names first."""
+        fields = (_FIELD_OF.get(parameter.name, parameter.name) for parameter in mentioned(problem.message))
+        at = next((name for name in fields if name in FIELDS), field)
         if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
             at = field
-        return at, in_words(problem.text(self.named))
+        return at, problem.text(self.named)
 
     def begin(
         self, what: str, field: str, files: list[File], step: Callable[[], None], end: Callable[[], None]

@@ -1,4 +1,4 @@
-"""Two-step algorithms under audit, with additive noise of a known law or a perturbed objective.
+"""Neighbours that are known worst cases, all made up, and two-step algorithms run on both of them.
 
 Centres, scales and clipping come from the algorithms' own results and are never computed again here, so that a mistake
 in the library shows.
@@ -6,89 +6,127 @@ in the library shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.weights.classic import ridge_weights
+from dpsc.custodian.weights.objective import ObjectivePerturbation
+from dpsc.custodian.weights.output import OutputPerturbation
+from dpsc.custodian.weights.printed import PrintedOutputPerturbation
+from dpsc.custodian.weights.projection import ProjectionNoise
 from dpsc.evidence.audit import measure
 from dpsc.evidence.audit.case import Effort
-from dpsc.evidence.audit.search import Pair
-from dpsc.evidence.paper.ours import minimise_over_ball
 from dpsc.privacy import discrete, laplace
 from dpsc.privacy.source import Source
+from dpsc.release.rowmap import RowMap
 from dpsc.types import Array
 
-_ON_THE_SPHERE = 1e-7
+FAR = 50.0  # the size of a hostile donor's values, far beyond the public bounds (-1, 1)
+FARTHEST = 1e9  # the movement of a hostile donor, in units of the constant that stands beside rows of a Gram release
 
 
-def log_density(b: Array, beta: float, law: str) -> Array:
-    """Return the logarithm of the density of each row of noise, up to a constant."""
-    if law == "gaussian":
-        return np.asarray(-(b**2).sum(axis=1) / (2 * beta**2))
-    if law == "laplace":  # independent entries
-        return np.asarray(-np.abs(b).sum(axis=1) / beta)
-    return np.asarray(-np.linalg.norm(b, axis=1) / beta)
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two donor pools that differ in the first row, and a public target."""
+
+    name: str
+    donors: Array
+    neighbour: Array
+    target: Array
+    T0: int
+
+    @property
+    def pools(self) -> tuple[Array, Array]:
+        """Both donor pools."""
+        return self.donors, self.neighbour
+
+    def swapped(self) -> Pair:
+        """Return the same pair in the other order."""
+        return Pair(self.name, self.neighbour, self.donors, self.target, self.T0)
+
+    def panel(self, side: int) -> Panel:
+        """Return one donor pool as a panel with public bounds (-1, 1)."""
+        return Panel.from_arrays(self.pools[side], self.target, treatment_time=self.T0, bounds=(-1, 1))
 
 
-def unconstrained_losses(X: Array, neighbour: Array, y: Array, nu: float, b: Array, beta: float, law: str) -> Array:
-    """Return log p(f) / p'(f) for the minimisers f over R^n that the noise b, one row per run, leads to on X.
+def fine_bits(row: Sequence[float], target: Sequence[float]) -> Pair:
+    """One donor that is zero, against a row whose weight has fine bits, for attacks on the lowest bits of a weight."""
+    donors = np.array([[*row, 0.0]])
+    return Pair("fine bits", 0 * donors, donors, np.array([*target, 0.0]), len(row))
 
-    ``b = 2 X (y - X'f) - nu f`` determines f and is determined by it, with Jacobian det(2 X X' + nu I).
+
+def _pair(name: str, others: Array, row: Array, other_row: Array, T0: int) -> Pair:
+    target = np.ones(len(row))
+    return Pair(name, np.vstack([row, others]), np.vstack([other_row, others]), target, T0)
+
+
+def opposite_rows(T0: int, h: int, *, before: float = 1.0, after: float = 1.0) -> Pair:
+    """One donor, x = -x' along y: attains the exact ridge sensitivity and, with Z = ±1, the answer's.
+
+    ``before`` and ``after`` are the sizes of the entries; sizes above one must be clipped.
     """
-    f = minimisers(X, y, nu, b)
-    b_neighbour = -gradients(neighbour, y, nu, f)
-    volume = _log_det(_hessian(X, nu)) - _log_det(_hessian(neighbour, nu))
-    return log_density(b, beta, law) - log_density(b_neighbour, beta, law) + volume
+    row = np.append(np.full(T0, before), np.full(h, after))
+    return _pair("opposite rows", np.empty((0, T0 + h)), row, -row, T0)
 
 
-def minimisers(X: Array, y: Array, nu: float, b: Array) -> Array:
-    """Minimise ``||y - X'f||^2 + (nu/2) ||f||^2 + b'f`` over R^n for every row of b."""
-    return np.asarray(np.linalg.solve(_hessian(X, nu), (2 * X @ y - b).T).T)
+def zero_row(n: int, T0: int, h: int) -> Pair:
+    """All ones against the same with one row of zeros: breaks objective perturbation as printed."""
+    ones = np.ones(T0 + h)
+    return _pair("ones and a zero row", np.ones((n - 1, T0 + h)), ones, np.zeros(T0 + h), T0)
 
 
-def ball_losses(X: Array, neighbour: Array, y: Array, nu: float, b: Array, beta: float, law: str) -> Array:
-    """Return the privacy losses of (minimiser over the l1 ball, normal vector): what the proof is about.
+def rank_one(n: int, T0: int, h: int) -> Pair:
+    """Donors that are all the same, against one that is their mirror image: moves the gradient the furthest."""
+    ones = np.ones(T0 + h)
+    return _pair("rank one", np.ones((n - 1, T0 + h)), ones, -ones, T0)
 
-    The noise that leads to the same pair on the neighbour is ``b + g(alpha) - g'(alpha)``; on a face with tangent
-    basis V the Jacobians are 1 / det(V'AV).
+
+def weak_crowd(n: int, T0: int, h: int, *, mu: float) -> Pair:
+    """Many weak donors that share the weight until a strong one takes it: moves all weights at once, far in l1."""
+    weak = np.full((n - 1, T0 + h), (mu / (n * T0)) ** 0.5)
+    return _pair("weak crowd", weak, np.ones(T0 + h), np.zeros(T0 + h), T0)
+
+
+def still_and_moving(row_map: RowMap) -> Pair:
+    """One donor that does not move, against one that moves so much that the map's constant is nothing beside it.
+
+    Their vectors are two of the unit vectors: the worst case of the Gram matrix, on its diagonal.
     """
-    alpha = minimise_over_ball(X, y, nu, b)
-    moved = b + gradients(X, y, nu, alpha) - gradients(neighbour, y, nu, alpha)
-    losses = log_density(b, beta, law) - log_density(moved, beta, law)
-    on_sphere = np.abs(alpha).sum(axis=1) > 1 - _ON_THE_SPHERE
-    signs = np.where(on_sphere[:, np.newaxis], np.sign(np.where(np.abs(alpha) < _ON_THE_SPHERE, 0.0, alpha)), 0.0)
-    faces, of_run = np.unique(signs, axis=0, return_inverse=True)
-    volumes = np.array([_face_volume(X, nu, face) - _face_volume(neighbour, nu, face) for face in faces])
-    return np.asarray(losses + volumes[of_run.ravel()])
+    return _pair("still and moving", _nobody(row_map), np.zeros(row_map.T), _along(row_map, 0, FARTHEST), row_map.T - 1)
 
 
-def _face_volume(X: Array, nu: float, signs: Array) -> float:
-    """Return log det(V'AV) on the face with these signs, or inside the ball if all signs are zero."""
-    A = _hessian(X, nu)
-    support = np.flatnonzero(signs)
-    if not support.size:
-        return _log_det(A)
-    basis = np.linalg.svd(signs[support][np.newaxis])[2][1:].T
-    return _log_det(basis.T @ A[np.ix_(support, support)] @ basis) if support.size > 1 else 0.0
+def orthogonal_rows(row_map: RowMap) -> Pair:
+    """Two donors that move very much, in two directions of the map, the first and the last."""
+    row, other = (_along(row_map, direction, FARTHEST) for direction in (0, -1))
+    return _pair("orthogonal rows", _nobody(row_map), row, other, row_map.T - 1)
 
 
-def gradients(X: Array, y: Array, nu: float, f: Array) -> Array:
-    """Return the gradient of ``||y - X'f||^2 + (nu/2) ||f||^2`` at every row of f."""
-    return np.asarray(2 * (f @ X - y) @ X.T + nu * f)
+def mirrored_rows(row_map: RowMap) -> Pair:
+    """Two donors that move as much as the map's constant, one up and one down.
+
+    Their vectors are the diagonals between two unit vectors: as bad as :func:`still_and_moving`, but off the diagonal
+    of the Gram matrix.
+    """
+    row = _along(row_map, 0, 1.0)
+    return _pair("mirrored rows", _nobody(row_map), row, -row, row_map.T - 1)
 
 
-def _hessian(X: Array, nu: float) -> Array:
-    return np.asarray(2 * X @ X.T + nu * np.eye(len(X)))
+def _along(row_map: RowMap, direction: int, size: float) -> Array:
+    """Return a row whose whitened movement is in one direction, and so many times as long as the constant."""
+    return np.asarray(size * row_map.constant * row_map.back[:, direction])
 
 
-def _log_det(A: Array) -> float:
-    return float(np.linalg.slogdet(A)[1])
+def _nobody(row_map: RowMap) -> Array:
+    return np.empty((0, row_map.T))
 
 
-Make = Callable[[int | None], Any]  # from a seed to an algorithm with a ``fit``
+Algorithm = OutputPerturbation | ObjectivePerturbation | PrintedOutputPerturbation
+Make = Callable[[int | None], Algorithm]  # from a seed
+Result = PrivateResult | UnprovenResult
 _WIDE = 4096.0
 
 
@@ -129,9 +167,10 @@ class TwoStep:
     make: Make
     pair: Pair
 
-    def fit_once(self) -> tuple[Any, Step, Step]:
+    def fit_once(self) -> tuple[Result, Step, Step]:
         """Return a seeded result and the laws of its two steps; the answer's scale is for a largest weight of one."""
         result = self.make(0).fit(self.pair.panel(0))
+        assert isinstance(result.uncertainty, ProjectionNoise)
         noise = result.uncertainty.noise
         weight_scale = result.parameters.get("weight_scale", result.parameters.get("a"))
         largest = float(np.abs(result.weights).max())
@@ -157,7 +196,7 @@ class TwoStep:
             return measure.epsilon_at(delta, lambda epsilon: measure.gaussian_delta(shift, epsilon))
         return sum(apart)
 
-    def _fit_seeded(self, donors: Array) -> Any:
+    def _fit_seeded(self, donors: Array) -> Result:
         pair = Pair("", donors, donors, self.pair.target, self.pair.T0)
         return self.make(0).fit(pair.panel(0))
 
@@ -195,11 +234,6 @@ class TwoStep:
         f = centre + weights.scale * weights.draw(len(centre), runs, source)
         largest = np.abs(f).max(axis=1, keepdims=True)
         return np.hstack([f, f @ Z + answer.scale * largest * answer.draw(Z.shape[1], runs, source)])
-
-
-def exponentials(shape: tuple[int, ...], source: Source) -> Array:
-    """Draw exponential variables of mean one, the sizes of Laplace noise: half the squares of two normals."""
-    return np.asarray((source.normals((2, *shape)) ** 2).sum(axis=0) / 2)
 
 
 def call(make: Make, pair: Pair, side: int, effort: Effort) -> Array:
