@@ -150,7 +150,10 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
         pass
     assert len(Ledger(book).entries()) == 3
     Ledger(book).add_dataset("costs", epsilon=1, delta=1e-6)
-    for place, name, words in ((book, None, "--dataset"), (None, "sales", "--ledger")):
+    for place, name, words in (
+        (book, None, "Say with dataset which"),
+        (None, "sales", "where it is with ledger or DPSC_LEDGER"),
+    ):
         with pytest.raises(DpscError, match=words):
             Account(place, name)
 

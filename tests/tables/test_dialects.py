@@ -24,6 +24,7 @@ from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import reader
 from dpsc.tables.dialect import SEPARATORS, Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
+from dpsc.tables.spec import TableSpec
 from dpsc.types import Array, Integers
 from tests.custodian.gram.test_stream import PRODUCTS, expected
 from tests.making import SECRET, long, save, told, wide
@@ -233,12 +234,12 @@ def test_the_named_columns_tell_the_separator(tmp_path: Path) -> None:
     series = tmp_path / "s.csv"
     series.write_text("week, of;x\n1;2,5\n2;3,5\n")
     with pytest.raises(TableError, match="two separators, comma and semicolon; say which it is: sep='comma' or sep="):
-        reader.series(series, None, None)
-    assert reader.series(series, None, None, None, Dialect(sep="semicolon")).tolist() == [2.5, 3.5]
-    assert reader.series(series, "week, of", "x").tolist() == [2.5, 3.5]
+        reader.series(series)
+    assert reader.series(series, TableSpec(dialect=Dialect(sep="semicolon"))).tolist() == [2.5, 3.5]
+    assert reader.series(series, TableSpec(time="week, of", outcome="x")).tolist() == [2.5, 3.5]
     series.write_text("sep=;\nweek;x\n1;2,5\n")
     with pytest.raises(TableError, match="remove that line"):
-        reader.series(series, None, None)
+        reader.series(series)
 
 
 def test_a_row_in_place_of_a_header_is_not_quoted(tmp_path: Path) -> None:
@@ -325,12 +326,12 @@ def test_dates_labels_and_numbers_of_a_workbook(tmp_path: Path) -> None:
 def test_the_sheet_is_chosen(tmp_path: Path) -> None:
     path = book(tmp_path / "t.xlsx", notes=[["a"]], data=[["week", "x"], [1, 2.5], [2, 3]], empty=[])
     with pytest.raises(TableError, match="there are 3 sheets, 'notes', 'data', 'empty'; say which: sheet='NAME'"):
-        reader.series(path, None, None)
+        reader.series(path)
     with pytest.raises(TableError, match=r"there is no sheet 'Data' .*'notes', 'data', 'empty'"):
-        reader.series(path, None, None, None, Dialect(sheet="Data"))
+        reader.series(path, TableSpec(dialect=Dialect(sheet="Data")))
     with pytest.raises(TableError, match="the first row of the sheet is empty"):
-        reader.series(path, None, None, None, Dialect(sheet="empty"))
-    assert reader.series(path, None, None, None, Dialect(sheet="data")).tolist() == [2.5, 3]
+        reader.series(path, TableSpec(dialect=Dialect(sheet="empty")))
+    assert reader.series(path, TableSpec(dialect=Dialect(sheet="data"))).tolist() == [2.5, 3]
 
 
 @pytest.mark.parametrize("engine", ["stream", "dask"])

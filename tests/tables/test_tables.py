@@ -42,13 +42,13 @@ def test_one_slip_among_dates_is_named() -> None:
 def test_a_series_needs_no_names_when_there_are_two_columns(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     pd.DataFrame({"year": [3, 1, 2], "x": [0.3, 0.1, 0.2]}).to_csv(path, index=False)
-    series = reader.series(path, None, None)
+    series = reader.series(path)
     assert series.name == "x"
     assert series.index.name == "year"
     assert series[1] == 0.1
     pd.DataFrame({"year": [1, 1], "x": [0.3, 0.1]}).to_csv(path, index=False)
     with pytest.raises(TableError, match="the period 1 occurs twice"):
-        reader.series(path, None, None)
+        reader.series(path)
 
 
 def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:

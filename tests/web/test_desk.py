@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from dpsc.cli import app
 from dpsc.web.analyst import panels, pasted
 from dpsc.web.analyst.app import _downloads
-from dpsc.web.analyst.desk import AnalystDesk, Columns, Said
+from dpsc.web.analyst.desk import AnalystDesk, Columns
 from dpsc.web.work import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_said_beside_its_field(desk: AnalystDesk, tmp_path: Pat
 def test_an_ambiguous_date_is_settled_on_the_page(desk: AnalystDesk) -> None:
     desk.paste_target("a\tb\tc\n" + "\n".join(f"{y}\t{w}\t0" for y, w in zip(YEARS, WAGES, strict=True)))
     assert "“column of periods”, “column of numbers”" in desk.problems["target"]
-    desk.say(Said(time="a", outcome="b"), "")
+    desk.say({"time": "a", "outcome": "b"}, "")
     assert desk.problems == {}
 
 
@@ -123,7 +123,7 @@ def test_command_and_script_give_the_same_answer(
     desk.paste_target("\n".join(map(comma, WAGES)))
     desk.choose(4)
     desk.choose(5)
-    desk.say(Said(), "log dollars")
+    desk.say({}, "log dollars")
     assert desk.result is not None
     place = tmp_path / "analyst"
     place.mkdir()
@@ -183,7 +183,7 @@ def test_labels_of_a_release_are_never_markup(desk: AnalystDesk) -> None:
     desk.paste_target(
         "period\t<img src=x onerror=alert(1)>\n" + "\n".join(f"{y}\t{w}" for y, w in zip(YEARS, WAGES, strict=True))
     )
-    desk.say(Said(), "<script>alert(1)</script>")
+    desk.say({}, "<script>alert(1)</script>")
     desk.choose(5)
     assert desk.release_file is not None
     desk.release_file = File(desk.release_file.path, "<b>x</b>.json")

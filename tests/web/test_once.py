@@ -18,7 +18,7 @@ from dpsc.ledger import schema
 from dpsc.release.population import Population
 from dpsc.tables import reader
 from dpsc.web.analyst import panels
-from dpsc.web.analyst.desk import AnalystDesk, Said
+from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.work import File
 from tests.web.conftest import PERIODS
@@ -162,7 +162,7 @@ def test_the_analyst_asks_once_for_each_date_and_draws_without_reading(tmp_path:
     assert opened["pasted.csv"] <= 4  # written, its header, the first line, the rows
     for position in (5, 6, 5):
         desk.choose(position)
-    desk.say(Said(), "dollars")
+    desk.say({}, "dollars")
     assert calls["estimate"] == 4  # two dates, two releases
     with opened_in(tmp_path) as opened:
         for panel in (panels.release, panels.target, panels.answer, panels.export, panels.comparison):

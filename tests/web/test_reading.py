@@ -53,7 +53,7 @@ def endless(tmp_path: Path) -> Path:
 
 
 def test_it_reads_as_the_program_would(reader: Reader, series: Path) -> None:
-    pd.testing.assert_series_equal(reader(tables.series, series, None, None), tables.series(series, None, None))
+    pd.testing.assert_series_equal(reader(tables.series, series), tables.series(series))
     assert reader(Release.load, RELEASE).guarantee == Release.load(RELEASE).guarantee
     assert reader(os.getpid) != os.getpid()
 
@@ -63,9 +63,9 @@ def test_a_refusal_has_its_own_words_file_and_parameters(reader: Reader, series:
     wrong.write_text("year,wage\n1980,many\n")
     for path, time in ((tmp_path / "no.csv", None), (wrong, None), (series, "yaer")):
         with pytest.raises(DpscError) as here:
-            tables.series(path, time, None)
+            tables.series(path, TableSpec(time=time))
         with pytest.raises(type(here.value)) as there:
-            reader(tables.series, path, time, None)
+            reader(tables.series, path, TableSpec(time=time))
         assert str(there.value) == str(here.value)
         assert (there.value.message, there.value.file) == (here.value.message, here.value.file)
 
@@ -74,9 +74,9 @@ def test_a_file_without_end_is_ended_and_the_next_one_is_read(reader: Reader, se
     first = reader(os.getpid)
     reader._patience = 0.5
     with pytest.raises(TableError, match=STOPPED):
-        reader(tables.series, endless, None, None)
+        reader(tables.series, endless)
     reader._patience = 60.0
-    assert list(reader(tables.series, series, None, None)) == [1.5, 2.5]
+    assert list(reader(tables.series, series)) == [1.5, 2.5]
     assert reader(os.getpid) != first
 
 
@@ -99,7 +99,7 @@ def test_what_lies_in_the_folder_is_not_imported(series: Path, tmp_path: Path, m
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
     made = Reader()
-    assert list(made(tables.series, series, None, None)) == [1.5, 2.5]
+    assert list(made(tables.series, series)) == [1.5, 2.5]
     made.end()
     assert not (tmp_path / "imported").exists()
 

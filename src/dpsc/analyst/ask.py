@@ -13,7 +13,7 @@ from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import TableSpec
+from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.tables.target_table import Targets
 from dpsc.types import Label
 
@@ -29,8 +29,8 @@ def one(
     title: str = "",
 ) -> Result:
     """Return the answer for one target."""
-    several = " If it is a table of several units, say which column names them: {unit}."
-    series = reader.series(target, spec.time, spec.outcome, spec.time_format, spec.dialect, advice=several)
+    several = f" If it is a table of several units, say which column names them: {UNIT}."
+    series = reader.series(target, spec, advice=several)
     with in_file(target):
         first = match.typed_period(treatment_time, release.times, spec.time_format)
         return release.estimate(series, first, averages=averages, level=level, title=title)
@@ -53,17 +53,9 @@ def several(
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
     How many units each target averages is in the column ``averages``, or it is one number for all.
     """
+    column = averages if isinstance(averages, str) else None
     found = several_targets.read(
-        targets,
-        unit=spec.unit,
-        start=start,
-        time=spec.time,
-        outcome=spec.outcome,
-        weight=weight,
-        averages=averages if isinstance(averages, str) else None,
-        time_format=spec.time_format,
-        dialect=spec.dialect,
-        start_of_all=treatment_time,
+        targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time
     )
     with in_file(targets):
         if isinstance(averages, int):
@@ -90,4 +82,6 @@ def _start(unit: str, text: str | None, release: Release, time_format: str | Non
     try:
         return match.typed_period(text, release.times, time_format, "treatment_time_column")
     except TableError as problem:
-        raise TableError(f"unit {unit!r}: {problem} Leave the cell empty for a unit that was never treated.") from None
+        raise TableError(
+            f"unit {unit!r}: {problem.message} Leave the cell empty for a unit that was never treated."
+        ) from None

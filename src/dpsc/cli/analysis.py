@@ -155,9 +155,9 @@ class Analysis:
             smoothness=self.smoothness or "high",
             reference=self.reference_path(),
             scale=self.scale,
-            like=series.like(self.like, self.like_before, self.time_format, self.dialect),
+            like=series.like(self.like, self.like_before, self.layout),
         )
 
     def reference_path(self) -> pd.Series[float] | None:
         """Read the public path to subtract, if there is one."""
-        return series.reference(self.reference, self.time_format, self.dialect)
+        return series.reference(self.reference, self.layout)

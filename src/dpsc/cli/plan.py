@@ -83,11 +83,13 @@ def plan(
         from dpsc.cli import planning
         from dpsc.tables import reader
         from dpsc.tables.dialect import Dialect
+        from dpsc.tables.spec import TableSpec
 
         for path in (out, settings):
             terminal.keep_apart(path, target, reference)
         dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-        series = None if target is None else reader.series(target, time, outcome, time_format, dialect)
+        said = TableSpec(time=time, outcome=outcome, time_format=time_format, dialect=dialect)
+        series = None if target is None else reader.series(target, said)
         history = None if series is None else series.iloc[:before]
         budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
         wished = None

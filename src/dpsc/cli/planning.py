@@ -23,6 +23,7 @@ from dpsc.release.kernel import Smoothness
 from dpsc.tables import reader, series
 from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
+from dpsc.tables.spec import TableSpec
 
 
 def settings_of(
@@ -44,7 +45,7 @@ def settings_of(
     """Return what the sites agree on, from the options of one plan."""
     if len(n) != 1 or len(epsilon) != 1:
         raise DpscError("--settings are for one --n, the donors of all sites, and one --epsilon; give one of each.")
-    path = series.reference(reference, time_format, dialect)
+    path = series.reference(reference, TableSpec(time_format=time_format, dialect=dialect))
     index = None if periods is None else reader.typed_periods(periods, path, time_format)
     values = None
     if index is not None and len(index) != T:

@@ -17,7 +17,7 @@ from dpsc.checks import finite_number
 from dpsc.errors import DpscError
 from dpsc.privacy.exact import as_integers, require_no_overflow
 from dpsc.privacy.source import Source
-from dpsc.types import Integers
+from dpsc.types import Array, Integers
 
 Kind = Literal["laplace", "gaussian"]
 _BLOCK = 2**15
@@ -90,7 +90,7 @@ def measurement(kind: Kind, scale: float) -> Any:
     return make_gaussian(domain, l2_distance(T="f64"), scale)
 
 
-def _continuous(kind: Kind, scale: float, source: Source, shape: tuple[int, ...]) -> Any:
+def _continuous(kind: Kind, scale: float, source: Source, shape: tuple[int, ...]) -> Array:
     """Draw for experiments: rounded continuous noise, which only a seeded source may use."""
     if kind == "gaussian":
         return scale * source.normals(shape)

@@ -6,9 +6,9 @@ Sensitivities stated for these integers hold to the last bit, which is what make
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpsc.errors import ParameterError
 from dpsc.types import Array, Integers
@@ -83,6 +83,6 @@ def gamma(operations: int) -> float:
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
 
 
-def as_integers(values: Any) -> Integers:
+def as_integers(values: ArrayLike) -> Integers:
     """Return whole floats as int64."""
     return np.asarray(values, dtype=np.int64)

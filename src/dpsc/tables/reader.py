@@ -22,7 +22,7 @@ from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import OUTCOME, TIME
+from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
 
 ROWS_AT_ONCE = 2**20
 HEADER = Parameter("periods")
@@ -193,21 +193,14 @@ def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, nu
         raise TableError(f"column {name!r} ({parameter}) holds {kind}, which cannot name units or periods.")
 
 
-def series(
-    path: Path,
-    time: str | None,
-    outcome: str | None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
-    *,
-    advice: str = "",
-) -> pd.Series[float]:
+def series(path: Path, said: TableSpec = NOTHING_SAID, *, advice: str = "") -> pd.Series[float]:
     """Read a public series from a file with a column of periods and a column of numbers.
 
     ``advice`` ends the refusal of a table that may hold several series.
     """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    time, outcome, dialect = said.time, said.outcome, said.dialect
     with in_file(path):
         names = open_table(path, [], dialect, [time, outcome]).schema.names
         if (time is None or outcome is None) and len(names) != 2:
@@ -225,7 +218,7 @@ def series(
         labels = [label for rows in batches for label in rows.batch.column(0).to_pylist()]
         require_rows(len(labels), path)
         values = [value for rows in batches for value in arrow.floats(rows.batch.column(1), outcome, rows)]
-        when = calendar.understood(labels, time, lambda row: formats.row_name(row, path), time_format)
+        when = calendar.understood(labels, time, lambda row: formats.row_name(row, path), said.time_format)
         if not when.is_unique:
             twice = dates.period_name(when[when.duplicated()][0])
             raise TableError(f"the period {twice} occurs twice in column {time!r}." + advice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,24 +12,22 @@ from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import dates, match
 from dpsc.periods.dates import in_order
 from dpsc.tables import reader
-from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
+from dpsc.tables.spec import NOTHING_SAID, TableSpec
 
 
-def reference(path: Path | None, time_format: str | None, dialect: Dialect = UNSAID) -> pd.Series[float] | None:
-    """Read the path to subtract from every donor; ``dialect`` is what was said about the donors' table."""
-    return None if path is None else _series(path, time_format, dialect)
+def reference(path: Path | None, donors: TableSpec = NOTHING_SAID) -> pd.Series[float] | None:
+    """Read the path to subtract from every donor; ``donors`` is what was said about the donors' table."""
+    return None if path is None else _series(path, donors)
 
 
-def like(
-    path: Path | None, before: str | None, time_format: str | None, dialect: Dialect = UNSAID
-) -> pd.Series[float] | None:
+def like(path: Path | None, before: str | None, donors: TableSpec = NOTHING_SAID) -> pd.Series[float] | None:
     """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
     if path is None:
         if before is not None:
             raise ParameterError(f"{Parameter('like_before')} says where {Parameter('like')} ends; give it too.")
         return None
-    series = _series(path, time_format, dialect)
+    series = _series(path, donors)
     with in_file(path):
         try:
             series = series.iloc[in_order(series.index)]
@@ -39,20 +38,21 @@ def like(
             ) from None
         if before is None:
             return series
-        first = match.typed_period(before, series.index, time_format, "like_before")
+        first = match.typed_period(before, series.index, donors.time_format, "like_before")
         return series.iloc[: series.index.get_loc(first)]
 
 
-def _series(path: Path, time_format: str | None, dialect: Dialect) -> pd.Series[float]:
+def _series(path: Path, donors: TableSpec) -> pd.Series[float]:
+    said = TableSpec(time_format=donors.time_format, dialect=donors.dialect.for_series())
     with in_file(path):
-        if path.is_file() and len(reader.open_table(path, [], dialect.for_series()).schema.names) != 2:
+        if path.is_file() and len(reader.open_table(path, [], said.dialect).schema.names) != 2:
             raise TableError("there should be two columns, one of periods and one of numbers.")
-    if time_format is None:
-        return reader.series(path, None, None, None, dialect.for_series())
-    dates.require_format(time_format)
+    if said.time_format is None:
+        return reader.series(path, said)
+    dates.require_format(said.time_format)
     try:
-        return reader.series(path, None, None, time_format, dialect.for_series())
+        return reader.series(path, said)
     except TableError as problem:
         with suppress(TableError):  # another file may write its dates in another way
-            return reader.series(path, None, None, None, dialect.for_series())
+            return reader.series(path, replace(said, time_format=None))
         raise problem

@@ -13,10 +13,9 @@ from dpsc.errors import Parameter, TableError
 from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.tables import arrow, formats
-from dpsc.tables.dialect import UNSAID, Dialect
 from dpsc.tables.formats import in_file
 from dpsc.tables.reader import open_table, require_column, require_rows, require_unambiguous, rows_of
-from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, find
+from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
 AVERAGES = Parameter("averages_column", "")
@@ -45,15 +44,11 @@ class Targets:
 
 def read(
     path: Path,
+    said: TableSpec,
     *,
-    unit: str,
     start: str | None,
-    time: str | None = None,
-    outcome: str | None = None,
     weight: str | None = None,
     averages: str | None = None,
-    time_format: str | None = None,
-    dialect: Dialect = UNSAID,
     start_of_all: str | None = None,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
@@ -62,6 +57,7 @@ def read(
     """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
+    unit, dialect = said.unit, said.dialect
     with in_file(path):
         given = [name for name in (unit, start, weight, averages) if name is not None]
         if len(set(given)) < len(given):
@@ -70,7 +66,7 @@ def read(
         for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
             if name is not None:
                 find(header, name, it)
-        time, outcome = _the_others(header, given, time, outcome)
+        time, outcome = _the_others(header, given, said.time, said.outcome)
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
         numbers |= {} if averages is None else {"averages": averages}
@@ -86,7 +82,7 @@ def read(
                     arrow.floats(cell, name, rows).tolist() if column in numbers else arrow.plain(cell).to_pylist()
                 )
         require_rows(len(found["unit"]), path)
-        when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), time_format)
+        when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), said.time_format)
         starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
         frame = pd.DataFrame(found | {"time": list(when), "start": starts})
         return _targets(frame, labels | numbers, path)

@@ -60,10 +60,17 @@ def test_robust_weights_match_pysyncon(choice: dict[str, float], peer_choice: di
     paths = 5 + rng.uniform(0, 1, (n + 1, 2)) @ rng.uniform(0, 10, (2, T0 + h)) + rng.normal(size=(n + 1, T0 + h))
     table = long(paths, [f"u{i}" for i in range(n + 1)], range(T0 + h), ("unit", "time", "value"))
     prep = Dataprep(
-        foo=table, predictors=["value"], predictors_op="mean", dependent="value", unit_variable="unit",
-        time_variable="time", treatment_identifier="u0", controls_identifier=[f"u{i}" for i in range(1, n + 1)],
-        time_predictors_prior=range(T0), time_optimize_ssr=range(T0),
-    )  # fmt: skip
+        foo=table,
+        predictors=["value"],
+        predictors_op="mean",
+        dependent="value",
+        unit_variable="unit",
+        time_variable="time",
+        treatment_identifier="u0",
+        controls_identifier=[f"u{i}" for i in range(1, n + 1)],
+        time_predictors_prior=range(T0),
+        time_optimize_ssr=range(T0),
+    )
     peer = RobustSynth()
     peer.fit(prep, lambda_=0.7, **peer_choice)
     panel = Panel.from_long(table, unit="unit", time="time", outcome="value", treated_unit="u0", treatment_time=T0)
@@ -153,8 +160,14 @@ def test_a_donor_without_any_value_in_the_declared_periods_is_named_as_the_probl
     table = pd.DataFrame([(u, t, float(i + t)) for i, u in enumerate("abcde") for t in range(6)], columns=list("uty"))
     table["y"] = table["y"].mask(table["u"] == "c")
     panel = Panel.from_long(
-        table, unit="u", time="t", outcome="y", treated_unit="a", treatment_time=4, periods="0..5",
+        table,
+        unit="u",
+        time="t",
+        outcome="y",
+        treated_unit="a",
+        treatment_time=4,
+        periods="0..5",
         missing="interpolate",
-    )  # fmt: skip
+    )
     with pytest.raises(PanelError, match="no value in any period"):
         SyntheticControl(**options).fit(panel)

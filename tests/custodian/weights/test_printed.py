@@ -25,6 +25,7 @@ from dpsc.privacy import source
 from dpsc.types import Array
 from tests.conftest import printed_objective
 from tests.making import make_panel
+from tests.soak import quick_or_long
 
 OUT = OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.25, lambda_=4.0)
 OBJ = ObjectivePerturbation.as_printed(epsilon1=0.5, epsilon2=0.25, lambda_=4.0)
@@ -104,7 +105,7 @@ def noise_in_the_objective(panel: Panel, delta: float, runs: int) -> Array:
 @pytest.mark.statistical
 def test_the_noise_in_the_objective_has_the_printed_law() -> None:
     panel = make_panel(n=6)
-    radius = np.linalg.norm(noise_in_the_objective(panel, 0.0, 2000), axis=1)
+    radius = np.linalg.norm(noise_in_the_objective(panel, 0.0, quick_or_long(1000, 10_000)), axis=1)
     assert stats.kstest(radius, stats.gamma(6).cdf).pvalue > 1e-4
     assert stats.kstest(0.9 * radius, stats.gamma(6).cdf).pvalue < 1e-4
     normal = noise_in_the_objective(panel, 1e-6, 2000).ravel()
@@ -119,7 +120,7 @@ def test_the_noise_on_the_weights_has_the_printed_law() -> None:
     exact = ridge_weights(data.X, data.y, 4.0)
     a = 4 * panel.T0 * math.sqrt(14) / (4.0 * 0.5)
     radius = []
-    for seed in range(2000):
+    for seed in range(quick_or_long(1000, 10_000)):
         result = OutputPerturbation.as_printed(epsilon1=0.5, epsilon2=0.25, lambda_=4.0, seed=seed).fit(panel)
         radius.append(np.linalg.norm(result.weights.to_numpy() - exact) / a)
     assert stats.kstest(radius, stats.gamma(6).cdf).pvalue > 1e-4
@@ -172,8 +173,10 @@ def test_a_seeded_result_says_that_it_is_not_private(panel: Panel) -> None:
 def test_private_results_carry_no_label_of_a_donor_and_no_pre_period_fit(panel: Panel) -> None:
     labelled = Panel.from_wide(
         pd.DataFrame(panel.donors, index=[f"patient {i}" for i in range(panel.n)]),
-        target=panel.target.to_numpy(), treatment_time=panel.T0, bounds=(-1, 1),
-    )  # fmt: skip
+        target=panel.target.to_numpy(),
+        treatment_time=panel.T0,
+        bounds=(-1, 1),
+    )
     result = OUT.fit(labelled)
     assert result.weights.index.tolist() == list(range(panel.n))
     assert not re.search("patient", result.summary() + repr(result))

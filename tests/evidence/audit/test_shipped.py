@@ -37,13 +37,25 @@ def test_the_audit_is_silent_on_everything_we_ship(quick: Audit) -> None:
 
 # What the strongest attack shows: an audit that saw nothing anywhere would be silent too.
 AT_LEAST = {
-    "discrete-laplace": 0.99, "discrete-gaussian": 0.92, "output-pure": 0.99,
-    "output-gaussian": 0.99, "gram": 0.999, "gram-counts": 0.999,
-    "objective-pure": 0.9, "objective-gaussian": 0.3, "printed-output": 0.5, "gram-mu": 0.999,
+    "discrete-laplace": 0.99,
+    "discrete-gaussian": 0.92,
+    "output-pure": 0.99,
+    "output-gaussian": 0.99,
+    "gram": 0.999,
+    "gram-counts": 0.999,
+    "objective-pure": 0.9,
+    "objective-gaussian": 0.3,
+    "printed-output": 0.5,
+    "gram-mu": 0.999,
     "composition": 0.999,
-    "ridge-sensitivity": 0.99, "printed-ridge-sensitivity": 0.3, "answer-sensitivity": 0.99,
-    "gradient-sensitivity": 0.99, "jacobian": 0.99, "post-period-sensitivity": 0.99, "gram-rows": 0.999,
-}  # fmt: skip
+    "ridge-sensitivity": 0.99,
+    "printed-ridge-sensitivity": 0.3,
+    "answer-sensitivity": 0.99,
+    "gradient-sensitivity": 0.99,
+    "jacobian": 0.99,
+    "post-period-sensitivity": 0.99,
+    "gram-rows": 0.999,
+}
 
 
 @pytest.mark.parametrize("name", AT_LEAST)

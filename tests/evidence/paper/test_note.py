@@ -95,9 +95,17 @@ def test_independent_entries_cost_the_square_root_of_h_times_as_much(h: int) -> 
 def test_the_corrected_cost_of_privacy_grows_faster_than_n_squared() -> None:
     def cost(n: int, form: theory.Form) -> float:
         setting = theory.Setting(
-            n=n, T0=10, h=3, lambda_=10, epsilon1=1, epsilon2=1, signal_norm=math.sqrt(3 * n), weight_error=0.5,
-            sigma=0.1, psi=1 / n,
-        )  # fmt: skip
+            n=n,
+            T0=10,
+            h=3,
+            lambda_=10,
+            epsilon1=1,
+            epsilon2=1,
+            signal_norm=math.sqrt(3 * n),
+            weight_error=0.5,
+            sigma=0.1,
+            psi=1 / n,
+        )
         return theory.cost_of_privacy(setting, form)
 
     assert cost(40_000, "as_printed") / cost(10_000, "as_printed") == pytest.approx(4, rel=0.05)

@@ -18,16 +18,6 @@ POINTS = [
 GRAM = Point("ours", "gram", 10, 10, 0.0, 1.0, 1.0, 1e-6)
 
 
-def test_processes_import_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "multiprocessing").mkdir()
-    (tmp_path / "multiprocessing" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    monkeypatch.chdir(tmp_path)
-    with reproduce._pool(1) as pool:
-        assert pool.submit(os.getpid).result(timeout=60) != os.getpid()
-    assert not (tmp_path / "ran").exists()
-
-
 def test_finished_points_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "points.jsonl"
     reproduce.run(POINTS[:4], 20, 0, KeptOutcomes(path, 20, 0, resume=False))
@@ -63,11 +53,18 @@ def test_another_seed_or_number_of_runs_is_not_mixed_in(tmp_path: Path) -> None:
             KeptOutcomes(path, runs, seed, resume=True)
 
 
-def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
+def test_processes_give_what_one_process_gives_and_import_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     points = [*POINTS, GRAM]
-    together = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=2)
-    alone = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=1)
+    alone = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "a", 20, 3, resume=False), workers=1)
+    (tmp_path / "multiprocessing").mkdir()
+    (tmp_path / "multiprocessing" / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    together = reproduce.run(points, 20, 3, KeptOutcomes(tmp_path / "b", 20, 3, resume=False), workers=2)
     assert together == alone
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_interruption_ends_the_processes() -> None:

@@ -50,10 +50,17 @@ def measured_and_bounds(n: int, T0: int, epsilon: float, algorithm: str) -> tupl
     released = np.einsum("rnh,rn->rh", X[:, T0:] + W, weights)
     rmse = float(np.linalg.norm(released - f @ M[:, T0:], axis=1).mean() / math.sqrt(h))
     setting = theory.Setting(
-        n=n, T0=T0, h=h, lambda_=lambda_, epsilon1=half, epsilon2=half,
-        signal_norm=float(np.linalg.norm(M[:, T0:], 2)), weight_error=float(np.linalg.norm(f_reg - f)),
-        sigma=sigma, psi=float(np.abs(f_reg).max()),
-    )  # fmt: skip
+        n=n,
+        T0=T0,
+        h=h,
+        lambda_=lambda_,
+        epsilon1=half,
+        epsilon2=half,
+        signal_norm=float(np.linalg.norm(M[:, T0:], 2)),
+        weight_error=float(np.linalg.norm(f_reg - f)),
+        sigma=sigma,
+        psi=float(np.abs(f_reg).max()),
+    )
     bound = theory.output_bound if algorithm == "out" else theory.objective_bound
     return rmse, bound(setting, "as_printed"), bound(setting, "corrected")
 

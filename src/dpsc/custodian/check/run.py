@@ -245,7 +245,7 @@ def _order(seen: CustodianExamination) -> list[Finding]:
 
 def _history(target: Path, first: str, T0: int, said: TableSpec) -> pd.Series[float]:
     """Return the target before the intervention: before the period of that name, or its first T0 values."""
-    series = public_series.like(target, None, said.time_format, said.dialect)
+    series = public_series.like(target, None, said)
     assert series is not None
     names = [period_name(period) for period in series.index]
     return series.iloc[: names.index(first) if first in names else T0]

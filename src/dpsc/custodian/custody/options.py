@@ -98,8 +98,8 @@ def of_options(
     grid_bits: int | None = None,
 ) -> Choices:
     """Return what was said of a release and of the donors' table; None stands for what was not said."""
-    path = series.reference(reference, said.time_format, said.dialect)
-    similar = series.like(like, like_before, said.time_format, said.dialect)
+    path = series.reference(reference, said)
+    similar = series.like(like, like_before, said)
     index = None if said.periods is None else reader.typed_periods(said.periods, path, said.time_format)
     if settings is None:
         if epsilon is None or delta is None:

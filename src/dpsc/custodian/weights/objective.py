@@ -9,12 +9,12 @@ from dataclasses import KW_ONLY, InitVar, dataclass
 import numpy as np
 
 from dpsc import checks
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import SEEDED, PrivateResult, UnprovenResult, released
 from dpsc.custodian.donors.panel import Panel, require_panel
-from dpsc.custodian.weights import minimiser, projection
+from dpsc.custodian.weights import minimiser
 from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.printed import PrintedObjectivePerturbation
-from dpsc.custodian.weights.projection import check_answer, onto_l1_ball, release_answer
+from dpsc.custodian.weights.projection import check_answer, findings, onto_l1_ball, release_answer, sizes
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete, exact, sensitivity
 from dpsc.privacy import source as randomness
@@ -109,11 +109,9 @@ class ObjectivePerturbation:
         # Step 2: predict via projection
         path, noise = release_answer(data, f, for_answer, source)
 
-        parameters = {
-            "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "epsilon": self.epsilon,
-            "delta": self.delta, "split": self.split, "noise": noise.law, **used, "answer_scale": noise.scale,
-        }  # fmt: skip
-        return projection.private(panel, NAME, f, path, parameters, noise, self.guarantee)
+        chosen = {"lambda_": lambda_, "epsilon": self.epsilon, "delta": self.delta, "split": self.split}
+        parameters = sizes(panel) | chosen | {"noise": noise.law, **used, "answer_scale": noise.scale}
+        return released(self.guarantee, SEEDED, **findings(panel, NAME, f, path, parameters, noise))
 
     @staticmethod
     def as_printed(

@@ -10,12 +10,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dpsc import checks
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import SEEDED, PrivateResult, UnprovenResult, released
 from dpsc.custodian.donors.panel import Panel, require_panel
-from dpsc.custodian.weights import projection
 from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.printed import PrintedOutputPerturbation
-from dpsc.custodian.weights.projection import check_answer, onto_l1_ball, release_answer
+from dpsc.custodian.weights.projection import check_answer, findings, onto_l1_ball, release_answer, sizes
 from dpsc.privacy import exact, sensitivity
 from dpsc.privacy import source as randomness
 from dpsc.privacy.additive import StepBudget, release_integers
@@ -115,12 +114,10 @@ class OutputPerturbation:
         # Step 2: predict via projection
         path, noise = release_answer(data, f, for_answer, source)
 
-        parameters = {
-            "n": panel.n, "T0": panel.T0, "h": panel.h, "lambda_": lambda_, "row_norm": R,
-            "epsilon": self.epsilon, "delta": self.delta, "split": self.split, "weights_ball": self.weights_ball,
-            "noise": noise.law, "weight_scale": weight_scale, "answer_scale": noise.scale,
-        }  # fmt: skip
-        return projection.private(panel, NAME, f, path, parameters, noise, self.guarantee)
+        chosen = {"epsilon": self.epsilon, "delta": self.delta, "split": self.split, "weights_ball": self.weights_ball}
+        used = {"noise": noise.law, "weight_scale": weight_scale, "answer_scale": noise.scale}
+        parameters = sizes(panel) | {"lambda_": lambda_, "row_norm": R} | chosen | used
+        return released(self.guarantee, SEEDED, **findings(panel, NAME, f, path, parameters, noise))
 
     @staticmethod
     def as_printed(

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 
 from dpsc import checks
-from dpsc.answers.result import SEEDED, PrivateResult, UnprovenResult
+from dpsc.answers.result import SEEDED, PrivateResult, UnprovenResult, released
 from dpsc.custodian.donors.panel import Panel, require_panel
-from dpsc.custodian.weights import projection
 from dpsc.custodian.weights.classic import ridge_weights
+from dpsc.custodian.weights.projection import Parameters, findings, sizes
 from dpsc.errors import UnprovenError
 from dpsc.privacy import laplace, sensitivity
 from dpsc.privacy import source as noise
@@ -71,7 +70,7 @@ class PrintedOutputPerturbation:
 
         parameters = _parameters(self, panel) | {"a": a, "b": b}
         name = "DPSC_out as printed (paper, Algorithm 2)"
-        return projection.private(panel, name, f_out, y_out, parameters, noise_law, self.guarantee)
+        return released(self.guarantee, SEEDED, **findings(panel, name, f_out, y_out, parameters, noise_law))
 
 
 @dataclass(frozen=True)
@@ -122,12 +121,11 @@ class PrintedObjectivePerturbation:
         b = sensitivity.post_period(panel.h) / self.epsilon2
         y_obj, noise_law = _project(data.Z, f_obj, b, source)
 
-        parameters = _parameters(self, panel) | {
-            "delta": self.delta, "c": c, "epsilon0": epsilon0, "Delta": Delta, "beta": beta, "b": b,
-        }  # fmt: skip
+        used = {"delta": self.delta, "c": c, "epsilon0": epsilon0, "Delta": Delta, "beta": beta, "b": b}
+        parameters = _parameters(self, panel) | used
         name = "DPSC_obj as printed (paper, Algorithm 3)"
         reason = WHY_UNPROVEN if self.seed is None else f"{WHY_UNPROVEN}; {SEEDED}"
-        return projection.unproven(panel, name, f_obj, y_obj, parameters, noise_law, reason)
+        return UnprovenResult(**findings(panel, name, f_obj, y_obj, parameters, noise_law), reason=reason)
 
 
 def default_c(n: int, T0: int) -> float:
@@ -181,12 +179,6 @@ def _project(Z: Array, f: Array, b: float, source: noise.Source) -> tuple[Array,
     return np.asarray((Z + W).T @ f), law
 
 
-def _parameters(algorithm: PrintedOutputPerturbation | PrintedObjectivePerturbation, panel: Panel) -> dict[str, Any]:
-    return {
-        "n": panel.n,
-        "T0": panel.T0,
-        "h": panel.h,
-        "lambda_": algorithm.lambda_,
-        "epsilon1": algorithm.epsilon1,
-        "epsilon2": algorithm.epsilon2,
-    }
+def _parameters(algorithm: PrintedOutputPerturbation | PrintedObjectivePerturbation, panel: Panel) -> Parameters:
+    chosen = {"lambda_": algorithm.lambda_, "epsilon1": algorithm.epsilon1, "epsilon2": algorithm.epsilon2}
+    return sizes(panel) | chosen

@@ -7,15 +7,13 @@ entries of Z. Also the projection of weights onto {||f||_1 <= 1}, which is post-
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc.answers.effects import IntervalKind, IntervalPart, Unknown
-from dpsc.answers.result import SEEDED, Findings, PrivateResult, UnprovenResult, released
+from dpsc.answers.result import Findings
 from dpsc.custodian.donors.panel import Panel, ScaledPanel
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete, exact, sensitivity
@@ -27,7 +25,6 @@ from dpsc.privacy.additive import (
     require_fine_grid,
     zero_noise,
 )
-from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.source import Source
 from dpsc.types import Array
 
@@ -136,36 +133,18 @@ class ProjectionNoise(Unknown):
         return 1
 
 
-def private(
-    panel: Panel,
-    algorithm: str,
-    weights: Array,
-    scaled_path: Array,
-    parameters: Mapping[str, Any],
-    noise: NoiseLaw,
-    guarantee: Guarantee | None,
-) -> PrivateResult | UnprovenResult:
-    """Return an answer with its guarantee, or without one (None) if its noise came from a seed."""
-    return released(guarantee, SEEDED, **_findings(panel, algorithm, weights, scaled_path, parameters, noise))
+Parameters = dict[str, float | str]  # public numbers, enough to redo the arithmetic by hand
 
 
-def unproven(
-    panel: Panel,
-    algorithm: str,
-    weights: Array,
-    scaled_path: Array,
-    parameters: Mapping[str, Any],
-    noise: NoiseLaw,
-    reason: str,
-) -> UnprovenResult:
-    """Return an answer without a guarantee, and the reason why it has none."""
-    return UnprovenResult(**_findings(panel, algorithm, weights, scaled_path, parameters, noise), reason=reason)
+def sizes(panel: Panel) -> Parameters:
+    """Return the public sizes of a panel, the first of the parameters."""
+    return {"n": panel.n, "T0": panel.T0, "h": panel.h}
 
 
-def _findings(
-    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Mapping[str, Any], noise: NoiseLaw
+def findings(
+    panel: Panel, algorithm: str, weights: Array, scaled_path: Array, parameters: Parameters, noise: NoiseLaw
 ) -> Findings:
-    """Unscale the path; index the weights by position, because the donors' labels are not released."""
+    """Return what a result holds: the path unscaled, and weights by position, as donors' labels are not released."""
     assert panel.bounds is not None
     path = panel.bounds.unscale(scaled_path, panel.post)
     beyond = (path < panel.bounds.lower[panel.post]) | (path > panel.bounds.upper[panel.post])

@@ -14,14 +14,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import beta
 
 from dpsc.evidence.paper.recipes import minimise_over_ball
-from dpsc.types import Array
+from dpsc.types import Array, Integers
 
 Score = Callable[[Array], Array]
 _THRESHOLDS = 200
@@ -125,7 +124,9 @@ def _candidates(one: Array, other: Array, delta: float, error: float) -> list[tu
     return found
 
 
-def _lower_bounds(hits: Any, runs: int, neighbour_hits: Any, neighbour_runs: int, delta: float, error: float) -> Array:
+def _lower_bounds(
+    hits: Integers, runs: int, neighbour_hits: Integers, neighbour_runs: int, delta: float, error: float
+) -> Array:
     p = np.where(hits > 0, beta.ppf(error / 2, np.maximum(hits, 1), runs - hits + 1), 0.0)
     misses = neighbour_runs - neighbour_hits
     q = np.where(misses > 0, beta.isf(error / 2, neighbour_hits + 1, np.maximum(misses, 1)), 1.0)

@@ -6,10 +6,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, ORANGE, VERMILION
 from dpsc.evidence.audit.case import Case, Effort, Finding, judge
+from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,10 +47,9 @@ class Audit:
 
     def to_json(self, known_broken: Audit | None = None) -> str:
         """Return everything as JSON; an infinite loss is null. What is known to be broken is listed apart."""
-        content: dict[str, Any] = {
-            "runs": self.runs, "calls": self.calls, "seed": self.seed, "false_alarm": self.false_alarm,
-            "broken": len(self.broken), "findings": [_row(finding) for finding in self.findings],
-        }  # fmt: skip
+        content: JsonObject = {"runs": self.runs, "calls": self.calls, "seed": self.seed}
+        content |= {"false_alarm": self.false_alarm, "broken": len(self.broken)}
+        content["findings"] = [_row(finding) for finding in self.findings]
         if known_broken is not None:
             content["known_to_be_broken"] = [_row(finding) for finding in known_broken.findings]
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -92,12 +92,11 @@ def count(cases: Iterable[Case]) -> int:
     return sum(attack.statistical for case in cases for attack in case.attacks)
 
 
-def _row(f: Finding) -> dict[str, Any]:
-    return {
-        "mechanism": f.mechanism, "title": f.title, "attack": f.attack, "claim": f.claim.epsilon,
-        "delta": f.claim.delta, "unit": f.claim.unit or "epsilon", "shown": _finite(f.shown),
-        "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note,
-    }  # fmt: skip
+def _row(f: Finding) -> JsonObject:
+    attacked = {"mechanism": f.mechanism, "title": f.title, "attack": f.attack}
+    claim = {"claim": f.claim.epsilon, "delta": f.claim.delta, "unit": f.claim.unit or "epsilon"}
+    shown = {"shown": _finite(f.shown), "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note}
+    return {**attacked, **claim, **shown}
 
 
 def _finite(value: float) -> float | None:

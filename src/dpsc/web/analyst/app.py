@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from dpsc.answers.report import Files
 from dpsc.web.analyst import panels
-from dpsc.web.analyst.desk import FEWEST_BEFORE, AnalystDesk, Columns, Said
+from dpsc.web.analyst.desk import FEWEST_BEFORE, SAID, AnalystDesk, Columns
 from dpsc.web.server import Page, application
 from dpsc.web.work import File, Reader
 
@@ -45,7 +45,7 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.dropped(desk.drop_several, "several_file")
     page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
     page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
-    page.when(lambda *how: desk.say(Said(*how[:-1]), how[-1]), "time", "outcome", "time_format", "decimal", "units")
+    page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
     page.when(lambda *names: desk.name_columns(Columns(*names)), "unit_column", "start_column", "weight_column")
     page.when(lambda position: desk.choose(int(position)), "chosen", ignore_init=False)  # not there before a click
     page.pressed(lambda: desk.choose(_next(desk, -1)), "earlier")
@@ -79,11 +79,11 @@ def _restore(desk: AnalystDesk) -> None:
     """Fill the fields of a page that was loaded again."""
     ui.update_text_area("pasted", value=desk.pasted)
     said, columns = desk.said, desk.columns
-    texts = {"time": said.time, "outcome": said.outcome, "time_format": said.time_format, "units": desk.units}
+    texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
     names = {"unit_column": columns.unit, "start_column": columns.start, "weight_column": columns.weight}
     for name, value in (texts | names).items():
         ui.update_text(name, value=value)
-    ui.update_select("decimal", selected=said.decimal)
+    ui.update_select("decimal", selected=said.get("decimal", ""))
 
 
 def _open_demo(desk: AnalystDesk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -23,8 +24,8 @@ from dpsc.periods import match
 from dpsc.periods.dates import period_name
 from dpsc.tables import reader
 from dpsc.tables import target_table as several
-from dpsc.tables.dialect import Dialect
 from dpsc.tables.formats import in_file
+from dpsc.tables.spec import TableSpec
 from dpsc.web.analyst import pasted
 from dpsc.web.desk import Desk
 from dpsc.web.work import File, Reader
@@ -34,23 +35,7 @@ _LINE = re.compile(r"\bline (\d+)")
 FEWEST_BEFORE = 2  # periods before the first treated one
 
 
-@dataclass(frozen=True)
-class Said:
-    """What was said about how a table of targets is written; empty where nothing was."""
-
-    time: str = ""
-    outcome: str = ""
-    time_format: str = ""
-    decimal: str = ""
-
-    def options_with(self, mark: str | None) -> dict[str, str | Dialect | None]:
-        """Return the library's arguments; ``mark`` is before decimals unless something else was said."""
-        return {
-            "time": self.time or None,
-            "outcome": self.outcome or None,
-            "time_format": self.time_format or None,
-            "dialect": Dialect(decimal=self.decimal or mark),
-        }
+SAID = ("time", "outcome", "time_format", "decimal")  # of how a table is written
 
 
 @dataclass(frozen=True)
@@ -60,10 +45,6 @@ class Columns:
     unit: str = "unit"
     start: str = "start"
     weight: str = ""
-
-    def options(self) -> dict[str, str | None]:
-        """Return the library's arguments."""
-        return {"unit": self.unit, "start": self.start, "weight": self.weight or None}
 
 
 class AnalystDesk(Desk):
@@ -99,7 +80,7 @@ class AnalystDesk(Desk):
         self.target: pd.Series[float] | None = None
         self.target_file: File | None = None
         self.pasted = ""
-        self.said = Said()
+        self.said: dict[str, str] = {}  # how the table is written, by the names of parameters
         self.position: int | None = None
         self.units = ""
         self.columns = Columns()
@@ -152,10 +133,11 @@ class AnalystDesk(Desk):
                 self.pasted, self.target_file = text, None
                 self._read_target()
 
-    def say(self, said: Said, units: str) -> None:
+    def say(self, said: Mapping[str, str], units: str) -> None:
         """Say how targets are written, and in which units they are."""
         with self.changing():
             self.units = units.strip()
+            said = {name: value for name, value in said.items() if value}
             if said != self.said:
                 self.said = said
                 self._read_again()
@@ -223,18 +205,10 @@ class AnalystDesk(Desk):
 
     @property
     def how_several_are_read(self) -> dict[str, str]:
-        """How a table of several targets is read, as options of the command; empty where nothing was said."""
-        mark = self.said.decimal or self._shown_mark or ""
-        return {
-            "unit": self.columns.unit,
-            "treatment-time-column": self.columns.start,
-            "weight-column": self.columns.weight,
-            "time": self.said.time,
-            "outcome": self.said.outcome,
-            "time-format": self.said.time_format,
-            "decimal": {".": "point", ",": "comma"}.get(mark, ""),
-            "units": self.units,
-        }
+        """How a table of several targets is read, by the names of parameters."""
+        start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
+        said = self._table(self._shown_mark, self.columns.unit).parts() | start | weight | {"units": self.units}
+        return {name: str(value) for name, value in said.items() if value}
 
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
@@ -293,10 +267,14 @@ class AnalystDesk(Desk):
             with self.about("target", self.target_file):
                 times = self._opened.times
                 path, mark = self._target_as_file()
-                target = self.read(reader.series, path, **self.said.options_with(mark))
+                target = self.read(reader.series, path, self._table(mark))
                 match.aligned(target, times)
                 self.target = target
         self._ask()
+
+    def _table(self, mark: str | None, unit: str = "") -> TableSpec:
+        """Return what was said of a table; ``mark`` is before decimals unless something else was said."""
+        return TableSpec.of({"decimal": mark, **self.said, "unit": unit})
 
     def _target_as_file(self) -> tuple[Path, str | None]:
         """Return the file of the target, and which mark before decimals its numbers show if they were pasted."""
@@ -311,9 +289,10 @@ class AnalystDesk(Desk):
             release, file, columns = self._opened, self.long_file, self.columns
             if file is None:
                 return
-            found = self.read(several.read, file.path, **columns.options(), **self.said.options_with(self._shown_mark))
+            said = self._table(self._shown_mark, columns.unit)
+            found = self.read(several.read, file.path, said, start=columns.start, weight=columns.weight or None)
             with in_file(file.path):
-                self.study = ask.of_targets(release, found, self.said.time_format or None)
+                self.study = ask.of_targets(release, found, said.time_format)
             self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
     @property

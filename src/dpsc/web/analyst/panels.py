@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
+from dpsc import checks
 from dpsc.answers import document, plot, report, tables, words
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
@@ -75,14 +76,14 @@ def command(release: str, date: str, units: str, out: str = REPORT) -> str:
 
 
 def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
-    """Return the command for several units; ``said`` are options and their values, empty where nothing was said.
+    """Return the command for several units; ``said`` are parameters and their values, empty where nothing was said.
 
     Examples
     --------
     >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
     'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
     """
-    options = [part for name, value in said.items() if value for part in (f"--{name}", value)]
+    options = checks.options({name: value for name, value in said.items() if value})
     return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
 
 

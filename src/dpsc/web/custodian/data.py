@@ -240,8 +240,7 @@ class Data:
 
     def _read_once(self, step: Callable[..., Any], *arguments: object) -> Any:
         """Read a public file once: a page that waits for it again and again could not be used."""
-        dialect = TableSpec.of({name: self._form[name] for name in DIALECT}).dialect
-        arguments = (*arguments, self._form["time_format"] or None, dialect)
+        arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
         key = (step.__name__, *arguments)
         if key not in self._public:
             try:
