@@ -114,7 +114,7 @@ def _averages(names: list[Label], averages: AveragesLike | None) -> dict[Label, 
     """Return how many units each target is the average of: one number is for all, None where it is not known."""
     if not isinstance(averages, Mapping | pd.Series):
         return dict.fromkeys(names, averages)
-    given = {name: averages[name] for name in averages.keys()}
+    given = dict(averages.items())
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
         raise ReleaseError(f"averages names {unknown!r}, which is not a target.")
