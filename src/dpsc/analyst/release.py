@@ -252,7 +252,8 @@ _SETTINGS: dict[str, Callable[[Release], object]] = {
 
 
 _WHY = {
-    "constant": ", and the constant is the scale on which each site measured movement, found or given by itself",
+    "constant": ", and each site's constant follows from the scale on which it measured movement and from how many "
+    "donors it has",
     "directions": ", and each site kept as many directions as its own donors can fill",
 }
 

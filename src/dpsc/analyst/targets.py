@@ -144,7 +144,9 @@ def question_of_units(release: ReleasedMatrix, models: TargetModels, reference: 
     if logs.max() > as_it_is + _CLEAR:
         return _question(factor)
     size = math.exp(sum(c.weight * math.log(c.size) for c in models.candidates))
-    return "" if models.population.has_level or size < _LARGEST else _question(1 / math.sqrt(size))
+    if models.population.has_level or size < _LARGEST:
+        return ""
+    return _question(10.0 ** -round(math.log10(size) / 2))
 
 
 def _question(factor: float) -> str:
