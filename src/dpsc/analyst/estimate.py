@@ -45,7 +45,8 @@ def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
             "no",
             "the donors do not track this target",
             f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
-            "something new hit everybody after it, the donors may still be the better guide.",
+            "nothing new hit everybody after it, a forecast from the target's own past (its last value, a line) is as "
+            "good a guide; if something did, the donors know of it and the target's past does not.",
         )
     return Verdict(
         "unclear",
