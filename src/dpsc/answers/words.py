@@ -176,7 +176,7 @@ def _beware(verdict: Verdict | None) -> list[str]:
     if verdict is None or verdict.grade != "no":
         return []
     return [
-        "The donors do not track this target: compare this answer with the forecasts from the target's own past, and ask "
+        "The donors do not track this target: compare this answer with forecasts from its own past, and ask "
         "whether something new hit everybody after the intervention."
     ]
 
@@ -281,7 +281,7 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     sentences = []
     if grades and grades.count("no") * 2 > len(grades):
         sentences.append(
-            f"The donors do not track {grades.count('no')} of the {len(grades)} units: compare those with the forecasts "
+            f"The donors do not track {grades.count('no')} of the {len(grades)} units: compare those with forecasts "
             "from their own past."
         )
     if not math.isfinite(average.effect):
