@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst import targets
-from dpsc.analyst.intervals import INFLATION, MixtureUncertainty
+from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
 from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
@@ -232,7 +232,7 @@ class Forecast:
         paths = np.empty((count, T))
         for k in np.unique(drawn):
             path, level = candidates[k].observed.path, candidates[k].observed.level
-            covariance = INFLATION * path.covariance
+            covariance = INFLATION * (path.covariance + (NOISE_COUNTS - 1) * candidates[k].noise)
             root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(T))
             normals = rng.normal(size=(int((drawn == k).sum()), T))
             paths[drawn == k] = path.mean + level + reference + normals @ root.T
