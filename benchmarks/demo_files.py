@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpsc import Donors, GramRelease, datasets
-from dpsc.answers import plot
+from dpsc.answers import figures as plot
 from dpsc.answers.figures.sheet import BLACK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ CONSOLE = ROOT / "src" / "dpsc" / "console" / "demo"
 def picture(result: Any) -> bytes:
     """Return the path of an answer, with the truth, which is known here, as a thin line."""
     title = "Did a new ground crew delay thirty planes? Answered from 1,161 others, privately"
-    axes = plot.draw(result, "path", title=title, figsize=(9, 4.2), units="minutes")
+    axes = plot.draw(result, "path", plot.Sheet(title=title, figsize=(9, 4.2)), "minutes")
     at, y = next((line.get_xdata(), line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 26)
     after = np.array([name >= datasets.CHANGED_ON for name in datasets.flights().target["fortnight"]])
     truth = np.asarray(y)[after] - datasets.MINUTES_ADDED

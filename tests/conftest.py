@@ -11,7 +11,7 @@ from hypothesis import settings
 from scipy import stats
 
 from dpsc import Panel
-from dpsc.answers import result
+from dpsc.answers import report, result
 from dpsc.types import Array
 from tests.making import local_cluster, make_panel
 from tests.soak import quick_or_long
@@ -23,6 +23,7 @@ settings.load_profile(quick_or_long("quick", "soak"))
 
 
 MADE_UP = result.MADE_UP
+DRAWN = report.image
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -52,10 +53,22 @@ def scale_pvalue(standardised: Array, law: str) -> float:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def few_made_up_units() -> Iterator[None]:
-    """Reports made in this process ask about a few made-up units, but for one in test_report.py."""
+def less_to_do() -> Iterator[None]:
+    """Reports made in this process ask about a few made-up units, and a release's page has no picture.
+
+    One test in test_report.py asks about all of them, and what is about the page has its picture: ``drawn``.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result, "MADE_UP", quick_or_long(6, MADE_UP))
+        patch.setattr("dpsc.release.describe.image", quick_or_long(lambda _: "", DRAWN))
+        yield
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Iterator[None]:
+    """The page of a release has its picture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpsc.release.describe.image", DRAWN)
         yield
 
 

@@ -29,7 +29,7 @@ FAST_TESTS = (  # those that touch what is mutated, the slow ones last
     *(f"tests/custodian/gram/test_{name}.py" for name in ("rows", "sensitivity", "unseen", "scale", "one_donor")),
     *(f"tests/custodian/gram/test_{name}.py" for name in ("stream", "agreement", "algorithm")),
     "tests/release/test_release.py",
-    "tests/custodian/donors/test_bounds.py",
+    "tests/custodian/donors/test_missing.py",
     "tests/custodian/donors/test_panel.py",
     "tests/custodian/weights",
 )

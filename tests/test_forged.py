@@ -25,6 +25,8 @@ from tests.forging import forged
 from tests.release.test_of_0_1_0 import FILES
 from tests.soak import SOAK, quick_or_long
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 LONGEST = quick_or_long(20.0, 2.0)  # seconds of computing; the limit is 2, a hang takes minutes
 
 

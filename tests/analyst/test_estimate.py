@@ -9,7 +9,7 @@ import pytest
 
 from dpsc import DpscError, GramRelease, OutputPerturbation, Panel, ParameterError, PrivateResult, Release, ReleaseError
 from dpsc.analyst.models import Gaussian
-from dpsc.answers import plot
+from dpsc.answers import figures as plot
 from dpsc.answers.effects import IntervalPart
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.population import Population, symmetric_noise

@@ -13,9 +13,12 @@ from dpsc.analyst.models import AllSizes, Gaussian, donor_free_evidence, log_sum
 
 
 @given(
-    st.integers(1, 8), st.integers(1, 4), st.integers(0, 10_000),
-    st.sampled_from([0.0005, 0.025, 0.2, 0.5, 0.8, 0.975]), st.sampled_from([0.3, 3.0]),
-)  # fmt: skip
+    st.integers(1, 8),
+    st.integers(1, 4),
+    st.integers(0, 10_000),
+    st.sampled_from([0.0005, 0.025, 0.2, 0.5, 0.8, 0.975]),
+    st.sampled_from([0.3, 3.0]),
+)
 def test_a_quantile_of_a_mixture_has_its_chance_below(
     members: int, numbers: int, seed: int, chance: float, apart: float
 ) -> None:

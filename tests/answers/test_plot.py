@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 import dpsc
 from dpsc import GramRelease, Panel, ParameterError, Release, SyntheticControl
-from dpsc.answers import plot
-from dpsc.answers.figures import sheet
-from dpsc.answers.figures.sheet import PeriodAxis
+from dpsc.answers import figures as plot
+from dpsc.answers.figures import choices, sheet
+from dpsc.answers.figures.sheet import PeriodAxis, Sheet
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from tests.making import make_panel
@@ -78,7 +78,9 @@ def legend(axes: Axes) -> list[str]:
 
 
 def caption(axes: Axes) -> str:
-    return next(str(words.get_text()) for words in axes.figure.texts if words.get_gid() == "caption")
+    (found,) = axes.figure.legends
+    assert found.get_title().get_gid() == "caption"
+    return str(found.get_title().get_text())
 
 
 def title(axes: Axes) -> str:
@@ -173,26 +175,26 @@ def test_placebos_in_time_stand_beside_the_real_effect(result: Result) -> None:
 def test_without_an_observed_effect_no_placebo_is_compared(result: Result) -> None:
     unseen = result.target.copy()
     unseen.iloc[T0:] = np.nan
-    axes = plot.placebos(replace(result, target=unseen), replace(result, target=unseen).placebos())
+    axes = choices.placebos(replace(result, target=unseen), replace(result, target=unseen).placebos(), Sheet())
     assert legend(axes)[1] == "the intervention: no effect was observed"
 
 
 def test_a_long_interval_does_not_make_the_others_small(result: Result) -> None:
     found = result.placebos()
     found.table.loc[found.table.index[0], ["lower", "upper"]] = [-1e4, 1e4]
-    axes = plot.placebos(result, found)
+    axes = choices.placebos(result, found, Sheet())
     assert axes.get_ylim()[1] < 100
     assert "Intervals that leave the figure are longer than it." in caption(axes).replace("\n", " ")
 
 
 def test_placebos_in_space_are_counted_in_words(result: Result) -> None:
     found = result.placebos("space", units=40)
-    axes = plot.placebos(result, found, units="cases")
+    axes = choices.placebos(result, found, Sheet(), units="cases")
     counted: Any = axes.patches
     assert sum(bar.get_height() for bar in counted) == 40
     assert lines(axes)["the real effect: none of 40 made-up units show one as large"].tolist() == [0, 1]
     smaller = replace(found, real=found.real._replace(effect=float(found.table["effect"].abs().median())))
-    assert "20 of 40" in legend(plot.placebos(result, smaller))[1]
+    assert "20 of 40" in legend(choices.placebos(result, smaller, Sheet()))[1]
     assert axes.get_xlabel().replace("\n", " ").endswith("(cases)")
 
 
@@ -231,9 +233,13 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
     panels = first.figure.axes
     assert panels[0] is first
     assert [title(panel).replace("\n", " ") for panel in panels] == [
-        "north, from 2021-09", "south, from 2022-07", "east, from 2022-07", "west, from 2023-03",
-        "the islands, never treated", "nowhere, never treated",
-    ]  # fmt: skip
+        "north, from 2021-09",
+        "south, from 2022-07",
+        "east, from 2022-07",
+        "west, from 2023-03",
+        "the islands, never treated",
+        "nowhere, never treated",
+    ]
     for panel, result in zip(panels, study.results.values(), strict=False):
         np.testing.assert_array_equal(lines(panel)["observed"], result.target)
         assert [line.get_gid() for line in panel.lines].count("intervention") == 1
@@ -247,12 +253,12 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
 def test_answers_are_compared_side_by_side(result: Result) -> None:
     mine = result.files("cases").content()
     other = mine | {"average_effect": -1.0, "average_effect_interval": None, "private": False}
-    axes = plot.compare([("A", mine), ("B", other)])
+    axes = choices.compared([("A", mine), ("B", other)], Sheet())
     assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B, NOT PRIVATE"]
     bars: Any = axes.collections[0]
     np.testing.assert_allclose(np.asarray(bars.get_segments()[0])[:, 0], result.att_interval())
     assert "B has no interval for the effect." in caption(axes)
-    differing = plot.compare([("A", mine), ("B", other | {"outcome": "costs", "level": 0.8})])
+    differing = choices.compared([("A", mine), ("B", other | {"outcome": "costs", "level": 0.8})], Sheet())
     assert "The outcomes differ" in caption(differing)
     assert "80%, 95%" in caption(differing)
 
@@ -312,8 +318,10 @@ def test_no_text_leaves_the_figure_or_covers_another(
         assert all(one.x1 < other.x0 for one, other in itertools.pairwise(labels))
         (legend_box,) = [found.get_window_extent() for found in figure.legends]
         assert legend_box.y1 <= figure.axes[-1].get_tightbbox().y0 + 1
-        small = next(words for words in figure.texts if words.get_gid() == "caption")
-        assert small.get_window_extent().y1 <= legend_box.y0 + 1
+        (legend,) = figure.legends
+        small, entries = legend.get_title().get_window_extent(), legend.get_texts()
+        assert small.y1 <= min(entry.get_window_extent().y0 for entry in entries) + 1
+        assert (small.x0 >= 0, small.x1 <= figure.bbox.x1, small.y0 >= 0) == (True, True, True)
 
 
 @pytest.mark.parametrize(
@@ -406,7 +414,7 @@ def test_a_notebook_shows_each_figure_once_without_being_asked_to() -> None:
         "study.plot('units')",
         "plan.plot()",
         *("result", "study", "release", "plan"),
-        "from dpsc.answers import plot\nimage = plot.as_bytes(plot.draw(result, 'path').figure, 'svg')",
+        "from dpsc.answers import figures as plot\nimage = plot.as_bytes(plot.draw(result, 'path').figure, 'svg')",
     ]
     make: Any = nbformat.v4
     notebook = make.new_notebook(cells=[make.new_code_cell(cell) for cell in cells])

@@ -30,7 +30,8 @@ from tests.making import make_panel
 
 
 def caption(axes: Any) -> str:
-    return next(str(text.get_text()) for text in axes.figure.texts if text.get_gid() == "caption")
+    (legend,) = axes.figure.legends
+    return str(legend.get_title().get_text())
 
 
 @cache
@@ -136,8 +137,14 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     assert len(addresses) == 6
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
     assert set(contents) == {
-        "result.json", "counterfactual.csv", "report.html", "path.svg", "path.png", "gaps.svg", "gaps.png",
-    }  # fmt: skip
+        "result.json",
+        "counterfactual.csv",
+        "report.html",
+        "path.svg",
+        "path.png",
+        "gaps.svg",
+        "gaps.png",
+    }
 
 
 def drawings(page: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, ParameterError, SyntheticControl
 from dpsc.answers.effects import IntervalKind
-from dpsc.answers.plot import figure_of
+from dpsc.answers.figures import figure_of
 from dpsc.answers.result import Result
 from dpsc.answers.words import number
 from tests.making import make_panel
@@ -35,10 +35,13 @@ def result_of(kind: str, panel: Panel) -> Result:
 @pytest.mark.parametrize(
     ("kind", "private", "intervals"),
     [
-        ("gram", True, "effect"), ("gram with a seed", False, "effect"), ("two steps", True, "projection noise"),
-        ("unproven", False, "projection noise"), ("not private", False, "none"),
+        ("gram", True, "effect"),
+        ("gram with a seed", False, "effect"),
+        ("two steps", True, "projection noise"),
+        ("unproven", False, "projection noise"),
+        ("not private", False, "none"),
     ],
-)  # fmt: skip
+)
 def test_every_result_says_what_it_is(kind: str, private: bool, intervals: IntervalKind, panel: Panel) -> None:
     result = result_of(kind, panel)
     assert result.private is private is (result.guarantee is not None)

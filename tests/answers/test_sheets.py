@@ -40,8 +40,16 @@ def test_a_workbook_holds_the_numbers_of_the_result(result: Any, tmp_path: Path)
     path = result.to_excel(tmp_path / "new" / "out.xlsx", units="euros")
     book = openpyxl.load_workbook(path)
     assert book.sheetnames == [
-        "answer", "effects", "periods", "before", "placebos", "sensitivity", "dates tried", "parameters", "guarantee",
-    ]  # fmt: skip
+        "answer",
+        "effects",
+        "periods",
+        "before",
+        "placebos",
+        "sensitivity",
+        "dates tried",
+        "parameters",
+        "guarantee",
+    ]
     effects = pd.DataFrame(sheet(path, "effects")[1:], columns=sheet(path, "effects")[0])
     np.testing.assert_allclose(effects["effect"].astype(float), result.effects()["effect"])
     np.testing.assert_allclose(effects["p value"].astype(float), result.effects()["p_value"])

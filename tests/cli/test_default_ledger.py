@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsc import GramRelease, Ledger
-from dpsc.cli.payer import Account
+from dpsc.cli.terminal import Account
 from dpsc.errors import ParameterError
 from tests.cli.conftest import quick
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import ParameterError, Release
-from dpsc.cli.analysis import Analysis
+from dpsc import Release
+from dpsc.cli.fit import Analysis, Asked
+from dpsc.tables.spec import TableSpec
 from tests.cli.conftest import N, months, quick
 from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
 from tests.making import long
@@ -109,9 +111,10 @@ def test_with_declared_periods_only_a_gram_release_leaves_cells_missing(tmp_path
     values = np.random.default_rng(0).normal(size=(6, 5))
     table = long(values, units=list("abcdef"), times=range(1, 6), names=("who", "year", "x")).drop(index=8)
     table.to_csv(tmp_path / "x.csv", index=False)
-    said = {"data": tmp_path / "x.csv", "unit": "who", "time": "year", "outcome": "x", "treated_unit": "a",
-            "treatment_time": "4", "periods": "1..5", "method": method}  # fmt: skip
-    panel = Analysis.of(said | ({"epsilon": 1.0, "delta": 1e-6} if method == "gram" else {})).panel()
+    asked = Asked(panel=tmp_path / "x.csv", treated_unit="a", treatment_time="4", method=method)
+    if method == "gram":
+        asked = replace(asked, epsilon=1.0, delta=1e-6)
+    panel = Analysis(asked, TableSpec("who", "year", "x", periods="1..5")).read()
     assert panel.missing == rule
     assert np.isnan(panel.donors).sum() == (method == "gram")
 
@@ -119,8 +122,9 @@ def test_with_declared_periods_only_a_gram_release_leaves_cells_missing(tmp_path
 def test_a_fit_takes_cells_that_several_rows_give_as_it_is_told(tmp_path: Path) -> None:
     table = long(np.arange(30.0).reshape(6, 5), list("abcdef"), range(1, 6), ("who", "year", "x"))
     pd.concat([table, table.iloc[[7]]]).to_csv(tmp_path / "x.csv", index=False)
-    said = {"data": tmp_path / "x.csv", "unit": "who", "time": "year", "outcome": "x", "treated_unit": "a",
-            "treatment_time": "4", "periods": "1..5", "method": "nonprivate"}  # fmt: skip
-    assert Analysis.of(said | {"repeated": "sum"}).panel().donors[0].tolist() == [5.0, 6.0, 14.0, 8.0, 9.0]
-    with pytest.raises(ParameterError, match="repeated 'first' is not one of missing, sum, mean, last"):
-        Analysis.of(said | {"repeated": "first"})
+    asked = Asked(panel=tmp_path / "x.csv", treated_unit="a", treatment_time="4", method="nonprivate")
+    spec = TableSpec("who", "year", "x", periods="1..5")
+    summed = Analysis(asked, replace(spec, repeated="sum")).read()
+    assert summed.donors[0].tolist() == [5.0, 6.0, 14.0, 8.0, 9.0]
+    said = ["fit", tmp_path / "x.csv", *COLUMNS, "--repeated", "first"]
+    refused(said, "--repeated must be 'missing', 'sum', 'mean' or 'last', not 'first'")

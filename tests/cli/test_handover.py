@@ -18,6 +18,7 @@ from dpsc.release.file_format import sha256
 from tests.cli.conftest import quick
 from tests.release.test_file_check import donors, with_noise
 
+pytestmark = pytest.mark.usefixtures("drawn")
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 BUDGET = ("--epsilon", 1, "--delta", 1e-6)
 
@@ -27,7 +28,7 @@ def release(files: Path, *more: object, out: str = "donors.dpsc.json") -> tuple[
 
 
 @pytest.fixture(scope="module")
-def released(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(written: Path, drawn: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release and its page, made once."""
     folder = Path(shutil.copytree(written, tmp_path_factory.mktemp("released"), dirs_exist_ok=True))
     code, _, err = release(folder, "--provenance", "costs in <euros>", "--no-ledger")
@@ -62,6 +63,7 @@ def test_the_page_says_what_a_receiver_needs(made: Path) -> None:
         assert said in re.sub("<(?!euros)[^>]*>", "", page), said
     assert not re.search(r"patient \d", page)
     assert "on a diagonal entry" not in page
+    assert "data:image/svg+xml" in page
     assert "http" not in re.sub(r"data:image[^\"]*", "", page)  # nothing is fetched
 
 

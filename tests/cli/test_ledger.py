@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dpsc import BudgetError, DpscError, GramRelease, Ledger, ObjectivePerturbation, OutputPerturbation
 from dpsc.cli import app
-from dpsc.cli.payer import Account
+from dpsc.cli.terminal import Account
 from tests.cli.conftest import dpsc
 
 pytestmark = pytest.mark.end_to_end

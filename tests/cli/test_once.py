@@ -101,9 +101,15 @@ OPENED = {
 }
 TABLES = ["long.csv", "long.parquet", "long", "wide.csv", "wide.parquet", "wide"]
 RELEASE = [
-    (run, "opened"), (GramRelease, "custodian_sum"), (GramRelease, "release"), (file_format, "dumps"),
-    (file_format, "sha256"), (describe, "page"), (Population, "of"), (calendar, "_in_calendar"),
-]  # fmt: skip
+    (run, "opened"),
+    (GramRelease, "custodian_sum"),
+    (GramRelease, "release"),
+    (file_format, "dumps"),
+    (file_format, "sha256"),
+    (describe, "page"),
+    (Population, "of"),
+    (calendar, "_in_calendar"),
+]
 
 
 def require_few(opened: Counter[str], walk: str) -> None:
@@ -131,9 +137,17 @@ def tables(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def made(tables: Path) -> Path:
     """A release of these donors."""
     code, _, err = quick(
-        "release", tables / "long.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "--no-ledger",
-        "-o", tables / "made.dpsc.json",
-    )  # fmt: skip
+        "release",
+        tables / "long.csv",
+        *COLUMNS,
+        "--epsilon",
+        1,
+        "--delta",
+        1e-6,
+        "--no-ledger",
+        "-o",
+        tables / "made.dpsc.json",
+    )
     assert code == 0, err
     return tables / "made.dpsc.json"
 
@@ -160,9 +174,13 @@ def test_a_release_opens_each_file_and_takes_each_step_once(
 
 
 ESTIMATE = [
-    (file_format, "loads"), (reader, "series"), (targets, "matched"), (estimate, "estimate"), (Population, "of"),
+    (file_format, "loads"),
+    (reader, "series"),
+    (targets, "matched"),
+    (estimate, "estimate"),
+    (Population, "of"),
     (render, "write"),
-]  # fmt: skip
+]
 
 
 @following.LINUX

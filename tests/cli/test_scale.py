@@ -127,7 +127,7 @@ def test_mistakes_with_a_scale_or_a_series(few: Path) -> None:
     refused(release("--scale", 0), "--scale must be a finite number above 0")
     refused(release("--scale", 3, *like), "give --scale or --like, not both")
     refused(release("--like-before", 3), "--like-before says where --like ends; give --like too")
-    refused(release(*like, "--like-before", "2031-01"), "target.csv: --like-before '2031-01' is not one of the periods")
+    refused(release(*like, "--like-before", "2031-01"), "target.csv: --like-before 2031-01 is not one of the periods")
     refused(release(*like, "--like-before", "2020-02"), "--like must be a series of at least 2 finite numbers")
     refused(release("--like", "panel.csv"), "panel.csv: there should be two columns, one of periods and one of numbers")
     refused(release("--reference", "panel.csv"), "panel.csv: there should be two columns")

@@ -229,7 +229,7 @@ def test_a_page_that_cannot_be_made_leaves_the_release(files: Path, monkeypatch:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a font that is missing")
 
-    monkeypatch.setattr("dpsc.answers.plot.draw", fail)
+    monkeypatch.setattr("dpsc.answers.figures.draw", fail)
     code, _, err = quick("fit", files / "panel.csv", *FIT, "--ledger", book, "-o", files / "fit.html")
     assert code == 1
     assert f"what was computed is in {files / 'fit.dpsc.json'}" in err

@@ -267,11 +267,12 @@ def test_numbers_that_are_paid_for_are_kept_when_figures_cannot_be_made(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a font that is missing")
 
-    monkeypatch.setattr("dpsc.answers.plot.draw", fail)
+    monkeypatch.setattr("dpsc.answers.figures.draw", fail)
     code, _, err = quick("fit", files / "panel.csv", *FIT, *BUDGET, "--ledger", book, "-o", files / "answer")
     assert code == 1
     assert f"what was computed is in {files / 'answer'}" in err
-    assert {file.name for file in (files / "answer").iterdir()} == {"result.json", "release.dpsc.json"}
+    kept = {"result.json", "counterfactual.csv", "release.dpsc.json"}  # all that is not drawn
+    assert {file.name for file in (files / "answer").iterdir()} == kept
     assert (
         Release.load(files / "answer" / "release.dpsc.json").guarantee == GramRelease(epsilon=1, delta=1e-6).guarantee
     )

@@ -87,16 +87,21 @@ def without(body: Mapping[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "body",
     [
-        new_gram(1.0), output(1.0), floating(1.0), pure(1.0), unknown(1.0),
+        new_gram(1.0),
+        output(1.0),
+        floating(1.0),
+        pure(1.0),
+        unknown(1.0),
         gram_of_0_1_0(1.0) | {"algorithm": "Release.merge"},
         gram_of_0_1_0(1.0) | {"parameters": {}},
         gram_of_0_1_0(1.0) | {"parameters": None},
-        without(gram_of_0_1_0(1.0), "parameters"), without(gram_of_0_1_0(1.0), "algorithm"),
+        without(gram_of_0_1_0(1.0), "parameters"),
+        without(gram_of_0_1_0(1.0), "algorithm"),
         *(gram_of_0_1_0(1.0, bits=bits) for bits in (3, 27, 10**9, 18.0, True, "18", None)),
         gram_of_0_1_0(500.0, 1e-2, bits=4) | {"algorithm": "another"},
         booking(Loss.from_rho(zcdp_rho(1.0, 1e-6)) + Loss.from_pure(0.1), 1.3, 1e-6),
     ],
-)  # fmt: skip
+)
 def test_other_bookings_are_read_as_before(body: dict[str, Any]) -> None:
     assert read_cost(body) == Cost.of_json(body["guarantee"])
 

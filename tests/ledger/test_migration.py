@@ -151,8 +151,14 @@ def test_a_row_with_a_cost_that_there_is_not_gives_nothing_back(epsilon: object,
     place = tmp_path / "book.sqlite"
     ledger = Ledger(place, create=True)
     ledger.add_dataset("sales", epsilon=1, delta=0)
-    promise = {"epsilon": epsilon, "delta": 0.0, "adjacency": "replace one donor", "arithmetic": "exact", "basis": "x",
-               "loss": dict.fromkeys(vars(Loss()), 0.0)}  # fmt: skip
+    promise = {
+        "epsilon": epsilon,
+        "delta": 0.0,
+        "adjacency": "replace one donor",
+        "arithmetic": "exact",
+        "basis": "x",
+        "loss": dict.fromkeys(vars(Loss()), 0.0),
+    }
     body = json.dumps({"algorithm": "x", "parameters": {}, "guarantee": promise, "output": None})
     add(place, chain.following(ledger.head, "booked", "sales", "eve", body))
     assert any("entry 2 of the ledger cannot be read" in problem for problem in ledger.verify())

@@ -143,7 +143,8 @@ MEDDLING = {
         "CREATE TRIGGER drops BEFORE UPDATE ON dpsc_ledger FOR EACH ROW EXECUTE FUNCTION nothing()",
     ],
     "trigger that changes": [
-        OTHER, "CREATE TRIGGER changes BEFORE INSERT ON dpsc_entries FOR EACH ROW EXECUTE FUNCTION other()",
+        OTHER,
+        "CREATE TRIGGER changes BEFORE INSERT ON dpsc_entries FOR EACH ROW EXECUTE FUNCTION other()",
     ],
     "trigger that waits": [
         "CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -157,11 +158,12 @@ MEDDLING = {
         "CREATE RULE drops AS ON UPDATE TO dpsc_ledger DO INSTEAD NOTHING",
     ],
     "view": [
-        "ALTER TABLE dpsc_entries RENAME TO kept", "CREATE VIEW dpsc_entries AS SELECT * FROM kept WHERE number = 1",
+        "ALTER TABLE dpsc_entries RENAME TO kept",
+        "CREATE VIEW dpsc_entries AS SELECT * FROM kept WHERE number = 1",
         "CREATE RULE drops AS ON INSERT TO dpsc_entries DO INSTEAD NOTHING",
         "CREATE RULE drops AS ON UPDATE TO dpsc_ledger DO INSTEAD NOTHING",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("how", MEDDLING)

@@ -248,8 +248,10 @@ def test_a_clerk_may_book_without_the_right_to_change_what_is_booked(server: Ser
     assert clerk.verify() == []
     with server.connect("clerks", user="clerk") as connection:
         for statement in (
-            "UPDATE dpsc_entries SET who = 'eve'", "DELETE FROM dpsc_entries", "UPDATE dpsc_ledger SET version = 1",
-        ):  # fmt: skip
+            "UPDATE dpsc_entries SET who = 'eve'",
+            "DELETE FROM dpsc_entries",
+            "UPDATE dpsc_ledger SET version = 1",
+        ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement)
             connection.rollback()

@@ -27,13 +27,23 @@ def forged(number: int, previous: str, epsilon: float = 100.0, name: str = "sale
     """A row with a right hash that enters a data set with a budget of the forger's choice."""
     about: dict[str, object] = {}
     body = {
-        "epsilon": epsilon, "delta": 1e-6, "adjacency": "replace one donor", "description": about,
+        "epsilon": epsilon,
+        "delta": 1e-6,
+        "adjacency": "replace one donor",
+        "description": about,
         "fingerprint": records.fingerprint(about),
-    }  # fmt: skip
+    }
     return Row(
-        number=number, time="2026-01-01T00:00:00.000000+00:00", event="dataset", dataset=name, who="eve", booking=None,
-        partition=None, body=records.canonical(body, "body"), previous=previous,
-    ).sealed()  # fmt: skip
+        number=number,
+        time="2026-01-01T00:00:00.000000+00:00",
+        event="dataset",
+        dataset=name,
+        who="eve",
+        booking=None,
+        partition=None,
+        body=records.canonical(body, "body"),
+        previous=previous,
+    ).sealed()
 
 
 def insert(row: Row) -> str:

@@ -324,8 +324,12 @@ def test_working_days_leave_out_weekends() -> None:
 
 def test_dates_belong_to_years() -> None:
     assert places(["2001-12-31", "2002", date(2000, 1, 1), 199901, "total"], calendar([2000, 2001, 2002])).tolist() == [
-        1, 2, 0, -1, -1,
-    ]  # fmt: skip
+        1,
+        2,
+        0,
+        -1,
+        -1,
+    ]
     assert frequency(calendar([1, 2])) == "number"
     assert places(["2001-12-31"], calendar([1, 2])).tolist() == [-1]
 

@@ -135,9 +135,14 @@ def test_without_declared_periods_every_donor_needs_every_period(tmp_path: Path)
 
 def test_a_panel_takes_declared_periods() -> None:
     panel = Panel.from_long(
-        NEIGHBOURS["one row later than all others"](frame()), unit="who", time="year", outcome="x",
-        treated_unit="p05", treatment_time=2005, periods="2001..2007",
-    )  # fmt: skip
+        NEIGHBOURS["one row later than all others"](frame()),
+        unit="who",
+        time="year",
+        outcome="x",
+        treated_unit="p05",
+        treatment_time=2005,
+        periods="2001..2007",
+    )
     assert panel.times.tolist() == list(range(2001, 2008))
     assert MAKE.release(panel).periods_from == "declared"
 

@@ -114,10 +114,15 @@ def test_maps_are_the_same_if_everything_public_is() -> None:
     assert made.same_as(row_map(6, reference=path.copy()))
     assert made.same_as(pickle.loads(pickle.dumps(made)))
     others = [
-        row_map(6), row_map(6, reference=path + 1e-12), row_map(6, "mild", reference=path), row_map(7),
-        row_map(6, reference=path, directions=4), row_map(6, reference=path, constant=1 + 1e-15),
-        row_map(6, reference=path, bits=17), RowMap(6, Kernel.named("high"), path, None, 1.0, 18),
-    ]  # fmt: skip
+        row_map(6),
+        row_map(6, reference=path + 1e-12),
+        row_map(6, "mild", reference=path),
+        row_map(7),
+        row_map(6, reference=path, directions=4),
+        row_map(6, reference=path, constant=1 + 1e-15),
+        row_map(6, reference=path, bits=17),
+        RowMap(6, Kernel.named("high"), path, None, 1.0, 18),
+    ]
     assert not any(made.same_as(other) or other.same_as(made) for other in others)
 
 

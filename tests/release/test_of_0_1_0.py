@@ -61,8 +61,11 @@ def test_it_is_the_special_case_without_mean_level_and_scale_and_survives_being_
     assert again.row_map.same_as(old.row_map)
     np.testing.assert_array_equal(again.matrix, old.matrix)
     assert (again.guarantee, again.identities, again.scale, again.sites) == (
-        old.guarantee, old.identities, old.scale, old.sites,
-    )  # fmt: skip
+        old.guarantee,
+        old.identities,
+        old.scale,
+        old.sites,
+    )
     target = np.linspace(1, 2, old.T)
     for options in ({}, {"lambda_": 1.0}, {"rank": 1}, {"threshold": 1.0}):
         answers = [release.estimate(target, old.times[3], **options) for release in (old, again)]

@@ -244,11 +244,14 @@ def test_one_seeded_site_takes_the_guarantee_from_the_sum(release: Release) -> N
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
-        ({"smoothness": "high"}, "kernel"), ({"grid_bits": 12}, "grid_bits"), ({"reference": None}, "reference"),
-        ({"directions": 9}, "directions"), ({"scale": 0.31}, "constant"),
+        ({"smoothness": "high"}, "kernel"),
+        ({"grid_bits": 12}, "grid_bits"),
+        ({"reference": None}, "reference"),
+        ({"directions": 9}, "directions"),
+        ({"scale": 0.31}, "constant"),
         ({"scale": None, "like": np.arange(11.0)}, "constant"),
     ],
-)  # fmt: skip
+)
 def test_releases_made_differently_do_not_merge(release: Release, changes: dict[str, object], name: str) -> None:
     other = replace(MAKE, **changes).release(make_panel(n=40))  # type: ignore[arg-type]
     with pytest.raises(ReleaseError, match=f"differ in (the )?{name}"):
@@ -330,8 +333,12 @@ def test_hundreds_of_sites_merged_one_after_another_still_pay_for_the_claim() ->
 def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release, counted: Release) -> None:
     merged = Release.merge([release, MAKE.release(make_panel(n=40))], disjoint=True)
     for made, share in (
-        (release, 0.999), (release, 1e-9), (merged, 0.999), (merged, math.sqrt(0.5)), (counted, 0.9999),
-    ):  # fmt: skip
+        (release, 0.999),
+        (release, 1e-9),
+        (merged, 0.999),
+        (merged, math.sqrt(0.5)),
+        (counted, 0.9999),
+    ):
         noise = {"diagonal": made.diagonal_scale * share, "off_diagonal": made.off_diagonal_scale * share}
         with pytest.raises(ReleaseError, match=r"do not pay|fit n and the noise"):
             loads(edited(made, noise=noise))
@@ -421,9 +428,12 @@ def test_no_control_character_gets_through_a_release(release: Release, text: str
     for option in ("outcome", "provenance", "dataset"):
         with pytest.raises(ParameterError, match=option):
             MAKE.release(make_panel(n=40), **{option: text})  # type: ignore[arg-type]
-    for frame in (pd.DataFrame(np.ones((3, 2)), columns=["p1", f"p2{text}"]), Donors.from_long(
-        pd.DataFrame({"u": [1, 1, 2, 2], "t": [1, 2, 1, 2], text: 1.0}), unit="u", time="t", outcome=text
-    )):  # fmt: skip
+    for frame in (
+        pd.DataFrame(np.ones((3, 2)), columns=["p1", f"p2{text}"]),
+        Donors.from_long(
+            pd.DataFrame({"u": [1, 1, 2, 2], "t": [1, 2, 1, 2], text: 1.0}), unit="u", time="t", outcome=text
+        ),
+    ):
         with pytest.raises(ReleaseError, match="control characters"):
             SIMPLE.custodian_sum(frame)
 

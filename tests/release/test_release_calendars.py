@@ -97,8 +97,13 @@ def test_a_file_of_format_2_with_dates_one_by_one_is_a_calendar() -> None:
     target = pd.Series(np.arange(12.0), index=old.times.strftime("%b %Y"))  # type: ignore[attr-defined]
     assert len(old.estimate(target, "September 2022").counterfactual) == 4
     assert json.loads(dumps(old))["periods"] == {
-        "kind": "calendar", "name": "time", "every": "month", "first": "2022-01", "step": 1, "length": 12,
-    }  # fmt: skip
+        "kind": "calendar",
+        "name": "time",
+        "every": "month",
+        "first": "2022-01",
+        "step": 1,
+        "length": 12,
+    }
 
 
 def test_a_file_of_0_1_0_takes_quarters_as_people_write_them() -> None:
@@ -163,10 +168,12 @@ def test_a_calendar_that_makes_no_sense_is_refused(change: dict[str, Any]) -> No
     [
         (range(1980, 1994), {"every": "year", "first": "1980", "step": 1, "length": T}),
         (range(1850, 1990, 10), {"every": "year", "first": "1850", "step": 10, "length": T}),
-        (pd.date_range("2022-01-03", periods=T, freq="14D"), {"every": "day", "first": "2022-01-03", "step": 14,
-                                                              "length": T}),
+        (
+            pd.date_range("2022-01-03", periods=T, freq="14D"),
+            {"every": "day", "first": "2022-01-03", "step": 14, "length": T},
+        ),
     ],
-)  # fmt: skip
+)
 def test_regular_calendars_are_stored_by_their_first_period(times: Any, stored: dict[str, Any]) -> None:
     made = MAKE.release(Donors.from_arrays(ROWS, times=list(times)))
     body = json.loads(dumps(made))["periods"]
@@ -233,9 +240,13 @@ def test_settings_and_a_reference_hold_for_every_form(form: str) -> None:
 def test_a_panel_takes_a_target_in_another_form() -> None:
     frame = long(ROWS[1:], range(1, 60), written("Jan 2022"), ("u", "t", "y"))
     panel = Panel.from_long(
-        frame, unit="u", time="t", outcome="y", target=pd.Series(TARGET, index=written("31/01/2022")),
+        frame,
+        unit="u",
+        time="t",
+        outcome="y",
+        target=pd.Series(TARGET, index=written("31/01/2022")),
         treatment_time="2022-09-30",
-    )  # fmt: skip
+    )
     assert panel.T0 == 10
     np.testing.assert_array_equal(panel.target, TARGET)
     assert repr(panel) == "Panel(59 donors × 14 periods, 10 before and 4 after treatment at 2022-09, unbounded)"

@@ -18,9 +18,17 @@ from dpsc.release.settings import Settings, scale_like
 T = 12
 MONTHS = pd.period_range("2023-01", periods=T, freq="M")
 AGREED = Settings(
-    scale=2.5, directions=8, smoothness="mild", periods=MONTHS, reference=np.linspace(0, 1, T), outcome="wages",
-    grid_bits=16, missing="kernel", epsilon=1.0, delta=1e-6,
-)  # fmt: skip
+    scale=2.5,
+    directions=8,
+    smoothness="mild",
+    periods=MONTHS,
+    reference=np.linspace(0, 1, T),
+    outcome="wages",
+    grid_bits=16,
+    missing="kernel",
+    epsilon=1.0,
+    delta=1e-6,
+)
 
 
 def donors(n: int, seed: int) -> pd.DataFrame:

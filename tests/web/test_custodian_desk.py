@@ -111,7 +111,8 @@ def test_a_column_that_is_named_like_an_option(ready: CustodianDesk, tmp_path: P
     ready.data.use_file(dropped(tmp_path, ";".join(["--wide", "--periods", *names[2:]]) + "\n" + rows))
     ready.work.wait()
     says(ready, typed_name="patients")
-    assert "--unit=--wide --time=--periods" in commands(ready.confirm.commands)[0]
+    for panel in (ready.data.command, ready.confirm.commands):
+        assert "--unit=--wide --time=--periods" in commands(panel)[0]
     assert "units in &#39;--wide&#39;, periods in &#39;--periods&#39;" in ready.data.understood()
     ready.confirm.spend()
     ready.work.wait()
@@ -299,7 +300,7 @@ def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: Custod
     ready.data.check()
     ready.work.wait()
     assert ready.confirm.to_do == []
-    assert ready.confirm.request().source.files.layout.repeated == "sum"
+    assert ready.confirm.request().source.files.spec.repeated == "sum"
     for panel in (ready.data.command, ready.confirm.commands):
         assert "--repeated sum" in commands(panel)[0]
 

@@ -16,7 +16,7 @@ READS_DONORS = ("dpsc.custodian", "dpsc.datasets", "dpsc.ledger", "dpsc.evidence
 WHOLE_PROGRAM = """
 import sys, tempfile
 from pathlib import Path
-from dpsc.answers import plot
+from dpsc.answers import figures as plot
 from dpsc.web import server
 from dpsc.web.analyst import app, panels
 from dpsc.web.analyst.desk import AnalystDesk

@@ -16,7 +16,8 @@ import pandas as pd
 from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
 from dpsc.analyst.simulate import PENALTIES, Rehearsal, Units, likely, simulated
-from dpsc.answers import plot, report
+from dpsc.answers import figures as plot
+from dpsc.answers import report
 from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.plan import plan_curves
 from dpsc.answers.figures.sheet import Sheet

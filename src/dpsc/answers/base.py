@@ -257,12 +257,14 @@ class Answer:
         if self.interval_kind != "none":
             band, total = self.interval(), self.cumulative()
             low, high = band["lower"], band["upper"]
-            columns = {
-                "observed": self.observed,
-                "counterfactual": self.counterfactual, "counterfactual_lower": low, "counterfactual_upper": high,
-                "gap": self.gaps, "gap_lower": self.observed - high, "gap_upper": self.observed - low,
-                "total": total["effect"], "total_lower": total["lower"], "total_upper": total["upper"],
-            }  # fmt: skip
+            with_ends = {
+                "counterfactual": (self.counterfactual, low, high),
+                "gap": (self.gaps, self.observed - high, self.observed - low),
+                "total": (total["effect"], total["lower"], total["upper"]),
+            }
+            columns = {"observed": self.observed}
+            for name, parts in with_ends.items():
+                columns |= zip((name, f"{name}_lower", f"{name}_upper"), parts, strict=True)
         return pd.DataFrame(columns | {str(name): path for name, path in self.baselines.items()})
 
     def _seen(self) -> Array:
@@ -364,10 +366,13 @@ class Pooled:
         rows = {}
         for name, result in self.results.items():
             effect = replace(result, level=level).average
-            rows[name] = {"treatment_time": period_name(result.treatment_time),
-                          "periods": int(result.observed.notna().sum()), "weight": float(self.weights[name]),
-                          **effect._asdict(),
-                          "donors_help": result.verdict.grade if result.verdict else None}  # fmt: skip
+            rows[name] = {
+                "treatment_time": period_name(result.treatment_time),
+                "periods": int(result.observed.notna().sum()),
+                "weight": float(self.weights[name]),
+                **effect._asdict(),
+                "donors_help": result.verdict.grade if result.verdict else None,
+            }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit")
 
     def by_event_time(self, level: float | None = None) -> pd.DataFrame:

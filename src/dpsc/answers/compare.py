@@ -7,16 +7,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import excel, plot, report, tables, words
+from dpsc.answers import excel, report, tables, words
+from dpsc.answers import figures as plot
 from dpsc.answers.document import Document
+from dpsc.answers.figures import choices
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
 from dpsc.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "Document", "checked", "of"]
 
@@ -104,7 +109,7 @@ class Comparison:
 
     def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the figure."""
-        return plot.as_bytes(plot.figure_of(self._axes(None, self.title)), format)
+        return plot.as_bytes(plot.figure_of(self._drawn(plot.Sheet(title=self.title))), format)
 
     def html(self, command: str = "") -> bytes:
         """Return a page with the figure and the table."""
@@ -115,7 +120,7 @@ class Comparison:
             says=self.sentence(),
             table=tables.table(self.columns()),
             differences=tables.table({"answer": self.names} | differing, labels=1 + len(differing)),
-            image=report.image(lambda figsize: self._axes(figsize, "")),  # the page asks the question
+            image=report.image(self._drawn),  # the page asks the question
             private=all(document["private"] for _, document in self.answers),
             command=command,
             version=__version__,
@@ -137,8 +142,8 @@ class Comparison:
         common = set.intersection(*times) if times else set()
         return [_target(document, common) for _, document in self.answers]
 
-    def _axes(self, figsize: tuple[float, float | None] | None, title: str) -> Any:
-        return plot.compare(list(self.answers), title=title, figsize=figsize)
+    def _drawn(self, sheet: plot.Sheet) -> Axes:
+        return choices.compared(self.answers, sheet)
 
     def _numbers(self) -> list[dict[str, Any]]:
         return [

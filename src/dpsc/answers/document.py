@@ -107,8 +107,8 @@ def guarantee_json(guarantee: Guarantee | None) -> Document | None:
 def _stated(average: Effect) -> Document:
     """Return the average effect as people state it."""
     interval = [_plain(average.lower), _plain(average.upper)]
-    part = {"effect": _plain(average.percent), "lower": _plain(average.percent_lower),
-            "upper": _plain(average.percent_upper)}  # fmt: skip
+    ends = average.percent_lower, average.percent_upper
+    part = dict(zip(("effect", "lower", "upper"), map(_plain, (average.percent, *ends)), strict=True))
     return {
         "average_effect": _plain(average.effect),
         "average_effect_interval": None if None in interval else interval,

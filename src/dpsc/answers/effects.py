@@ -114,13 +114,8 @@ def effects_of(
     share = _percent(actual, np.array([without, without + high, without + low]))
     share[:, ~(without + low > 0)] = np.nan
     for_effect = uncertainty.kind == "effect"
-    columns = np.array([
-        actual - without,
-        actual - without - high,
-        actual - without - low,
-        *(share if for_effect else np.full_like(share, np.nan)),
-        2 * np.minimum(below, 1 - below),
-    ])  # fmt: skip
+    effect, part = actual - without, share if for_effect else np.full_like(share, np.nan)
+    columns = np.array([effect, effect - high, effect - low, *part, 2 * np.minimum(below, 1 - below)])
     columns[:, weightless] = np.nan
     return [Effect(*map(float, column)) for column in columns.T]
 

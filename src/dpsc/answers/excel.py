@@ -56,9 +56,8 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         "units": document.get("by_unit", []),
         "event time": document.get("by_event_time", []),
         "calendar time": document.get("by_calendar_time", []),
-        "placebos": [
-            {"placebo": "earlier date", **row} for row in (in_time["placebos"] if in_time else [])
-        ] + [
+        "placebos": [{"placebo": "earlier date", **row} for row in (in_time["placebos"] if in_time else [])]
+        + [
             {"placebo": "made-up unit", "treatment_time": document["treatment_time"], **row}
             for row in (in_space["placebos"] if in_space else [])
         ],
@@ -73,7 +72,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
             )
         ],
         "guarantee": _guarantee(document, guarantee),
-    }  # fmt: skip
+    }
 
 
 def _answer(document: Document) -> Rows:

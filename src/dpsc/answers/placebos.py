@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
 import numpy as np
 import pandas as pd
@@ -62,20 +62,10 @@ class NoRepeats:
             "algorithm to a panel with an earlier treatment time, and pay for it if it is private."
         )
 
-    def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> Answer:
-        """Refuse."""
-        raise ParameterError(_FREE_FROM_A_RELEASE)
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise ParameterError("this is free only from a Gram release; here it would touch the donors again.")
 
-    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
-        """Refuse."""
-        raise ParameterError(_FREE_FROM_A_RELEASE)
-
-    def of(self, unit: pd.Series[float]) -> Answer:
-        """Refuse."""
-        raise ParameterError(_FREE_FROM_A_RELEASE)
-
-
-_FREE_FROM_A_RELEASE = "this is free only from a Gram release; here it would touch the donors again."
+    again = pseudo_units = of = _refuse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +182,7 @@ def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
     rows = {}
     for date in repeats.placebo_dates:
         placebo = repeats.placebo(date, longest=len(result.counterfactual))
-        rows[period_name(date)] = _row(placebo) | {"periods": len(placebo.counterfactual)}
+        rows[period_name(date)] = _row(placebo.average) | {"periods": len(placebo.counterfactual)}
     if not rows:
         raise ParameterError("a placebo needs at least 3 periods before the intervention.")
     return Placebos("time", result.average, pd.DataFrame.from_dict(rows, orient="index"))
@@ -201,7 +191,7 @@ def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
 def placebos_in_space(result: Answer, repeats: Repeats, units: int, seed: int) -> Placebos:
     """Return the average effect of made-up units, treated when the target was."""
     drawn = repeats.pseudo_units(units, seed)
-    rows = [_row(repeats.of(path)) for _, path in drawn.items()]
+    rows = [_row(repeats.of(path).average) for _, path in drawn.items()]
     return Placebos("space", result.average, pd.DataFrame(rows))
 
 
@@ -225,13 +215,9 @@ def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
 def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:
     """Return one row: the average effect over the treated periods of ``over``."""
     effect = other.average_over(over.observed.index)
-    return {
-        "choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0,
-        "effect": effect.effect, "lower": effect.lower, "upper": effect.upper, "p_value": effect.p_value,
-        "ahead": float("nan"),
-    }  # fmt: skip
+    said = {"choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0}
+    return said | _row(effect) | {"ahead": float("nan")}
 
 
-def _row(result: Answer) -> dict[str, float]:
-    effect = result.average
+def _row(effect: Effect) -> dict[str, float]:
     return {"effect": effect.effect, "lower": effect.lower, "upper": effect.upper, "p_value": effect.p_value}

@@ -18,19 +18,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import excel, plot, tables, words
+from dpsc.answers import excel, tables, words
+from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.document import Document
+from dpsc.answers.figures import choices
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
 from dpsc.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PAGE = "report.html"
-ON_A_PAGE, MANY_PANELS = 4.8, 6.0  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
+ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
 class Written(ABC):
@@ -173,9 +176,9 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     images = _pictures(result, kinds, units)
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
-            images[name] = image(partial(plot.placebos, result, placebos, units=units))
+            images[name] = image(partial(choices.placebos, result, placebos, units=units), None)
     if trials.sensitivity is not None and seen:
-        images["sensitivity"] = image(partial(plot.sensitivity, result, trials.sensitivity, units=units))
+        images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units), None)
     return render(
         "result.html",
         result=result,
@@ -227,22 +230,21 @@ def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
 
 
 _TITLES = {"gaps": "The effect in each period", "cumulative": "The effect added up", "units": "Unit by unit"}
+_WIDTHS = {"units": 6.0}
 
 
 def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) -> dict[str, str]:
     """Return figures of a result or a study; the page asks the question."""
     return {
-        kind: image(
-            partial(plot.draw, answer, kind, units=units, title=_TITLES.get(kind, "")),
-            MANY_PANELS if kind == "units" else ON_A_PAGE,
-        )
+        kind: image(partial(plot.draw, answer, kind, units=units), _TITLES.get(kind, ""), _WIDTHS.get(kind, ON_A_PAGE))
         for kind in kinds
     }
 
 
-def image(draw: Callable[..., Any], width: float = ON_A_PAGE) -> str:
-    """Draw a figure for a page, so narrow that its letters can still be read on a phone."""
-    return inline_svg(plot.as_bytes(plot.figure_of(draw(figsize=(width, None))), "svg"))
+def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
+    """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
+    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
+    return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
 
 
 def render(template: str, **values: Any) -> str:

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import document, plot, report, words
+from dpsc.answers import document, report, words
+from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing, Verdict
 from dpsc.answers.document import Document
 from dpsc.answers.effects import Uncertainty
 from dpsc.answers.figures import choices
-from dpsc.answers.figures import choices as placebos
 from dpsc.answers.figures import result as one
 from dpsc.answers.placebos import (
     NoRepeats,
@@ -133,7 +133,7 @@ class Result(Answer, Written):
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
-        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+        return plot.draw(self, kind, plot.Sheet(ax, title, figsize, shown=True))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the question, the answer in words, and the figure."""
@@ -231,8 +231,8 @@ _FIGURES: Mapping[str, Drawing] = {
     "path": one.path,
     "gaps": one.gaps,
     "cumulative": one.cumulative,
-    "placebos": lambda result, sheet, units: placebos.in_time(result, result.placebos(), sheet, units),
-    "placebos in space": lambda result, sheet, units: placebos.in_space(result, result.placebos("space"), sheet, units),
+    "placebos": lambda result, sheet, units: choices.placebos(result, result.placebos(), sheet, units),
+    "placebos in space": lambda result, sheet, units: choices.placebos(result, result.placebos("space"), sheet, units),
     "sensitivity": lambda result, sheet, units: choices.sensitivity(result, result.sensitivity(), sheet, units),
 }
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from dpsc.answers import document, plot, report
+from dpsc.answers import document, report
+from dpsc.answers import figures as plot
 from dpsc.answers.base import Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import study
@@ -74,13 +75,13 @@ class Study(Pooled, Written):
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
-        return plot.draw(self, kind, ax=ax, title=title, figsize=figsize, shown=True)
+        return plot.draw(self, kind, plot.Sheet(ax, title, figsize, shown=True))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""
         figure = plot.figure_of(plot.draw(self, "event"))
-        return report.card(self.title or f"Study of {len(self.results)} treated units", self._words(), figure,
-                        self.private, self.reason)  # fmt: skip
+        heading = self.title or f"Study of {len(self.results)} treated units"
+        return report.card(heading, self._words(), figure, self.private, self.reason)
 
     def _document(self, units: str | None = None, dates_tried: Sequence[str] = ()) -> Document:
         """Return everything as plain values, for programs."""

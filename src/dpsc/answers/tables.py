@@ -24,17 +24,12 @@ def effects_table(rows: Rows, names: Sequence[str]) -> Table:
     """Return effects with their intervals, in percent, and with p-values."""
     effect, low, high = _alike(rows, ("effect", "lower", "upper"))
     part, least, most = (
-        column([row[name] for row in rows], sign=True, decimals=1)
+        [_unit(text) for text in column([row[name] for row in rows], sign=True, decimals=1)]
         for name in ("percent", "percent_lower", "percent_upper")
     )
-    return _without_empty(Table(
-        ["", "effect", "interval", "in percent", "interval", "p-value"],
-        [
-            [name, effect[k], _between(low[k], high[k]), _unit(part[k]), _between(_unit(least[k]), _unit(most[k])),
-             p_text(rows[k]["p_value"])]
-            for k, name in enumerate(names)
-        ],
-    ))  # fmt: skip
+    columns = {"effect": effect, "interval": _between(low, high), "in percent": part}
+    columns |= {"interval ": _between(least, most), "p-value": [p_text(row["p_value"]) for row in rows]}
+    return table({"": names} | _known(columns))
 
 
 def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
@@ -45,58 +40,66 @@ def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
 
 def periods_table(rows: Rows) -> Table:
     """Return what was, what would have been, and the difference, period by period."""
-    of_path = [row[name] for row in rows for name in ("observed", "counterfactual")]
-    observed, path = (column([row[name] for row in rows], like=of_path) for name in ("observed", "counterfactual"))
-    gap = column([row["gap"] for row in rows], sign=True)
-    columns: dict[str, list[str]] = {"period": [str(row["time"]) for row in rows], "observed": observed,
-                                     "counterfactual": path}  # fmt: skip
-    columns |= _interval(rows, "counterfactual", of_path, sign=False)
-    columns["effect"] = gap
-    columns |= _interval(rows, "gap", [row["gap"] for row in rows], sign=True)
-    return table(columns)
+    paths = [row[name] for row in rows for name in ("observed", "counterfactual")]
+    gaps = [row["gap"] for row in rows]
+    columns = {
+        "period": [str(row["time"]) for row in rows],
+        "observed": column([row["observed"] for row in rows], like=paths),
+        "counterfactual": column([row["counterfactual"] for row in rows], like=paths),
+    }
+    columns |= _interval(rows, "counterfactual", "its interval", paths, sign=False)
+    columns["effect"] = column(gaps, sign=True)
+    return table(columns | _interval(rows, "gap", "its interval ", gaps, sign=True))
 
 
-def _interval(rows: Rows, name: str, like: Sequence[Any], *, sign: bool) -> dict[str, list[str]]:
+def _interval(rows: Rows, name: str, header: str, like: Sequence[Any], *, sign: bool) -> dict[str, list[str]]:
     if f"{name}_lower" not in rows[0]:
         return {}
     low, high = (column([row[f"{name}_{end}"] for row in rows], sign=sign, like=like) for end in ("lower", "upper"))
-    what = "its interval" if name == "counterfactual" else "its interval "
-    return {what: [_between(*ends) for ends in zip(low, high, strict=True)]}
+    return {header: _between(low, high)}
 
 
 def sensitivity_table(rows: Rows) -> Table:
     """Return the average effect under other choices."""
     if not rows:
         return Table([], [])
-    return table({
-        "choice": [row["choice"] for row in rows],
-        "first treated": [row["treatment_time"] for row in rows],
-        "periods before": [str(row["before"]) for row in rows],
-        **_effect_columns(rows),
-    }, labels=2)  # fmt: skip
+    return table(
+        {
+            "choice": [row["choice"] for row in rows],
+            "first treated": [row["treatment_time"] for row in rows],
+            "periods before": [str(row["before"]) for row in rows],
+            **_effect_columns(rows),
+        },
+        labels=2,
+    )
 
 
 def by_unit_table(rows: Rows) -> Table:
     """Return the effect on each unit, and whether donors help."""
     lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
-    return table({
-        "unit": [str(row["unit"]) for row in rows],
-        "first treated": [row["treatment_time"] for row in rows],
-        "do donors help": [lights[row["donors_help"]] for row in rows],
-        "periods": [str(row["periods"]) for row in rows],
-        **weights,
-        **_effect_columns(rows),
-    }, labels=3)  # fmt: skip
+    return table(
+        {
+            "unit": [str(row["unit"]) for row in rows],
+            "first treated": [row["treatment_time"] for row in rows],
+            "do donors help": [lights[row["donors_help"]] for row in rows],
+            "periods": [str(row["periods"]) for row in rows],
+            **weights,
+            **_effect_columns(rows),
+        },
+        labels=3,
+    )
 
 
 def counted_table(rows: Rows, key: str, header: str) -> Table:
     """Return effects, and how many units each rests on."""
-    return table({
-        header: [str(row[key]) for row in rows],
-        "units": [str(row["units"]) for row in rows],
-        **_effect_columns(rows),
-    })  # fmt: skip
+    return table(
+        {
+            header: [str(row[key]) for row in rows],
+            "units": [str(row["units"]) for row in rows],
+            **_effect_columns(rows),
+        }
+    )
 
 
 def _effect_columns(rows: Rows) -> dict[str, list[str]]:
@@ -105,9 +108,8 @@ def _effect_columns(rows: Rows) -> dict[str, list[str]]:
     effect, low, high = (
         column([row[name] for row in rows], sign=True, like=values) for name in ("effect", "lower", "upper")
     )
-    columns = {"effect": effect, "interval": [_between(*ends) for ends in zip(low, high, strict=True)],
-               "p-value": [p_text(row["p_value"]) for row in rows]}  # fmt: skip
-    return {name: cells for name, cells in columns.items() if any(cell != "–" for cell in cells)}
+    p_values = [p_text(row["p_value"]) for row in rows]
+    return _known({"effect": effect, "interval": _between(low, high), "p-value": p_values})
 
 
 _WITHOUT_DONORS = {
@@ -126,18 +128,17 @@ def baselines_table(document: Document) -> Table:
 
 
 def table(columns: Mapping[str, Sequence[str]], labels: int = 1) -> Table:
-    """Return a table, given its columns."""
+    """Return a table, given its columns; two may have the same header but for a space at its end."""
     return Table([name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels)
 
 
-def _without_empty(table: Table) -> Table:
+def _known(columns: dict[str, list[str]]) -> dict[str, list[str]]:
     """Leave out columns without a single number."""
-    kept = [k for k in range(len(table.header)) if any(row[k] != "–" for row in table.rows)]
-    return Table([table.header[k] for k in kept], [[row[k] for k in kept] for row in table.rows], table.labels)
+    return {name: cells for name, cells in columns.items() if any(cell != "–" for cell in cells)}
 
 
-def _between(low: str, high: str) -> str:
-    return "–" if "–" in (low, high) else f"{low} to {high}"
+def _between(lows: Sequence[str], highs: Sequence[str]) -> list[str]:
+    return ["–" if "–" in ends else " to ".join(ends) for ends in zip(lows, highs, strict=True)]
 
 
 def _unit(text: str) -> str:

@@ -159,8 +159,10 @@ def answer(result: Answer, units: str | None = None) -> list[str]:
     what, unit = outcome(result), f" {units}" if units else ""
     if not seen.any():
         path = f"an average of {number(float(result.counterfactual.mean()))}{unit}"
-        return [f"Without the intervention we would expect {path} of {what} {span(result)}.",
-                "The target was not observed in that time, so there is no effect to report."]  # fmt: skip
+        return [
+            f"Without the intervention we would expect {path} of {what} {span(result)}.",
+            "The target was not observed in that time, so there is no effect to report.",
+        ]
     actual, without = result.observed[seen].mean(), result.counterfactual[seen].mean()
     first = (
         f"Without the intervention, {what} would have averaged about {number(float(without))}{unit} {span(result)}; "
@@ -183,7 +185,7 @@ def _beware(verdict: Verdict | None) -> list[str]:
 
 def _second(result: Answer, unit: str) -> str:
     part = result.average.percent if result.interval_kind == "effect" else math.nan
-    share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
+    share_of = _in_percent(part)
     low, high = result.att_interval()
     middle, written_low, written_high = column([result.att, low, high], sign=True)
     effect = f"The difference is {middle}{unit}{share_of}"
@@ -202,6 +204,10 @@ def _second(result: Answer, unit: str) -> str:
     if result.level < 0.9:
         return f"{effect}, {where}."
     return f"{effect}, {where}: {direction} that chance and privacy noise alone would rarely produce."
+
+
+def _in_percent(part: float) -> str:
+    return f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
 
 
 def donors_help(verdict: Verdict) -> str:
@@ -286,8 +292,7 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
         )
     if not math.isfinite(average.effect):
         return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]
-    part = average.percent
-    share_of = f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
+    share_of = _in_percent(average.percent)
     low, high = average.lower, average.upper
     middle, written_low, written_high = column([average.effect, low, high], sign=True)
     verdict = (

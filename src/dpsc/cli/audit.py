@@ -16,7 +16,7 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import Json, command
+from dpsc.cli.options import Json, command, option
 from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
@@ -32,27 +32,14 @@ _STYLES = {"holds": "green", "FAILS": "bold red", "not shown": "yellow", "BROKEN
 class Attacks:
     """What is attacked, and how often."""
 
-    mechanism: Annotated[
-        list[str] | None, typer.Option(help="A mechanism to attack; may be repeated. All by default.")
-    ] = None
-    runs: Annotated[
-        int | None, typer.Option(min=1000, help="Runs on each of two neighbouring data sets; 40,000 by default.")
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise."
-        ),
-    ] = None
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The folder for figure and JSON; audit-output by default.")
-    ] = None
-    thorough: Annotated[bool, typer.Option("--thorough", help="A million runs at four budgets; takes a long time.")] = (
-        False
+    mechanism: list[str] | None = option("A mechanism to attack; may be repeated. All by default.")
+    runs: int | None = option("Runs on each of two neighbouring data sets; 40,000 by default.", min=1000)
+    seed: int | None = option(
+        "Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise.", min=0
     )
-    show_broken: Annotated[
-        bool, typer.Option("--show-broken", help="Also attack mechanisms known to be broken, which must be caught.")
-    ] = False
+    out: Path | None = option("The folder for figure and JSON; audit-output by default.", "--out", "-o")
+    thorough: bool = option("A million runs at four budgets; takes a long time.", default=False)
+    show_broken: bool = option("Also attack mechanisms known to be broken, which must be caught.", default=False)
 
 
 @command("audit")
@@ -80,7 +67,7 @@ def audit(
 
 def attack(asked: Attacks, *, as_json: bool) -> bool:
     """Run, write a figure and JSON, print the table; return whether claims held and what is broken was caught."""
-    from dpsc.answers.plot import as_bytes
+    from dpsc.answers.figures import as_bytes
     from dpsc.evidence.audit.broken import BROKEN
     from dpsc.evidence.audit.run import audit, draw
     from dpsc.evidence.audit.shipped import NAMES, cases

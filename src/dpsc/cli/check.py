@@ -1,112 +1,99 @@
-"""``dpsc check``: the rehearsal, for the custodian's eyes only."""
+"""``dpsc check``: the rehearsal, for the custodian's eyes only. Everything that it shows is private, and marked so."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from json import dumps as to_json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
+from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, command, option
 from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
     from dpsc.custodian.check.check_report import Section
     from dpsc.custodian.check.run import Rehearsal, Wishes
+    from dpsc.types import JsonObject
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the release would be like."""
+
+    epsilon: float = option("The privacy budget that the release would have.", default=1.0)
+    delta: float = option("Well below one over the number of donors.", default=1e-6)
+    target: Path | None = option("The target, a public series; what to expect is then in its units.")
+    before: int | None = option("Periods before the intervention; three quarters of all by default.", min=2)
+    averages: int = option("How many units the target is the average of.", min=1, default=1)
+    i_know: IKnow = False
+
+
+@command("check")
 def check(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
-    unit: Annotated[
-        str | None, typer.Option(help="The column that names the units.", rich_help_panel="Columns")
-    ] = None,
-    time: terminal.Time = None,
-    outcome: terminal.Outcome = None,
-    wide: terminal.Wide = False,
-    time_format: terminal.TimeFormat = None,
-    periods: terminal.Periods = None,
-    sep: terminal.Sep = None,
-    decimal: terminal.Decimal = None,
-    thousands: terminal.Thousands = None,
-    encoding: terminal.Encoding = None,
-    sheet: terminal.Sheet = None,
-    missing: terminal.Missing = None,
-    repeated: terminal.Repeated = None,
-    bounds: terminal.Bounds = None,
-    epsilon: Annotated[float, typer.Option(help="The privacy budget that the release would have.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="Well below one over the number of donors.")] = 1e-6,
-    target: Annotated[
-        Path | None, typer.Option(help="The target, a public series; what to expect is then in its units.")
-    ] = None,
-    before: Annotated[
-        int | None, typer.Option(min=2, help="Periods before the intervention; three quarters of all by default.")
-    ] = None,
-    averages: Annotated[int, typer.Option(min=1, help="How many units the target is the average of.")] = 1,
-    i_know: terminal.IKnow = False,
+    unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
+    *,
+    table: DonorTable,
+    asked: Asked,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write this private page (.html) or its numbers (.json).")
     ] = None,
-    force: terminal.Force = False,
-    json: terminal.Json = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Look at donors before a release: all problems at once, and the command to run. PRIVATE: custodian only.
 
     Columns that are not named are guessed. Nothing is spent, and nothing is written unless -o says so. Ends with 0 if
     the donors are ready, with 1 if something must be corrected first.
     """
-    with terminal.errors("check"):
-        from dpsc.custodian.check import check_report
-        from dpsc.custodian.check.run import Wishes, rehearse
-        from dpsc.custodian.custody.options import require_reasonable
-        from dpsc.custodian.custody.payer import datasets_here
-        from dpsc.tables.spec import TableSpec
+    from dpsc.custodian.check import check_report
+    from dpsc.custodian.check.run import Wishes, rehearse
+    from dpsc.custodian.custody.options import require_reasonable
+    from dpsc.custodian.custody.payer import datasets_here
 
-        said = TableSpec.of({
-            "unit": unit, "time": time, "outcome": outcome, "wide": wide, "time_format": time_format,
-            "periods": periods, "sep": sep, "decimal": decimal, "thousands": thousands, "encoding": encoding,
-            "sheet": sheet, "missing": missing, "repeated": repeated,
-        })  # fmt: skip
-        wishes = Wishes(bounds, epsilon, delta, target, before, averages)
-        require_reasonable(epsilon, i_know)
-        terminal.keep_apart(out, donors, target)
-        if out is not None:
-            if out.suffix not in (".html", ".json"):
-                raise ParameterError(f"-o {out}: write a page (.html) or its numbers (.json).")
-            terminal.require_free(out, force)
-        with terminal.working("looking at the donors"):
-            datasets = datasets_here()  # first, so that a broken ledger is told at once
-            made = rehearse(donors, said, wishes)
-        commands = [] if made.outlook is None else _commands(donors, made, wishes, new_ledger=not datasets)
-        parts = check_report.sections(made, commands, datasets or ())
-        sections = [section.rendered(terminal.as_option) for section in parts]
-        if out is not None:
-            with terminal.output_file(out, force) as output:
-                text = _page(made, sections) if out.suffix == ".html" else _as_json(made, commands)
-                files.write(output.place, text, mode=0o600)
-        if json:
-            typer.echo(_as_json(made, commands))
-        else:
-            _show(made, sections)
-        if not made.ready:
-            raise typer.Exit(1)
+    said = table.spec(unit)
+    wishes = Wishes(table.bounds, asked.epsilon, asked.delta, asked.target, asked.before, asked.averages)
+    require_reasonable(asked.epsilon, asked.i_know)
+    terminal.keep_apart(out, donors, asked.target)
+    if out is not None:
+        if out.suffix not in (".html", ".json"):
+            raise ParameterError(f"-o {out}: write a page (.html) or its numbers (.json).")
+        terminal.require_free(out, force)
+    with terminal.working("looking at the donors"):
+        datasets = datasets_here()  # first, so that a broken ledger is told at once
+        made = rehearse(donors, said, wishes)
+    commands = [] if made.outlook is None else _commands(donors, made, wishes, new_ledger=not datasets)
+    parts = check_report.sections(made, commands, datasets or ())
+    sections = [section.rendered(terminal.as_option) for section in parts]
+    if out is not None:
+        with terminal.output_file(out, force) as output:
+            text = _page(made, sections) if out.suffix == ".html" else _as_json(made, commands)
+            files.write(output.place, text, mode=0o600)
+    if json:
+        typer.echo(_as_json(made, commands))
+    else:
+        _show(made, sections)
+    if not made.ready:
+        raise typer.Exit(1)
 
 
 def _commands(donors: Path, made: Rehearsal, wishes: Wishes, *, new_ledger: bool) -> list[str]:
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
     stem = donors.name.split(".")[0].lstrip("-") or "donors"
     budget = {"epsilon": wishes.epsilon, "delta": wishes.delta}
-    said: dict[str, Any] = made.seen.spec.parts() | made.seen.only_in_rows | budget
+    said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget
     if wishes.bounds is not None:
         said["bounds"] = wishes.bounds
     if made.like_before is not None:
@@ -121,10 +108,10 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
     """Return everything as JSON."""
     from dpsc.custodian.check.examine import MARK
 
-    expected = None if made.outlook is None else {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in asdict(made.outlook).items()
-    }  # fmt: skip
+    outlook = {} if made.outlook is None else asdict(made.outlook)
+    for name, value in outlook.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            outlook[name] = None
     seen = asdict(made.seen) | {
         "path": str(made.seen.path),
         "options": made.seen.spec.options(),
@@ -132,7 +119,13 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
         "findings": [asdict(finding.rendered(terminal.as_option)) for finding in made.findings],
         "ready": made.ready,
     }
-    content = {"private": MARK, "ready": made.ready, "examination": seen, "outlook": expected, "commands": commands}
+    content = {
+        "private": MARK,
+        "ready": made.ready,
+        "examination": seen,
+        "outlook": outlook or None,
+        "commands": commands,
+    }
     return to_json(content | {"mark": MARK}, default=str)
 
 
@@ -155,8 +148,6 @@ def _page(made: Rehearsal, sections: list[Section]) -> str:
 
 def _show(made: Rehearsal, sections: list[Section]) -> None:
     """Print everything on stdout."""
-    from rich.text import Text
-
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
@@ -178,9 +169,6 @@ def _show(made: Rehearsal, sections: list[Section]) -> None:
 
 
 def _show_section(screen: Console, section: Section) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
     screen.print(
         Text.assemble((written_out(section.title), "bold"), (f"  ({section.note})" if section.note else "", "dim"))
     )
@@ -198,8 +186,6 @@ def _show_section(screen: Console, section: Section) -> None:
 
 
 def _facts(section: Section) -> Table | None:
-    from rich.table import Table
-
     if not section.facts:
         return None
     grid = Table.grid(padding=(0, 2))
@@ -211,9 +197,6 @@ def _facts(section: Section) -> Table | None:
 
 
 def _strip(section: Section) -> Table | None:
-    from rich.table import Table
-    from rich.text import Text
-
     if not section.strip:
         return None
     grid = Table.grid(padding=(0, 2))
@@ -226,10 +209,6 @@ def _strip(section: Section) -> Table | None:
 
 
 def _table(section: Section) -> Padding | None:
-    from rich.box import SIMPLE_HEAD
-    from rich.padding import Padding
-    from rich.table import Table
-
     if not section.table:
         return None
     header, *rows = section.table
@@ -242,9 +221,6 @@ def _table(section: Section) -> Padding | None:
 
 
 def _findings(section: Section) -> Table | None:
-    from rich.table import Table
-    from rich.text import Text
-
     from dpsc.answers.words import sentence
 
     if not section.findings:
@@ -263,6 +239,4 @@ def _findings(section: Section) -> Table | None:
 
 def _text(text: str, style: str = "") -> Text:
     """Return a text that does nothing to a terminal: names of columns and files may hold control characters."""
-    from rich.text import Text
-
     return Text(written_out(text), style)

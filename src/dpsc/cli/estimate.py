@@ -11,41 +11,29 @@ from typing import Annotated
 import typer
 
 from dpsc.cli import terminal
-from dpsc.cli.options import Answer, Table, command
+from dpsc.cli.options import Answer, Table, command, option
 from dpsc.errors import ParameterError
 
-_several = partial(typer.Option, rich_help_panel="Several treated units")
+_several = partial(option, panel="Several treated units")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked: one target, or the units of a long table, with one date or a date for each."""
 
-    treatment_time: Annotated[
-        str | None, typer.Option(help="The first treated period, of the target or of all units.")
-    ] = None
-    unit: Annotated[str | None, _several(help="The column that names the units.")] = None
-    treatment_time_column: Annotated[
-        str | None,
-        _several(
-            help="The column with each unit's own first treated period, the same in all its rows; empty for a unit "
-            "that was never treated: it is shown and not used for any number."
-        ),
-    ] = None
-    weight_column: Annotated[
-        str | None, _several(help="The column with each unit's weight in pooled effects; equal without.")
-    ] = None
-    averages: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How many units the target, or each of several, is the average of. Intervals are then shorter, and "
-            "other units of measurement are noticed more often.",
-        ),
-    ] = None
-    averages_column: Annotated[
-        str | None, _several(help="The column that says it for each unit; empty where it is not known.")
-    ] = None
+    treatment_time: str | None = option("The first treated period, of the target or of all units.")
+    unit: str | None = _several("The column that names the units.")
+    treatment_time_column: str | None = _several(
+        "The column with each unit's own first treated period, the same in all its rows; empty for a unit "
+        "that was never treated: it is shown and not used for any number."
+    )
+    weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
+    averages: int | None = option(
+        "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
+        "of measurement are noticed more often.",
+        min=1,
+    )
+    averages_column: str | None = _several("The column that says it for each unit; empty where it is not known.")
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:

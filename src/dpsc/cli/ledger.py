@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import IKnow, Json, command
+from dpsc.cli.options import IKnow, Json, command, option
 from dpsc.custodian.custody.payer import DEFAULT, explained
 from dpsc.errors import ParameterError
 
@@ -46,23 +47,41 @@ Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", 
 BAR = 32
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """The budget of everything that is ever released from a data set, and how it is divided."""
+
+    epsilon: float = option("The budget of everything ever released from it, together.", default=MISSING)
+    delta: float = option("The budget's delta, well below one over the number of donors.", default=MISSING)
+    pure: float = option(
+        "The part of epsilon for releases with delta = 0; the rest is for Gaussian noise.", default=0.0
+    )
+    other: str | None = option(
+        "The part for releases of which only (epsilon, delta) is known, such as fit --method objective.",
+        metavar="EPSILON,DELTA",
+        show_default=False,
+    )
+
+    def budget(self) -> Budget:
+        """Return it; EPSILON,DELTA is read."""
+        from dpsc.ledger.budget import Budget
+
+        if self.other is None:
+            return Budget(self.epsilon, self.delta, self.pure, (0.0, 0.0))
+        try:
+            epsilon, delta = map(float, self.other.split(","))
+        except ValueError:
+            raise ParameterError(
+                f"--other {self.other} is not of the form EPSILON,DELTA, for example 0.5,1e-7."
+            ) from None
+        return Budget(self.epsilon, self.delta, self.pure, (epsilon, delta))
+
+
 @app.command()
 @command("ledger init")
 def init(
     name: Annotated[str, typer.Argument(help="A name for the data set.")],
-    epsilon: Annotated[float, typer.Option(help="The budget of everything ever released from it, together.")],
-    delta: Annotated[float, typer.Option(help="The budget's delta, well below one over the number of donors.")],
-    pure: Annotated[
-        float, typer.Option(help="The part of epsilon for releases with delta = 0; the rest is for Gaussian noise.")
-    ] = 0.0,
-    other: Annotated[
-        str | None,
-        typer.Option(
-            help="The part for releases of which only (epsilon, delta) is known, such as fit --method objective.",
-            metavar="EPSILON,DELTA",
-            show_default=False,
-        ),
-    ] = None,
+    terms: Terms,
     about: Annotated[
         list[str] | None,
         typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
@@ -74,9 +93,8 @@ def init(
     """Enter a data set with its budget; makes the ledger if there is none."""
     from dpsc.custodian.custody.options import require_reasonable, require_small_delta
     from dpsc.ledger import Ledger
-    from dpsc.ledger.budget import Budget
 
-    budget = Budget(epsilon, delta, pure, _pair(other))
+    budget = terms.budget()
     facts = _facts(about or [])
     donors = facts.get("n")
     require_reasonable(budget.epsilon, i_know)
@@ -208,17 +226,6 @@ def export(
         terminal.keep_apart(out, *book.files)
         files.write(out, content, mode=0o600)
         typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
-
-
-def _pair(given: str | None) -> tuple[float, float]:
-    """Read EPSILON,DELTA."""
-    if given is None:
-        return 0.0, 0.0
-    try:
-        epsilon, delta = map(float, given.split(","))
-    except ValueError:
-        raise ParameterError(f"--other {given} is not of the form EPSILON,DELTA, for example 0.5,1e-7.") from None
-    return epsilon, delta
 
 
 def _facts(given: Sequence[str]) -> JsonObject:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from dpsc.cli import terminal
 from dpsc.custodian.custody.payer import DEFAULT
-from dpsc.tables.dialect import Dialect
 from dpsc.tables.spec import TableSpec
 
 Command = Callable[..., None]
@@ -35,15 +34,15 @@ def command(name: str) -> Callable[[Command], Command]:
             if isinstance(kind, type) and is_dataclass(kind):
                 groups[parameter.name] = kind
                 inner = get_type_hints(kind, include_extras=True)
-                options += [_option(field.name, inner[field.name], field.default) for field in fields(kind)]
+                options += [_parameter(each.name, _hint(each, inner[each.name]), each.default) for each in fields(kind)]
             else:
-                options.append(_option(parameter.name, kind, parameter.default))
+                options.append(_parameter(parameter.name, kind, parameter.default))
 
         @wraps(function)
         def run(**given: object) -> None:
             with terminal.errors(name):
                 for group, kind in groups.items():
-                    given[group] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+                    given[group] = kind(**{each.name: given.pop(each.name) for each in fields(kind)})
                 function(**given)
 
         run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -53,15 +52,31 @@ def command(name: str) -> Callable[[Command], Command]:
     return made
 
 
-def _option(name: str, kind: object, default: object) -> inspect.Parameter:
+def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
     none = inspect.Parameter.empty if default is MISSING else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=none, annotation=kind)
 
 
-_columns = partial(typer.Option, rich_help_panel="Columns")
-_file = partial(typer.Option, rich_help_panel="How the file is written (recognised from its header, or said)")
-_moves = partial(typer.Option, rich_help_panel="How much a donor moves")
-_ledger = partial(typer.Option, rich_help_panel="Ledger")
+def _hint(field: Field[object], kind: object) -> object:
+    """Return the annotation of a field; a switch has no opposite: there is no --no-force."""
+    if "names" not in field.metadata:
+        return kind
+    names = field.metadata["names"]
+    if field.default is False and not names:
+        names = (f"--{field.name.replace('_', '-')}",)
+    return Annotated[kind, typer.Option(*names, **field.metadata["how"])]
+
+
+def option(help: str, *names: str, default: Any = None, panel: str | None = None, **how: Any) -> Any:
+    """Return a field that is an option, for a dataclass of them; with the default ``MISSING`` it must be given."""
+    metadata = {"names": names, "how": {"help": help, "rich_help_panel": panel, **how}}
+    return field(default=default, metadata=metadata)
+
+
+COLUMNS, _LEDGER = "Columns", "Ledger"
+columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
+_file = partial(option, panel="How the file is written (recognised from its header, or said)")
+moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
@@ -74,9 +89,10 @@ Title = Annotated[
 ]
 Periods = Annotated[
     str | None,
-    _columns(
+    typer.Option(
         help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
         "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
+        rich_help_panel=COLUMNS,
     ),
 ]
 Smoothness = Annotated[
@@ -88,8 +104,11 @@ Reference = Annotated[
 ]
 LedgerUrl = Annotated[
     str | None,
-    _ledger(
-        "--ledger", help=f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder.", metavar="URL"
+    typer.Option(
+        "--ledger",
+        help=f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder.",
+        metavar="URL",
+        rich_help_panel=_LEDGER,
     ),
 ]
 
@@ -98,36 +117,91 @@ LedgerUrl = Annotated[
 class Table:
     """Which columns of a table hold what, and how its file is written."""
 
-    time: Annotated[str | None, _columns(help="The column of periods (long tables).")] = None
-    outcome: Annotated[str | None, _columns(help="The column of numbers (long tables).")] = None
-    time_format: Annotated[str | None, _columns(help="How dates are written, e.g. %d/%m/%Y.")] = None
-    sep: Annotated[str | None, _file(help="Between columns: comma, semicolon, tab or pipe.")] = None
-    decimal: Annotated[str | None, _file(help="Before decimals: point or comma.")] = None
-    thousands: Annotated[str | None, _file(help="Between thousands: comma, point, space, apostrophe or none.")] = None
-    encoding: Annotated[str | None, _file(help="utf-8, utf-16, windows-1252, latin-1, ...")] = None
-    sheet: Annotated[str | None, _file(help="The sheet of a workbook (.xlsx).")] = None
+    time: str | None = columns("The column of periods (long tables).")
+    outcome: str | None = columns("The column of numbers (long tables).")
+    time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
+    sep: str | None = _file("Between columns: comma, semicolon, tab or pipe.")
+    decimal: str | None = _file("Before decimals: point or comma.")
+    thousands: str | None = _file("Between thousands: comma, point, space, apostrophe or none.")
+    encoding: str | None = _file("utf-8, utf-16, windows-1252, latin-1, ...")
+    sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table; marks that cannot be are refused."""
-        dialect = Dialect(self.sep, self.decimal, self.thousands, self.encoding, self.sheet)
-        return TableSpec(unit or "", self.time, self.outcome, time_format=self.time_format, dialect=dialect)
+        """Return what was said of the table."""
+        return TableSpec.of(asdict(self) | {"unit": unit})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DonorTable(Table):
+    """The same of a table of donors, with its periods and what to do with cells that are missing or given twice."""
+
+    wide: bool = columns("One row per unit, one column per period.", default=False)
+    periods: Periods = None
+    bounds: tuple[float, float] | None = option(
+        "Public bounds of the outcome; donors beyond them are clipped silently.", metavar="LO HI"
+    )
+    missing: str | None = option(
+        "Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
+        "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
+    )
+    repeated: str | None = option(
+        "A cell that several rows give: missing (default), sum (as of bills), mean (as of readings) or last "
+        "(as of corrections)."
+    )
+
+    def spec(self, unit: str | None = None) -> TableSpec:
+        """Return what was said of the table; bounds are not part of it."""
+        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """What is known publicly of how such series move."""
+
+    smoothness: Smoothness = None
+    reference: Reference = None
+    scale: float | None = moves(
+        "How much a donor's series moves, from public knowledge: the standard deviation of its values around "
+        "their own mean, over the whole time. A factor of two matters little. Without it, it is found privately, "
+        "if there are enough donors."
+    )
+    like: Path | None = moves(
+        "Instead of --scale: a table with a public series that moves about like a donor, such as the target "
+        "before the intervention; one column of periods, one of numbers."
+    )
+    like_before: str | None = moves("The first treated period of --like; only what is before it counts.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payer:
+    """Which data set of which ledger pays, and what for."""
+
+    ledger: LedgerUrl = None
+    dataset: str | None = _ledger("The data set of the ledger that pays; needed if it has several.", "--dataset")
+    partition: str | None = _ledger(
+        "The group of donors, if they are one of several disjoint groups with public membership."
+    )
+    purpose: str | None = _ledger("What the release is for, kept in the ledger.")
+    no_ledger: bool = _ledger("Book nothing, and say nothing about it.", default=False)
+
+    def account(self) -> terminal.Account:
+        """Open the ledger, if there is one."""
+        terms = {"partition": self.partition, "purpose": self.purpose}
+        return terminal.Account(self.ledger, self.dataset, **terms, no_ledger=self.no_ledger)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """Where an answer goes, and what is written on it."""
 
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
-            "(.csv), the figure (.png, .svg), or a folder with all of them.",
-        ),
-    ] = None
+    out: Path | None = option(
+        "Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
+        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+        "--out",
+        "-o",
+    )
     title: Title = None
-    units: Annotated[str | None, typer.Option(help="What the outcome is measured in, for the report.")] = None
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95
+    units: str | None = option("What the outcome is measured in, for the report.")
+    level: float = option("The level of the intervals.", default=0.95)
     force: Force = False
     json: Json = False

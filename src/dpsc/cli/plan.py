@@ -2,151 +2,354 @@
 
 from __future__ import annotations
 
+import json as js
+import math
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table as Grid
 
+from dpsc import files
 from dpsc.cli import terminal
+from dpsc.cli.options import Force, Json, Periods, Reference, Smoothness, Table, command, option
+from dpsc.errors import DpscError, Parameter, ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpsc.analyst.plan import Plan, Taking, Way
+    from dpsc.release.settings import Settings
+    from dpsc.tables.spec import TableSpec
+    from dpsc.types import JsonObject
+
+_EACH = ("detectable", "error", "error_in_shock")  # what is shown of each of several releases
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How many donors and periods there are, and which budgets; a target, for errors in its units."""
+
+    n: list[int] = option("How many donors, at all sites together; may be repeated.", "--n", default=MISSING)
+    before: int = option("Periods before the intervention (T0).", default=MISSING)
+    after: int = option("Periods from the intervention on (h).", default=MISSING)
+    epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
+    delta: float = option("Well below one over the number of donors.", default=1e-6)
+    target: Path | None = option(
+        "The target before the intervention; errors are then in its units.", "--target", "--like"
+    )
+    averages: int = option("How many units the target is the average of.", min=1, default=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What it takes to reach something; one at a time."""
+
+    error: float | None = option("The error that may be made: say what it takes.")
+    detect: str | None = option(
+        "The average effect that must be seen, as a number or, like 5%, as a share of the target's "
+        "mean before the intervention: what it takes."
+    )
+    releases: int | None = option("How many releases share each budget, for example one a quarter.", min=2, max=1000)
+
+    def require_one(self, asked: Asked) -> None:
+        """Refuse questions that do not go together."""
+        budget = self.error is not None or self.detect is not None
+        if sum(option is not None for option in (self.error, self.detect, self.releases)) > 1:
+            raise ParameterError("give one of --error, --detect and --releases.")
+        if budget and len(asked.n) != 1:
+            raise ParameterError(
+                "--error and --detect are for one --n; the answer says whether more donors would help."
+            )
+        if budget and asked.epsilon is not None:
+            raise ParameterError("--error and --detect find the budget themselves; leave out --epsilon.")
+        if self.releases is not None and (len(asked.n) != 1 or len(asked.epsilon or ()) != 1):
+            raise ParameterError("--releases shares one --epsilon, the budget of all, at one --n; give one of each.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumed:
+    """What donors are assumed to be like, and how many panels are simulated."""
+
+    smoothness: Smoothness = None
+    rank: int = option("Assumed: how many factors the donors share.", default=3)
+    signal_to_noise: float | None = option(
+        "Assumed: size of what donors share over size of what is each one's own; by default what the "
+        "target's history makes likely."
+    )
+    runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreed:
+    """What several sites agree on."""
+
+    settings: Path | None = option(
+        "Also write the public choices that sites must share: a file for dpsc release --settings."
+    )
+    sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
+    scale: float | None = option(
+        "For --settings: how much a donor's series moves, as a standard deviation; or give --target."
+    )
+    periods: Periods = None
+    reference: Reference = None
+
+
+@command("plan")
 def plan(
-    n: Annotated[list[int], typer.Option("--n", help="How many donors, at all sites together; may be repeated.")],
-    before: Annotated[int, typer.Option(help="Periods before the intervention (T0).")],
-    after: Annotated[int, typer.Option(help="Periods from the intervention on (h).")],
-    epsilon: Annotated[
-        list[float] | None, typer.Option(help="A budget; may be repeated. 0.5, 1, 2, 4 by default.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Well below one over the number of donors.")] = 1e-6,
-    target: Annotated[
-        Path | None,
-        typer.Option("--target", "--like", help="The target before the intervention; errors are then in its units."),
-    ] = None,
-    averages: Annotated[int, typer.Option(min=1, help="How many units the target is the average of.")] = 1,
-    time: terminal.Time = None,
-    outcome: terminal.Outcome = None,
-    time_format: terminal.TimeFormat = None,
-    sep: terminal.Sep = None,
-    decimal: terminal.Decimal = None,
-    thousands: terminal.Thousands = None,
-    encoding: terminal.Encoding = None,
-    sheet: terminal.Sheet = None,
-    error: Annotated[float | None, typer.Option(help="The error that may be made: say what it takes.")] = None,
-    detect: Annotated[
-        str | None,
-        typer.Option(
-            help="The average effect that must be seen, as a number or, like 5%, as a share of the target's "
-            "mean before the intervention: what it takes."
-        ),
-    ] = None,
-    releases: Annotated[
-        int | None,
-        typer.Option(min=2, max=1000, help="How many releases share each budget, for example one a quarter."),
-    ] = None,
-    smoothness: terminal.Smoothness = None,
-    rank: Annotated[int, typer.Option(help="Assumed: how many factors the donors share.")] = 3,
-    signal_to_noise: Annotated[
-        float | None,
-        typer.Option(
-            help="Assumed: size of what donors share over size of what is each one's own; by default what the "
-            "target's history makes likely."
-        ),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option(min=1, help="How many panels to simulate; by default as many as take some seconds.")
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(help="Also write the public choices that sites must share: a file for dpsc release --settings."),
-    ] = None,
-    sites: Annotated[int, typer.Option(min=1, help="How many sites the donors are at; releases are merged.")] = 1,
-    scale: Annotated[
-        float | None,
-        typer.Option(
-            help="For --settings: how much a donor's series moves, as a standard deviation; or give --target."
-        ),
-    ] = None,
-    periods: terminal.Periods = None,
-    reference: terminal.Reference = None,
+    asked: Asked,
+    table: Table,
+    question: Question,
+    assumed: Assumed,
+    agreed: Agreed,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
-    force: terminal.Force = False,
-    json: terminal.Json = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Say what a release would show, from public numbers alone: the effect, the error, and what it takes."""
-    with terminal.errors("plan"):
-        from dpsc import files
-        from dpsc.analyst.plan import default_runs, what_it_takes
-        from dpsc.analyst.plan import plan as expected
-        from dpsc.answers import plot, words
-        from dpsc.cli import planning
-        from dpsc.tables import reader
-        from dpsc.tables.dialect import Dialect
-        from dpsc.tables.spec import TableSpec
+    from dpsc.analyst.plan import default_runs, what_it_takes
+    from dpsc.analyst.plan import plan as expected
+    from dpsc.tables import reader
 
-        for path in (out, settings):
-            terminal.keep_apart(path, target, reference)
-        dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-        said = TableSpec(time=time, outcome=outcome, time_format=time_format, dialect=dialect)
-        series = None if target is None else reader.series(target, said)
-        history = None if series is None else series.iloc[:before]
-        budgets, kind = epsilon or [0.5, 1.0, 2.0, 4.0], smoothness or "high"
-        wished = None
-        if detect is not None:
-            wished = planning.share_of(detect, None if history is None else float(history.mean()))
-        planning.require_one_question(error, detect, releases, n, epsilon)
-        options: dict[str, Any] = {
-            "averages": averages, "sites": sites, "smoothness": kind, "rank": rank, "signal_to_noise": signal_to_noise,
-            "target": history, "runs": runs,
-        }  # fmt: skip
-        writing = nullcontext() if settings is None else terminal.output_file(settings, force, "--settings")
-        each = runs or default_runs(before + after)
-        with writing as file, terminal.progress("simulating panels", each) as advance:
-            if file is not None:
-                planning.settings_of(
-                    n, before + after, epsilon or [], delta, sites=sites, scale=scale, like=history, smoothness=kind,  # type: ignore[arg-type]
-                    periods=periods, reference=reference, outcome=outcome, time_format=time_format,
-                    dialect=dialect,
-                ).save(file.place)  # fmt: skip
-            taking = rows = None
-            if error is not None or wished is not None:
-                taking = what_it_takes(
-                    n[0], before, after, error=error, detect=wished, delta=delta, on_progress=advance, **options
-                )
-                result = taking.expected
-            elif releases is not None:
-                result, rows = planning.shared(
-                    releases,
-                    budgets[0],
-                    delta,
-                    lambda e: expected(n, before, after, e, delta, on_progress=advance, **options),
-                )
-            else:
-                result = expected(n, before, after, budgets, delta, on_progress=advance, **options)
-        unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
-        if out is not None:
-            with terminal.output_folder(out, force) as output, terminal.working("drawing"):
-                figure = plot.plan_curves(result.table, unit)
-                table = files.csv_text(result.table.columns, result.table.itertuples(index=False, name=None))
-                files.write(output.place / "plan.csv", table)
-                files.write(output.place / "plan.png", plot.as_bytes(figure, "png"))
-                files.write(output.place / "plan.svg", plot.as_bytes(figure, "svg"))
-        if json:
-            more: dict[str, Any] = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
-            more |= {} if rows is None else {"releases": rows}
-            more |= {} if settings is None else {"settings": str(settings)}
-            typer.echo(planning.as_json(result.table, unit, more))
-            return
-        if taking is not None:
-            what = f"An error of {words.number(error)}" if error is not None else planning.wish(detect, wished)
-            planning.show_ways(taking, what)
-            terminal.console().print()
-        if rows is None:
-            planning.show(result.table, unit)
+    for path in (out, agreed.settings):
+        terminal.keep_apart(path, asked.target, agreed.reference)
+    spec, series, history, mean, wished = table.spec(), None, None, None, None
+    if asked.target is not None:
+        series = reader.series(asked.target, spec)
+        history = series.iloc[: asked.before]
+        mean = float(history.mean())
+    if question.detect is not None:
+        wished = _share_of(question.detect, mean)
+    question.require_one(asked)
+    sizes, budgets = (asked.before, asked.after), asked.epsilon or [0.5, 1.0, 2.0, 4.0]
+    options: dict[str, Any] = {
+        **asdict(assumed),
+        "smoothness": assumed.smoothness or "high",
+        "averages": asked.averages,
+        "sites": agreed.sites,
+        "target": history,
+    }
+    place = agreed.settings
+    writing = nullcontext() if place is None else terminal.output_file(place, force, "--settings")
+    with writing as file, terminal.progress("simulating panels", assumed.runs or default_runs(sum(sizes))) as advance:
+        if file is not None:
+            _settings(asked, assumed, agreed, spec, history).save(file.place)
+        options["on_progress"] = advance
+        taking = rows = None
+        if question.error is not None or wished is not None:
+            taking = what_it_takes(
+                asked.n[0], *sizes, error=question.error, detect=wished, delta=asked.delta, **options
+            )
+            result = taking.expected
+        elif question.releases is not None:
+            planned = partial(expected, asked.n, *sizes, delta=asked.delta, **options)
+            result, rows = _shared(question.releases, budgets[0], asked.delta, planned)
         else:
-            planning.show_releases(rows, (budgets[0], delta), unit)
-        if settings is not None:
-            terminal.console().print(f"\nSettings for all sites are in {settings}", soft_wrap=True)
-        if out is not None:
-            terminal.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
+            result = expected(asked.n, *sizes, budgets, asked.delta, **options)
+    unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
+    if out is not None:
+        _write(out, force, result.table, unit)
+    if json:
+        more: JsonObject = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
+        more |= {} if rows is None else {"releases": rows}
+        more |= {} if place is None else {"settings": str(place)}
+        typer.echo(js.dumps({"unit": unit, "table": result.table.to_dict("records"), **more}, allow_nan=False))
+        return
+    if taking is not None:
+        _show_ways(taking, _wish(question, wished))
+    if rows is None:
+        _show(result.table, unit)
+    else:
+        _show_releases(rows, (budgets[0], asked.delta), unit)
+    if place is not None:
+        terminal.console().print(f"\nSettings for all sites are in {place}", soft_wrap=True)
+    if out is not None:
+        terminal.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
+
+
+def _settings(
+    asked: Asked, assumed: Assumed, agreed: Agreed, spec: TableSpec, history: pd.Series[float] | None
+) -> Settings:
+    """Return what the sites agree on, from the options of one plan."""
+    from dpsc.custodian.gram.algorithm import GramRelease
+    from dpsc.release import settings
+    from dpsc.tables import reader, series
+    from dpsc.tables.formats import in_file
+
+    if len(asked.n) != 1 or len(asked.epsilon or ()) != 1:
+        raise DpscError("--settings are for one --n, the donors of all sites, and one --epsilon; give one of each.")
+    n, (epsilon,), T = asked.n[0], asked.epsilon or [], asked.before + asked.after
+    path = series.reference(agreed.reference, spec)
+    index = None if agreed.periods is None else reader.typed_periods(agreed.periods, path, spec.time_format)
+    if index is not None and len(index) != T:
+        raise ParameterError(f"{Parameter('periods')} are {len(index)}, and --before and --after make {T}.")
+    values = None
+    if path is not None:
+        if index is None:
+            raise ParameterError(f"a reference in the settings needs {Parameter('periods', 'reference')}.")
+        with in_file(agreed.reference or ""):
+            values = GramRelease(epsilon=epsilon, delta=asked.delta, reference=path).reference_for(index)
+    return settings.agreed(
+        n,
+        T,
+        epsilon,
+        asked.delta,
+        sites=agreed.sites,
+        scale=agreed.scale,
+        like=None if agreed.scale is not None else history,
+        smoothness=assumed.smoothness or "high",  # type: ignore[arg-type]
+        periods=index,
+        reference=values,
+        outcome=spec.outcome,
+    )
+
+
+def _write(out: Path, force: bool, table: pd.DataFrame, unit: str) -> None:
+    """Write the curves and the table."""
+    from dpsc.answers import figures as plot
+    from dpsc.answers.figures.plan import plan_curves
+
+    with terminal.output_folder(out, force) as output, terminal.working("drawing"):
+        figure = plot.figure_of(plan_curves(table, unit, plot.Sheet()))
+        text = files.csv_text(table.columns, table.itertuples(index=False, name=None))
+        files.write(output.place / "plan.csv", text)
+        for kind in ("png", "svg"):
+            files.write(output.place / f"plan.{kind}", plot.as_bytes(figure, kind))
+
+
+def _show(table: pd.DataFrame, unit: str) -> None:
+    """Print one row per number of donors and budget, in plain words."""
+    from dpsc.answers import words
+
+    heads = ["donors", "ε", "attacker\nguesses right", "smallest effect\nseen", "error", "error\nin a shock"]
+    shown = _grid(f"What to expect ({unit})", [*heads, "without\nprivacy", "without\ndonors"])
+    names = ("detectable", "error", "error_in_shock", "without_privacy", "last_value")
+    for row, *cells in zip(table.itertuples(), *(words.column(table[name]) for name in names), strict=True):
+        shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", _right(row.guess), *cells)
+    screen = terminal.console()
+    screen.print(shown)
+    screen.print()
+    for line in _LEGEND:
+        screen.print(line, style="dim")
+
+
+def _grid(title: str, heads: Sequence[str]) -> Grid:
+    grid = Grid(title=title, title_justify="left", show_edge=False)
+    for head in heads:
+        grid.add_column(head, justify="right")
+    return grid
+
+
+def _right(guess: float) -> str:
+    """Say how often a guess is right; never always."""
+    return f"{guess:.1%}" if guess < 0.9995 else "> 99.9%"
+
+
+_LEGEND = (
+    "Attacker: someone who knows all other donors guesses which of two equally likely records a donor has; 50% is "
+    "blind.",
+    "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases.",
+    "Error: typical root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
+    "Without privacy: the better of ridge and this estimator, on the raw donors. Without donors: the last value.",
+    "Simulated from public assumptions; no donor was touched and nothing was spent. Real errors were within a factor "
+    "of 2 of the plan for nine of ten targets of real panels, more often above than below it "
+    "(docs/choosing-epsilon.md).",
+)
+
+
+def _show_ways(taking: Taking, wished: str) -> None:
+    """Say what it takes to reach what is wished, or what to change."""
+    from dpsc.analyst.plan import EPSILONS
+
+    screen = terminal.console()
+    n = int(taking.expected.table["n"].iloc[0])
+    if not taking.ways:
+        screen.print(
+            f"{wished}: no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as "
+            "many periods before the intervention. What would help: a target that averages more units.",
+            style="bold",
+        )
+        return
+    for way in taking.ways:
+        screen.print(f"{wished}: {_way(way, n)}", style="bold")
+
+
+def _wish(question: Question, wished: float | None) -> str:
+    """Say what is to be reached; of a percentage, also what it is of and how much."""
+    from dpsc.answers import words
+
+    if question.error is not None:
+        return f"An error of {words.number(question.error)}"
+    said = f"To see an effect of {question.detect}"
+    if wished is None or not said.endswith("%"):
+        return said
+    return f"{said} of the target's mean before the intervention, which is {words.number(wished)}"
+
+
+def _way(way: Way, n: int) -> str:
+    from dpsc.privacy.guarantee import best_guess
+
+    guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
+    if way.change == "budget":
+        large = "; that is a large budget" if way.epsilon > 4 else ""
+        return f"ε = {way.epsilon:.2g} is enough with {n:,} donors ({guess}){large}."
+    what = f"{way.n:,} donors" if way.change == "donors" else f"{way.T0} periods before the intervention"
+    return f"with {what}, ε = {way.epsilon:.2g} is enough ({guess})."
+
+
+def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], unit: str) -> None:
+    """Print what each of several releases may cost, and what fewer would bring."""
+    from dpsc.answers import words
+
+    title = f"Sharing ε = {budget[0]:g}, δ = {budget[1]:g} among releases from the same donors ({unit})"
+    shown = _grid(title, ["releases", "ε of each", "smallest effect\nseen", "error", "error\nin a shock"])
+    columns = [words.column([row[name] for row in rows]) for name in _EACH]
+    for row, *cells in zip(rows, *columns, strict=True):
+        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
+    screen = terminal.console()
+    screen.print(shown)
+    screen.print(
+        "\nThe ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
+        "new periods or new donors need another.",
+        style="dim",
+    )
+
+
+def _share_of(text: str, level: float | None) -> float:
+    """Understand an effect: a number, or a percentage of the target's mean before the intervention."""
+    number_, is_percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        value = float(number_)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"{Parameter('detect')} must be a number above 0, or a percentage such as 5%.")
+    if not is_percent:
+        return value
+    if level is None:
+        raise ParameterError(f"{Parameter('detect')} in percent needs --target, whose mean it is a percentage of.")
+    return value / 100 * abs(level)
+
+
+def _shared(
+    releases: int, epsilon: float, delta: float, planned: Callable[[list[float]], Plan]
+) -> tuple[Plan, list[dict[str, float]]]:
+    """Return the plan and, for that many releases and for half of them and so on, what each may cost and show."""
+    from dpsc.ledger.budget import Budget
+
+    counts = [releases]
+    while counts[-1] > 1:
+        counts.append(counts[-1] // 2)
+    budgets = {count: Budget(epsilon, delta).each(count, delta) for count in counts}
+    if not all(budgets.values()):
+        raise ParameterError(f"{Parameter('epsilon')} {epsilon:g} is too small to be shared among {releases}.")
+    result = planned(list(budgets.values()))
+    rows = []
+    for count, each in budgets.items():
+        found = result.table[result.table["epsilon"] == each].iloc[0]
+        rows.append({"releases": count, "epsilon": each} | {name: float(found[name]) for name in _EACH})
+    return result, rows

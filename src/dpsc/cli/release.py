@@ -2,182 +2,152 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import MISSING, asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.payer import Account, DatasetOption, LedgerOption, NoLedgerOption, PartitionOption, PurposeOption
+from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
     from dpsc.custodian.custody.options import Choices
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
+    from dpsc.types import JsonObject
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The file to write, and what it may cost."""
+
+    out: Path = option("The release file to write.", "--out", "-o", default=MISSING)
+    epsilon: float | None = option("The privacy budget; 1 is usual. Needed.")
+    delta: float | None = option("Well below one over the number of donors, e.g. 1e-6. Needed.")
+    settings: Path | None = option(
+        "What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
+        "It may also suggest --epsilon, --delta and --missing."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How the release is made, and what else is written and said."""
+
+    exclude: list[str] | None = option("A unit to leave out, such as the treated one.")
+    provenance: str = option("Free text for whoever reads the release; published as it is.", default="")
+    engine: str = option("auto, memory, stream (larger than memory) or dask.", default="auto")
+    scheduler: str | None = option("An existing Dask scheduler's address.")
+    workers: int | None = option("Workers of a local Dask cluster; all cores by default.", min=1)
+    grid_bits: int | None = option("Resolution of the integers in bits, 18; use fewer above 60 million donors.")
+    custodian_notes: bool = option("Print private notes for the custodian: units that look alike.", default=False)
+    no_page: bool = option("Do not write the page for whoever receives the release.", default=False)
+    dry_run: bool = option("Do everything but draw noise, book and write; say what would happen.", default=False)
+    i_know: IKnow = False
+    force: Force = False
+    json: Json = False
+
+
+@command("release")
 def release(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release file to write.")],
-    unit: terminal.Unit,
-    epsilon: Annotated[float | None, typer.Option(help="The privacy budget; 1 is usual. Needed.")] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Well below one over the number of donors, e.g. 1e-6. Needed.")
-    ] = None,
-    time: terminal.Time = None,
-    outcome: terminal.Outcome = None,
-    wide: terminal.Wide = False,
-    time_format: terminal.TimeFormat = None,
-    periods: terminal.Periods = None,
-    sep: terminal.Sep = None,
-    decimal: terminal.Decimal = None,
-    thousands: terminal.Thousands = None,
-    encoding: terminal.Encoding = None,
-    sheet: terminal.Sheet = None,
-    smoothness: terminal.Smoothness = None,
-    reference: terminal.Reference = None,
-    scale: terminal.Scale = None,
-    like: terminal.Like = None,
-    like_before: terminal.LikeBefore = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            help="What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
-            "It may also suggest --epsilon, --delta and --missing.",
-        ),
-    ] = None,
-    bounds: terminal.Bounds = None,
-    missing: terminal.Missing = None,
-    repeated: terminal.Repeated = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="A unit to leave out, such as the treated one.")] = None,
-    provenance: Annotated[str, typer.Option(help="Free text for whoever reads the release; published as it is.")] = "",
-    engine: Annotated[str, typer.Option(help="auto, memory, stream (larger than memory) or dask.")] = "auto",
-    scheduler: Annotated[str | None, typer.Option(help="An existing Dask scheduler's address.")] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers of a local Dask cluster; all cores by default.")
-    ] = None,
-    grid_bits: Annotated[
-        int | None, typer.Option(help="Resolution of the integers in bits, 18; use fewer above 60 million donors.")
-    ] = None,
-    ledger: LedgerOption = None,
-    dataset: DatasetOption = None,
-    partition: PartitionOption = None,
-    purpose: PurposeOption = None,
-    no_ledger: NoLedgerOption = False,
-    custodian_notes: Annotated[
-        bool, typer.Option("--custodian-notes", help="Print private notes for the custodian: units that look alike.")
-    ] = False,
-    no_page: Annotated[
-        bool, typer.Option("--no-page", help="Do not write the page for whoever receives the release.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do everything but draw noise, book and write; say what would happen.")
-    ] = False,
-    i_know: terminal.IKnow = False,
-    force: terminal.Force = False,
-    json: terminal.Json = False,
+    asked: Asked,
+    unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
+    table: DonorTable,
+    knowledge: Knowledge,
+    how: How,
+    payer: Payer,
 ) -> None:
     """Turn private donors into one small private release."""
-    with terminal.errors("release"):
-        from dpsc.custodian.custody import options
-        from dpsc.custodian.gram.sources import donors_in
-        from dpsc.tables.spec import TableSpec
+    from dpsc.custodian.custody import options
+    from dpsc.custodian.gram.sources import donors_in
+    from dpsc.release.file_format import sha256
 
-        options.require_reasonable(epsilon, i_know)
-        printable("provenance", provenance)
-        terminal.require_no_password("--provenance", provenance)
-        account = Account(ledger, dataset, partition=partition, purpose=purpose, no_ledger=no_ledger)
-        page = None if no_page else terminal.page_beside(out)
+    out = asked.out
+    options.require_reasonable(asked.epsilon, how.i_know)
+    printable("provenance", how.provenance)
+    terminal.require_no_password("--provenance", how.provenance)
+    account = payer.account()
+    page = None if how.no_page else _page_beside(out)
+    for place in (out, page):
+        terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
+    said = table.spec(unit)
+    chosen = options.of_options(
+        said,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        settings=asked.settings,
+        grid_bits=how.grid_bits,
+        **asdict(knowledge),
+    )
+    options.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
+    source = donors_in(
+        donors,
+        replace(said, missing=chosen.missing),
+        chosen.periods,
+        bounds=table.bounds,
+        exclude=how.exclude or (),
+        engine=how.engine,  # type: ignore[arg-type]
+        scheduler=how.scheduler,
+        workers=how.workers,
+    )
+    if how.dry_run:
         for place in (out, page):
-            terminal.keep_apart(place, donors, reference, like, settings, *account.files)
-        said = TableSpec.of({
-            "unit": unit, "time": time, "outcome": outcome, "wide": wide, "time_format": time_format,
-            "periods": periods, "sep": sep, "decimal": decimal, "thousands": thousands, "encoding": encoding,
-            "sheet": sheet, "missing": missing, "repeated": repeated,
-        })  # fmt: skip
-        chosen = options.of_options(
-            said,
-            epsilon=epsilon,
-            delta=delta,
-            settings=settings,
-            smoothness=smoothness,  # type: ignore[arg-type]
-            reference=reference,
-            scale=scale,
-            like=like,
-            like_before=like_before,
-            grid_bits=grid_bits,
-        )
-        options.require_reasonable(chosen.algorithm.epsilon, i_know)  # which settings may have suggested
-        source = donors_in(
-            donors,
-            replace(said, missing=chosen.missing),
-            chosen.periods,
-            bounds=bounds,
-            exclude=exclude or (),
-            engine=engine,  # type: ignore[arg-type]
-            scheduler=scheduler,
-            workers=workers,
-        )
-        if dry_run:
-            for place in (out, page):
-                if place is not None:
-                    terminal.require_free(place, force)
-            told = _rehearsed(source, chosen, account, i_know) | {"file": str(out), "page": page and str(page)}
-            terminal.print_json(told) if json else _show_rehearsal(told)
-            return
-        from dpsc.release.file_format import sha256
+            if place is not None:
+                terminal.require_free(place, how.force)
+        told = _rehearsed(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
+        terminal.print_json(told) if how.json else _show_rehearsal(told)
+        return
+    if page is not None:
+        terminal.require_free(page, how.force)
+    made = _made(source, chosen, account, out, how, knowledge.reference or asked.settings)
+    digest = sha256(out)
+    page = _page(made, out, page, digest)
+    _show(made, out, page, digest, how.json)
+    if source.files.as_understood is not None:
+        typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
+    account.tell()
+    if how.custodian_notes:
+        _tell_the_custodian(source.files.custodian_units_alike())
 
-        made = _made(
-            source,
-            chosen,
-            account,
-            out,
-            page,
-            reference=reference or settings,
-            n_is_public=not exclude,
-            provenance=provenance,
-            i_know=i_know,
-            force=force,
-        )
-        digest = sha256(out)
-        page = _page(made, out, page, digest)
-        _show(made, out, page, digest, json)
-        if source.files.as_understood is not None:
-            typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
-        account.tell()
-        if custodian_notes:
-            _tell_the_custodian(source.files.custodian_units_alike())
+
+def _page_beside(release: Path) -> Path:
+    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+    if release.suffix.lower() in (".html", ".htm"):
+        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
+    return release.with_name(release.name.removesuffix(".json") + ".html")
 
 
 def _made(
     donors: FileDonors | DaskDonors,
     chosen: Choices,
-    account: Account,
+    account: terminal.Account,
     out: Path,
-    page: Path | None,
-    *,
+    how: How,
     reference: Path | None,
-    n_is_public: bool,
-    provenance: str,
-    i_know: bool,
-    force: bool,
 ) -> Release:
     """Add up the donors, book what the release costs, make it and write it."""
     from dpsc.custodian.custody import run as steps
 
-    if page is not None:
-        terminal.require_free(page, force)
-    with terminal.output_file(out, force) as output:
+    with terminal.output_file(out, how.force) as output:
         with terminal.working("opening the donors"):
             expected = steps.opened(donors, chosen, reference)
         with terminal.progress(f"donors, {donors.files.how}", expected) as advance:
-            summed = steps.added_up(donors, chosen, advance, i_know=i_know)
+            summed = steps.added_up(donors, chosen, advance, i_know=how.i_know)
         return steps.booked(
-            summed, chosen, account, out, output.place, output.finish, n_is_public=n_is_public, provenance=provenance
+            summed,
+            chosen,
+            account,
+            out,
+            output.place,
+            output.finish,
+            n_is_public=not how.exclude,
+            provenance=how.provenance,
         )
 
 
@@ -195,7 +165,7 @@ def _page(made: Release, out: Path, page: Path | None, digest: str) -> Path | No
     return page
 
 
-def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: Account, i_know: bool) -> dict[str, Any]:
+def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal.Account, i_know: bool) -> JsonObject:
     """Do everything that a release does except draw noise, book and write; return what it would be, public numbers.
 
     The scale, for which a release may count donors with noise, is left out.
@@ -226,7 +196,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: Accoun
     }
 
 
-def _show_rehearsal(told: dict[str, Any]) -> None:
+def _show_rehearsal(told: JsonObject) -> None:
     from dpsc.release.describe import noise_of
 
     screen = terminal.console()

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import typer
@@ -44,6 +43,7 @@ from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
+from dpsc.types import JsonObject
 
 Finding = Result | Study
 
@@ -205,12 +205,12 @@ def show_release(release: Release, path: Path, digest: str) -> None:
     table.add_column(style="dim")
     table.add_column()
     for name, value in describe(release).items():
-        table.add_row(name, Text(str(value)))
+        table.add_row(name, Text(value))
     terminal.console().print(table)
     terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
 
 
-def describe(release: Release) -> dict[str, Any]:
+def describe(release: Release) -> dict[str, str]:
     """Return what is public about a release."""
     return {
         "outcome": release.outcome,
@@ -229,7 +229,7 @@ def describe(release: Release) -> dict[str, Any]:
     }
 
 
-def release_json(release: Release, path: Path, digest: str) -> dict[str, Any]:
+def release_json(release: Release, path: Path, digest: str) -> JsonObject:
     """Return what is public about the release in a file, for programs."""
     return {
         "file": str(path),

@@ -13,110 +13,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from dpsc import checks, files
+from dpsc.custodian.custody import payer
+from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, UnwiseError, rendered, without_passwords
 
+if TYPE_CHECKING:
+    from dpsc.ledger import Ledger
+
 Choice = TypeVar("Choice", bound=str)
-
-Unit = Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel="Columns")]
-Time = Annotated[str | None, typer.Option(help="The column of periods (long tables).", rich_help_panel="Columns")]
-Outcome = Annotated[str | None, typer.Option(help="The column of numbers (long tables).", rich_help_panel="Columns")]
-Wide = Annotated[
-    bool, typer.Option("--wide", help="One row per unit, one column per period.", rich_help_panel="Columns")
-]
-TimeFormat = Annotated[
-    str | None, typer.Option(help="How dates are written, e.g. %d/%m/%Y.", rich_help_panel="Columns")
-]
-_FILE = "How the file is written (recognised from its header, or said)"
-Sep = Annotated[str | None, typer.Option(help="Between columns: comma, semicolon, tab or pipe.", rich_help_panel=_FILE)]
-Decimal = Annotated[str | None, typer.Option(help="Before decimals: point or comma.", rich_help_panel=_FILE)]
-Thousands = Annotated[
-    str | None,
-    typer.Option(help="Between thousands: comma, point, space, apostrophe or none.", rich_help_panel=_FILE),
-]
-Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16, windows-1252, latin-1, ...", rich_help_panel=_FILE)]
-Sheet = Annotated[str | None, typer.Option(help="The sheet of a workbook (.xlsx).", rich_help_panel=_FILE)]
-Bounds = Annotated[
-    tuple[float, float] | None,
-    typer.Option(metavar="LO HI", help="Public bounds of the outcome; donors beyond them are clipped silently."),
-]
-Periods = Annotated[
-    str | None,
-    typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
-        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
-        rich_help_panel="Columns",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        help="Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
-        "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
-    ),
-]
-Repeated = Annotated[
-    str | None,
-    typer.Option(
-        help="A cell that several rows give: missing (default), sum (as of bills), mean (as of readings) or last (as "
-        "of corrections)."
-    ),
-]
-Smoothness = Annotated[
-    str | None,
-    typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),
-]
-Reference = Annotated[
-    Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
-]
-MOVES = "How much a donor moves"
-Scale = Annotated[
-    float | None,
-    typer.Option(
-        help="How much a donor's series moves, from public knowledge: the standard deviation of its values around "
-        "their own mean, over the whole time. A factor of two matters little. Without it, it is found privately, if "
-        "there are enough donors.",
-        rich_help_panel=MOVES,
-    ),
-]
-Like = Annotated[
-    Path | None,
-    typer.Option(
-        help="Instead of --scale: a table with a public series that moves about like a donor, such as the target "
-        "before the intervention; one column of periods, one of numbers.",
-        rich_help_panel=MOVES,
-    ),
-]
-LikeBefore = Annotated[
-    str | None,
-    typer.Option(help="The first treated period of --like; only what is before it counts.", rich_help_panel=MOVES),
-]
-AnswerOut = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
-        "(.csv), the figure (.png, .svg), or a folder with all of them.",
-    ),
-]
-Title = Annotated[
-    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
-]
-Level = Annotated[float, typer.Option(help="The level of the intervals.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
-IKnow = Annotated[
-    bool,
-    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta not below one over the number of donors."),
-]
-
 
 _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
 
@@ -143,11 +54,11 @@ def require_not_interrupted() -> None:
 def errors(command: str) -> Iterator[None]:
     """Turn what went wrong into one message on stderr and exit code 2."""
 
-    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *_: object) -> None:
         if issubclass(category, DpscWarning):  # other warnings are about internal arithmetic
             typer.echo(f"dpsc {command}: {without_passwords(rendered(str(message), as_option))}", err=True)
 
-    def stop(*_: Any) -> None:
+    def stop(*_: object) -> None:
         _asked_to_stop.set()
         raise Interrupted
 
@@ -263,13 +174,6 @@ def output_folder(path: Path, force: bool) -> Iterator[Output]:
                 path.rmdir()
 
 
-def page_beside(release: Path) -> Path:
-    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
-    if release.suffix.lower() in (".html", ".htm"):
-        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
-    return release.with_name(release.name.removesuffix(".json") + ".html")
-
-
 def require_free(path: Path, force: bool, option: str = "-o") -> None:
     """Refuse a place that no file may be written to."""
     require_no_password(option, str(path))
@@ -329,3 +233,29 @@ def progress(description: str, total: int | None) -> Iterator[Callable[..., None
     with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps=1: bar.advance(task, steps)
+
+
+class Account(payer.Account):
+    """A data set in a ledger; a user at a terminal is asked which, if it has several."""
+
+    def tell(self) -> None:
+        """Say on stderr what the release cost and what is spent and left, or that nothing was booked."""
+        if self.ledger is None and not self._silent:
+            typer.echo(
+                "\nNothing was booked: there is no ledger, so nobody adds up what is released about these donors. To "
+                "keep a book,\n  dpsc ledger init NAME --epsilon 2 --delta 1e-6\n"
+                f"makes {DEFAULT} in this folder, which later releases from here are booked in. --no-ledger silences "
+                "this.",
+                err=True,
+            )
+        elif self.ledger is not None and self.entry is not None:
+            typer.echo("\n" + "\n".join(self.told()), err=True)
+
+    def _last_look(self) -> None:
+        require_not_interrupted()
+
+    def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return super()._one_of(ledger, names)
+        listed = ", ".join(map(repr, names))
+        return ledger.dataset(typer.prompt(f"Which data set pays? The ledger has {listed}", err=True)).name

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsc.answers import plot, report, words
+from dpsc.answers import figures as plot
+from dpsc.answers import report, words
 from dpsc.answers.figures import plan
 from dpsc.answers.figures.result import promise
 from dpsc.answers.figures.sheet import Sheet
+from dpsc.answers.report import image
 from dpsc.answers.words import meaning, number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
@@ -274,7 +277,7 @@ def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
         words={say.__name__: say for say in _SAYINGS},
-        image=report.image(lambda figsize: movement(release, Sheet(title="", figsize=figsize))),
+        image=image(partial(movement, release)),
     )
 
 

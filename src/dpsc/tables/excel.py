@@ -37,15 +37,18 @@ _MOST_PARTS, _MOST_SHEETS = 2000, 500
 _LARGEST_DIRECTORY = 2**20  # bytes
 _MOST_ELSE = 2_000_000  # elements that are no cells nor in one
 _MOST_OTHERS = 250_000  # elements that take libraries long to understand: all but those of rows, texts and pivot tables
-_QUICK = {
-    "row", "c", "v", "f", "si", "is", "t", "r", "rPr", "rPh", "rFont", "charset", "family", "b", "i", "strike", "u",
-    "color", "sz", "vertAlign", "scheme", "n", "s", "x", "d", "e", "m",
-}  # fmt: skip
+_QUICK = (
+    {"row", "c", "v", "f", "si", "is", "t", "r", "rPr", "rPh", "rFont", "charset", "family", "b", "i", "strike", "u"}
+    | {"color", "sz", "vertAlign", "scheme"}
+    | {"n", "s", "x", "d", "e", "m"}
+)
 _MOST_IN_CELL = 10  # elements, on average
 _MOST_ATTRIBUTES, _LONGEST_PASSWORD = 100, 255
 _LONGEST_TAG, _MOST_TEXT_BETWEEN = 2**20, 2**25
 _CHUNK = 2**16  # bytes
 _LONG_TAG = "a tag in it is longer than any of Excel's"
+# What openpyxl raises, besides an error of its own, on what is no workbook.
+_UNREADABLE = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, SyntaxError, RuntimeError)
 _COLUMN = re.compile(r"[A-Za-z]{1,3}")
 
 
@@ -267,10 +270,7 @@ def open_sheet(path: Path, dialect: Dialect, text: Sequence[str | None]) -> Shee
                 rows = _rows(book, dialect)
         except DpscError:
             raise
-        except (
-            InvalidFileException, BadZipFile, KeyError, ValueError, TypeError, AttributeError, SyntaxError,
-            IndexError, RuntimeError,
-        ):  # fmt: skip
+        except (InvalidFileException, *_UNREADABLE):
             raise EOFError from None  # which is told without quoting the file
     names = [label(cell) or "" for cell in rows[0]] if rows else []
     while names and not names[-1]:

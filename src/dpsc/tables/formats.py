@@ -22,8 +22,8 @@ from dpsc.tables.dialect import AS_USUAL, DECIMAL_COMMA, DECIMAL_POINT, ENCODING
 from dpsc.tables.spec import MISSING
 
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
-_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".feather": "feather",
-            ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}  # fmt: skip
+_ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS |= {".feather": "feather", ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}
 _SHOWN = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "feather": "Feather", "xlsx": "an Excel workbook"}
 _BUFFER = 2**18  # bytes of a column read at once
 _LONGEST_HEADER = 2**24
@@ -146,6 +146,15 @@ def arrow_format(path: Path, reading: Reading) -> Any:
     return text_format(reading) if name in ("csv", "tsv") else name
 
 
+def parquet_file(path: Path) -> Any:
+    """Open one Parquet file as a data set, which keeps what its footer says: schema, rows, sizes."""
+    from pyarrow import fs
+
+    kind, here = ds.ParquetFileFormat(), fs.LocalFileSystem()
+    fragment = kind.make_fragment(str(path), here)
+    return ds.FileSystemDataset([fragment], fragment.physical_schema, kind, here)
+
+
 def text_format(reading: Reading) -> Any:
     """Return the format that Arrow needs to open a text file."""
     from pyarrow import csv
@@ -163,26 +172,27 @@ def partitions_of(dataset: Any) -> set[str]:
     return set() if first is None else set(ds.get_partition_keys(first.partition_expression))
 
 
-def fits_in_memory(path: Path, *, wide: bool) -> bool:
+def fits_in_memory(path: Path, *, wide: bool, dataset: Any = None) -> bool:
     """Tell whether a table fits into half of the free memory, going by the sizes of its files and never by a cell.
 
     These are public, and so is what depends on them: whether a long table may have its rows in any order. Files of
-    Parquet say how many rows they have, and how large they are when unpacked.
+    Parquet say how many rows they have, and how large they are when unpacked; ``dataset`` has them open.
     """
     kind, size = format_name(path), 0.0
     if kind == "xlsx":
         return True  # read whole in any case
-    for file in files_in(path) if path.is_dir() else [path]:
-        if kind == "parquet":
-            import pyarrow.parquet as pq
-
-            with readable(file):
-                about = pq.read_metadata(file)
-            size += about.num_rows * (about.num_columns if wide else 3) * _OF_A_CELL
-            size += sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
-        else:
+    files = files_in(path) if path.is_dir() else [path]
+    if kind != "parquet":
+        for file in files:
             packed = kind == "feather" or file.suffix == ".gz"
             size += file.stat().st_size * (_OF_A_PACKED_BYTE if packed else _OF_A_BYTE)
+        return size <= free_memory() / 2
+    dataset = ds.dataset(list(map(str, files)), format="parquet") if dataset is None else dataset
+    for fragment in dataset.get_fragments():
+        with readable(Path(fragment.path)):
+            about = fragment.metadata
+        size += about.num_rows * (about.num_columns if wide else 3) * _OF_A_CELL
+        size += sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     return size <= free_memory() / 2
 
 

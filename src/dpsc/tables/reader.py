@@ -103,6 +103,8 @@ def _open(path: Path, schema: Any, reading: Reading) -> Any:
     kind = formats.arrow_format(path, reading)
     try:
         with formats.readable(path, reading=reading):
+            if kind == "parquet" and not path.is_dir():
+                return formats.parquet_file(path)
             partitioning = "hive" if path.is_dir() else None
             dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
             _ = dataset.schema.names  # raises if they are not text

@@ -25,7 +25,9 @@ def like(path: Path | None, before: str | None, donors: TableSpec = NOTHING_SAID
     """Read a series that moves about like a donor, in the order of time, as far as a period that is named."""
     if path is None:
         if before is not None:
-            raise ParameterError(f"{Parameter('like_before')} says where {Parameter('like')} ends; give it too.")
+            raise ParameterError(
+                f"{Parameter('like_before')} says where {Parameter('like')} ends; give {Parameter('like')} too."
+            )
         return None
     series = _series(path, donors)
     with in_file(path):

@@ -8,12 +8,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from dpsc.answers import words
 from dpsc.errors import DpscError, Parameter
-from dpsc.web.work import File, Reader, directly
+from dpsc.web.work import File, Reader
+
+T = TypeVar("T")
 
 
 class Desk:
@@ -38,10 +41,14 @@ class Desk:
 
     def __init__(self, folder: Path, reader: Reader | None = None) -> None:
         self.folder, self.reader = folder, reader
-        self.read: Callable[..., Any] = reader or directly
         self.problems: dict[str, str] = {}
         self._lock = threading.RLock()
         self._changes = 0
+
+    def read(self, step: Callable[..., T], *arguments: object, **options: Any) -> T:
+        """Return what a function that reads a file returns; what it holds may be wrong in any way."""
+        read = step if self.reader is None else partial(self.reader, step)
+        return read(*arguments, **options)
 
     @property
     def version(self) -> tuple[object, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -186,5 +185,5 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-def _encoded(headers: dict[str, Any]) -> list[tuple[bytes, bytes]]:
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
     return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]

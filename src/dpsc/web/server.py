@@ -303,7 +303,7 @@ def _followed(session: Session, desk: Desk) -> reactive.Value[tuple[object, ...]
     return seen
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """Fill a template of ``dpsc/web/templates``."""
     return _environment().get_template(template).render(words=words, **values)
 

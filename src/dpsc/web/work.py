@@ -16,9 +16,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from dpsc.errors import DpscError, TableError
+
+T = TypeVar("T")
 
 
 class Stopped(Exception):  # noqa: N818 - no error: somebody wished it
@@ -104,7 +106,7 @@ class Work:
                 self.what = ""
 
 
-def said(step: Callable[[], Any]) -> str:
+def said(step: Callable[[], object]) -> str:
     """Run a step; return what to say if it fails, else nothing."""
     try:
         step()
@@ -127,11 +129,6 @@ PATIENCE = 60.0  # seconds without a sign of progress
 _CHILD = "from dpsc.web.work import serve; serve()"
 
 
-def directly(step: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Read in this process."""
-    return step(*arguments, **options)
-
-
 class Reader:
     """Calls functions that read files, one at a time, in a process that can be ended.
 
@@ -149,14 +146,14 @@ class Reader:
         self._start()
 
     def __call__(
-        self, step: Callable[..., Any], *arguments: Any, on_rows: Callable[[int], None] | None = None, **options: Any
-    ) -> Any:
+        self, step: Callable[..., T], *arguments: object, on_rows: Callable[[int], None] | None = None, **more: object
+    ) -> T:
         """Return what a function of a module returns, or raise what it raises; ``on_rows`` is called here."""
         with self._lock:
             if self._process.poll() is not None:
                 self._start()
             try:
-                _send(self._process.stdin, (step, arguments, options, on_rows is not None))
+                _send(self._process.stdin, (step, arguments, more, on_rows is not None))
                 kind, value = self._answer()
                 while kind == "rows" and on_rows is not None:
                     on_rows(value)
@@ -171,7 +168,8 @@ class Reader:
             raise value
         if kind == "unexpected":
             raise type(value, (Exception,), {})
-        return value
+        answer: T = value
+        return answer
 
     def end(self) -> None:
         """End the process, whatever it does."""
@@ -232,7 +230,7 @@ def serve() -> None:
         _send(answers, answer)
 
 
-def _send(to: IO[bytes] | None, what: Any) -> None:
+def _send(to: IO[bytes] | None, what: object) -> None:
     assert to is not None
     pickle.dump(what, to)
     to.flush()

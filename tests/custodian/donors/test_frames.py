@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import Donors, PanelError
-from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.frames import Matrix, read_long, read_wide
-from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.types import to_floats
 from tests import making
 from tests.making import SECRET, told

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import DpscError, Panel, PanelError, SyntheticControl
-from dpsc.custodian.donors.bounds import Scaling
+from dpsc.custodian.donors.missing import Scaling
 from tests import making
 from tests.making import SECRET, told
 

@@ -32,10 +32,10 @@ def scheduler(cluster: Any) -> str:
 Outcome = tuple[np.ndarray[Any, Any], int] | str
 
 
-def outcome(path: Path, layout: TableSpec, engine: Engine, scheduler: str, **options: Any) -> Outcome:
+def outcome(path: Path, spec: TableSpec, engine: Engine, scheduler: str, **options: Any) -> Outcome:
     """Return the integers and n, or the refusal."""
     try:
-        columns = {name: getattr(layout, name) for name in ("unit", "time", "outcome", "wide", "time_format")}
+        columns = {name: getattr(spec, name) for name in ("unit", "time", "outcome", "wide", "time_format")}
         donors = scan(path, **columns, engine=engine, scheduler=scheduler if engine == "dask" else None, **options)
         made = GramRelease(epsilon=1.0, delta=1e-9, scale=1.0).custodian_sum(donors)
     except DpscError as problem:
@@ -114,10 +114,10 @@ ACCEPTED: dict[str, tuple[Callable[[Path], Path], TableSpec, dict[str, Any]]] = 
 
 @pytest.mark.parametrize("case", ACCEPTED)
 def test_all_engines_accept_it_and_give_the_same_integers(case: str, scheduler: str, tmp_path: Path) -> None:
-    make, layout, options = ACCEPTED[case]
+    make, spec, options = ACCEPTED[case]
     path = make(tmp_path)
     memory, stream, dask = (
-        outcome(path, layout, engine, scheduler, **options) for engine in ("memory", "stream", "dask")
+        outcome(path, spec, engine, scheduler, **options) for engine in ("memory", "stream", "dask")
     )
     assert not isinstance(memory, str), memory
     for other in (stream, dask):
@@ -149,10 +149,10 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], TableSpec, dict[str, Any]]] = {
 def test_all_engines_refuse_it_in_our_own_words(
     case: str, scheduler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    make, layout, options = REFUSED[case]
+    make, spec, options = REFUSED[case]
     path = make(tmp_path)
     for engine in ("memory", "stream", "dask"):
-        said = outcome(path, layout, engine, scheduler, **options)
+        said = outcome(path, spec, engine, scheduler, **options)
         assert isinstance(said, str), engine
         assert not told(said)
     printed = capfd.readouterr()

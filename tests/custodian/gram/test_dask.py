@@ -35,20 +35,20 @@ def donors() -> Array:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
+@pytest.mark.parametrize("spec", [WIDE, LONG], ids=["wide", "long"])
 def test_an_existing_cluster_gives_the_same_integers(
-    donors: Array, cluster: Any, tmp_path: Path, kind: str, layout: TableSpec, monkeypatch: pytest.MonkeyPatch
+    donors: Array, cluster: Any, tmp_path: Path, kind: str, spec: TableSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)  # several pieces
     mixed = long(donors).sample(frac=1, random_state=1)  # a long table need not be sorted here
-    path = save(wide(donors) if layout.wide else mixed, tmp_path / f"donors.{kind}")
+    path = save(wide(donors) if spec.wide else mixed, tmp_path / f"donors.{kind}")
     seen: list[int] = []
-    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(PRODUCTS, seen.append)
+    total, n = DaskDonors(Files(path, spec), cluster.scheduler_address).add_up(PRODUCTS, seen.append)
     assert n == N
     np.testing.assert_array_equal(total, expected(donors))
     assert sum(seen) == pytest.approx(N, rel=0.15)
     counts = Counts(T, PRODUCTS.row_map.kernel, None)
-    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(counts, lambda rows: None, enough=20)
+    total, n = DaskDonors(Files(path, spec), cluster.scheduler_address).add_up(counts, lambda rows: None, enough=20)
     assert n == N  # all, because which would come first is not known
     np.testing.assert_array_equal(total, expected(donors, counts))
 
@@ -60,8 +60,8 @@ def test_a_person_with_two_rows_in_two_pieces_counts_once(
     frame = wide(donors)
     frame.loc[200, "who"] = "p00003"
     path = save(frame, tmp_path / "twice.parquet")
-    layout = replace(WIDE, repeated="mean")
-    total, n = DaskDonors(Files(path, layout), cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
+    spec = replace(WIDE, repeated="mean")
+    total, n = DaskDonors(Files(path, spec), cluster.scheduler_address).add_up(PRODUCTS, lambda rows: None)
     both = np.vstack([np.delete(donors, [3, 200], axis=0), donors[[3, 200]].mean(axis=0)])
     assert n == N - 1
     np.testing.assert_array_equal(total, expected(both))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,26 +40,24 @@ def expected(donors: Array, summand: Summand = PRODUCTS) -> Integers:
     return source_of(donors).add_up(summand, lambda rows: None)[0]
 
 
-def streamed(path: Path, layout: TableSpec, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
-    return FileDonors(Files(path, layout, **options)).add_up(summand, lambda rows: None)
+def streamed(path: Path, spec: TableSpec, summand: Summand = PRODUCTS, **options: Any) -> tuple[Integers, int]:
+    return FileDonors(Files(path, spec, **options)).add_up(summand, lambda rows: None)
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "feather"])
-@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_every_kind_of_file_gives_the_same_integers(
-    donors: Array, tmp_path: Path, kind: str, layout: TableSpec
-) -> None:
-    path = save(wide(donors) if layout.wide else long(donors), tmp_path / f"donors.{kind}")
-    total, n = streamed(path, layout)
+@pytest.mark.parametrize("spec", [WIDE, LONG], ids=["wide", "long"])
+def test_every_kind_of_file_gives_the_same_integers(donors: Array, tmp_path: Path, kind: str, spec: TableSpec) -> None:
+    path = save(wide(donors) if spec.wide else long(donors), tmp_path / f"donors.{kind}")
+    total, n = streamed(path, spec)
     assert n == N
     np.testing.assert_array_equal(total, expected(donors))
 
 
 @pytest.mark.parametrize("size", [1, 7, 50, 100_000])
-@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, layout: TableSpec) -> None:
-    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.parquet")
-    files = Files(path, layout)
+@pytest.mark.parametrize("spec", [WIDE, LONG], ids=["wide", "long"])
+def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, size: int, spec: TableSpec) -> None:
+    path = save(wide(donors) if spec.wide else long(donors), tmp_path / "donors.parquet")
+    files = Files(path, spec)
     blocks = files.blocks(size, files.identities())
     written = [block(np.empty((T, size))) for block in blocks]
     np.testing.assert_array_equal(np.hstack(written), donors.T)
@@ -125,14 +124,15 @@ def test_missing_cells_bounds_and_excluded_units_are_treated_as_in_memory(donors
     holes = donors.copy()
     holes[5, 3] = holes[7, 0] = np.nan
     weeks = declared([f"w{t}" for t in range(1, T + 1)])
-    for layout, frame, periods in ((WIDE, wide(holes), None), (LONG, long(holes).dropna(), weeks)):
-        path = save(frame, tmp_path / f"{layout.wide}.parquet")
+    for spec, frame, periods in ((WIDE, wide(holes), None), (LONG, long(holes).dropna(), weeks)):
+        path = save(frame, tmp_path / f"{spec.wide}.parquet")
         with pytest.raises(PanelError, match=r"has no value in period w|does not have a row for every period"):
-            streamed(path, layout)
-        options: dict[str, Any] = {"missing": "interpolate", "bounds": (-2, 2), "exclude": ("p00009",)}
+            streamed(path, spec)
+        filled = replace(spec, missing="interpolate")
+        options: dict[str, Any] = {"bounds": (-2, 2), "exclude": ("p00009",)}
         rows = Donors.from_arrays(np.delete(holes, 9, axis=0), missing="interpolate", bounds=(-2, 2))
         for held in (False, True):
-            total, n = streamed(path, layout, **options, periods=periods, held=held)
+            total, n = streamed(path, filled, **options, periods=periods, held=held)
             assert n == N - 1
             np.testing.assert_array_equal(total, expected(rows.values))
 
@@ -171,7 +171,7 @@ def test_a_long_table_in_disorder_is_taken_whole_and_refused_in_a_stream(donors:
     np.testing.assert_array_equal(total, expected(donors))
     for missing in ("error", "interpolate"):
         with pytest.raises(TableError, match=r"do not follow each other\. Use engine='memory'"):
-            streamed(path, LONG, missing=missing)
+            streamed(path, replace(LONG, missing=missing))
 
 
 def test_a_donor_who_comes_back_much_later_is_refused(
@@ -200,7 +200,7 @@ def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Arr
 
 
 @pytest.mark.parametrize(
-    ("frame", "layout", "problem"),
+    ("frame", "spec", "problem"),
     [
         (pd.DataFrame({"who": ["a"], "region": ["x"], "w1": [1.0]}), WIDE, "'region' does not look like a period"),
         (pd.DataFrame({"who": ["a"], "w1": ["12 EUR"]}), WIDE, "column 'w1' holds text in row 1"),
@@ -209,17 +209,15 @@ def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Arr
         (pd.DataFrame({"who": ["a"], "week": [None], "cost": [1.0]}), LONG, "row 1 has no period"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(
-    frame: pd.DataFrame, layout: TableSpec, problem: str, tmp_path: Path
-) -> None:
+def test_what_is_wrong_with_a_table_is_said(frame: pd.DataFrame, spec: TableSpec, problem: str, tmp_path: Path) -> None:
     with pytest.raises(TableError, match=problem):
-        streamed(save(frame, tmp_path / "t.parquet"), layout)
+        streamed(save(frame, tmp_path / "t.parquet"), spec)
 
 
 def test_progress_counts_every_donor(donors: Array, tmp_path: Path) -> None:
-    for layout, frame in ((WIDE, wide(donors)), (LONG, long(donors))):
+    for spec, frame in ((WIDE, wide(donors)), (LONG, long(donors))):
         for kind in ("parquet", "csv"):
-            files = Files(save(frame, tmp_path / f"t.{kind}"), layout)
+            files = Files(save(frame, tmp_path / f"t.{kind}"), spec)
             seen: list[int] = []
             FileDonors(files).add_up(PRODUCTS, seen.append)
             assert sum(seen) == N
@@ -238,18 +236,18 @@ def test_no_warning_depends_on_a_donor(donors: Array, tmp_path: Path) -> None:
     huge[5], huge[6, ::2] = 1e308, 1e308
     huge[6, 1::2] = np.nan
     path = save(wide(huge), tmp_path / "huge.parquet")
-    total, n = streamed(path, WIDE, missing="interpolate")
+    total, n = streamed(path, replace(WIDE, missing="interpolate"))
     assert n == N
     assert total.trace() > 0
     counting = GramRelease(epsilon=1.0, delta=1e-6, like=donors[0])
-    assert counting.release(FileDonors(Files(path, WIDE, missing="interpolate"))).n == N
+    assert counting.release(FileDonors(Files(path, replace(WIDE, missing="interpolate")))).n == N
 
 
-@pytest.mark.parametrize("layout", [WIDE, LONG], ids=["wide", "long"])
-def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, layout: TableSpec) -> None:
-    path = save(wide(donors) if layout.wide else long(donors), tmp_path / "donors.csv")
+@pytest.mark.parametrize("spec", [WIDE, LONG], ids=["wide", "long"])
+def test_counts_are_the_same_from_a_file_as_from_an_array(donors: Array, tmp_path: Path, spec: TableSpec) -> None:
+    path = save(wide(donors) if spec.wide else long(donors), tmp_path / "donors.csv")
     summand = Counts(T, PRODUCTS.row_map.kernel, np.linspace(0, 1, T))
-    total, n = streamed(path, layout, summand)
+    total, n = streamed(path, spec, summand)
     assert n == N == total.sum()
     np.testing.assert_array_equal(total, expected(donors, summand))
 

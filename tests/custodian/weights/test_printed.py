@@ -108,9 +108,11 @@ def test_the_noise_in_the_objective_has_the_printed_law() -> None:
     radius = np.linalg.norm(noise_in_the_objective(panel, 0.0, quick_or_long(1000, 10_000)), axis=1)
     assert stats.kstest(radius, stats.gamma(6).cdf).pvalue > 1e-4
     assert stats.kstest(0.9 * radius, stats.gamma(6).cdf).pvalue < 1e-4
-    normal = noise_in_the_objective(panel, 1e-6, 2000).ravel()
-    assert stats.kstest(normal, "norm").pvalue > 1e-4
-    assert stats.kstest(0.9 * normal, "norm").pvalue < 1e-4
+    normals = noise_in_the_objective(panel, 1e-6, 2000)
+    assert stats.kstest(normals.ravel(), "norm").pvalue > 1e-4
+    assert stats.kstest(0.9 * normals.ravel(), "norm").pvalue < 1e-4
+    length = np.linalg.norm(normals, axis=1)  # the coordinates are independent
+    assert stats.kstest(length, stats.chi(6).cdf).pvalue > 1e-4
 
 
 @pytest.mark.statistical

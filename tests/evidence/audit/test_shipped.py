@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsc.analyst.release import Release
-from dpsc.custodian.donors.bounds import Bounds
+from dpsc.custodian.donors.missing import Bounds
 from dpsc.custodian.gram.integer_rows import IntegerRows
 from dpsc.evidence.audit.case import Case, Effort, Exact
 from dpsc.evidence.audit.run import Audit, audit

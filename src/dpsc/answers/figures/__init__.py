@@ -1,1 +1,49 @@
-"""Figures, one idea per file; :mod:`dpsc.answers.plot` is their front."""
+"""Figures, by the name of their kind. Draws answers and knows nothing of mechanisms; shows and saves nothing itself."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Literal
+
+from dpsc import checks
+from dpsc.answers.base import Answer, Pooled
+from dpsc.answers.figures.sheet import Sheet, figure_of
+from dpsc.errors import ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Sheet", "as_bytes", "draw", "figure_of"]
+
+
+def draw(answer: Answer | Pooled, kind: str, sheet: Sheet | None = None, units: str | None = None) -> Axes:
+    """Draw one of the figures that a result or a study has, on a sheet or on a new figure, and return the axes."""
+    if kind not in answer.figures:
+        known = ", ".join(repr(name) for name in answer.figures)
+        raise ParameterError(
+            f"kind must be one of {known}, not {kind!r}.{checks.did_you_mean(str(kind), list(answer.figures))}"
+        )
+    return answer.figures[kind](answer, sheet or Sheet(), units)
+
+
+def as_bytes(figure: Figure, format: Literal["png", "svg"], dpi: float = 200) -> bytes:
+    """Return a figure as the content of a file, the same every time: no date in it, no random names.
+
+    It is laid out once, and stays so: saving a figure that has a layout engine lays it out twice.
+    """
+    import matplotlib as mpl
+
+    buffer = io.BytesIO()
+    with mpl.rc_context(
+        {
+            "svg.hashsalt": "dpsc",
+            "figure.autolayout": False,
+            "figure.constrained_layout.use": False,
+        }
+    ):
+        if figure.get_layout_engine() is not None:
+            figure.draw_without_rendering()
+            figure.set_layout_engine(None)
+        figure.savefig(buffer, format=format, dpi=dpi, metadata={"Date": None} if format == "svg" else None)
+    return buffer.getvalue()

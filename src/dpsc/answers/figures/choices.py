@@ -19,7 +19,6 @@ from dpsc.answers.figures.sheet import (
     VERMILION,
     PeriodAxis,
     Sheet,
-    inches_wide,
     label_x,
     label_y,
     plain,
@@ -32,11 +31,14 @@ from dpsc.periods.dates import period_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 _QUESTION = "Could this effect appear where there was none?"
+
+
+def placebos(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
+    """Draw effects where there are none, beside the real one."""
+    return {"time": in_time, "space": in_space}[found.kind](result, found, sheet, units)
 
 
 def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
@@ -47,11 +49,11 @@ def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = N
     places = dates.values
     axes.axhline(0, color=GREY, lw=1)
     axes.vlines(places[:-1], found.table["lower"], found.table["upper"], color=BLUE, alpha=0.4, lw=_width(len(places)))
-    axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="",
-              label=f"an earlier date, when nothing happened, with its {percent(result.level)} interval")  # fmt: skip
+    label = f"an earlier date, when nothing happened, with its {percent(result.level)} interval"
+    axes.plot(places[:-1], found.table["effect"], color=BLUE, marker="o", ms=4.5, ls="", label=label)
     axes.vlines(places[-1:], found.real.lower, found.real.upper, color=VERMILION, alpha=0.5, lw=_width(len(places)))
-    axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="",
-              label=f"the intervention: {_said(found, 'earlier dates look as large')}")  # fmt: skip
+    label = f"the intervention: {_said(found, 'earlier dates look as large')}"
+    axes.plot(places[-1:], [found.real.effect], color=VERMILION, marker="D", ms=7.5, ls="", label=label)
     axes.axhline(found.real.effect, color=VERMILION, lw=1, ls=(0, (1, 1.5)))
     label_y(axes, effect_on(result, units))
     plain(axes)
@@ -67,8 +69,8 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     axes = sheet.axes(3.3)
     effects = found.table["effect"].to_numpy(dtype=np.float64)
     widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
-    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8,
-              label=f"{len(effects)} made-up units without any effect")  # fmt: skip
+    label = f"{len(effects)} made-up units without any effect"
+    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=1)
@@ -122,10 +124,8 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
         choice if date == real else f"{choice}, {date}"
         for choice, date in zip(table["choice"], table["treatment_time"], strict=True)
     ]
-    axes = sheet.axes(1.0 + 0.3 * len(names))
-    ranges(axes, names, table, highlighted=0, level=result.level)
+    axes = ranges(sheet, names, table, effect_on(result, units), highlighted=0, level=result.level)
     axes.axvline(float(table["effect"].iloc[0]), color=VERMILION, lw=1, ls=(0, (1, 1.5)))
-    label_x(axes, effect_on(result, units), less=_left_of(axes) - 0.6)
     lines = [*([result.title] if result.title else []), f"Dates that were tried: {', '.join(found.dates)}."]
     caption = "\n".join([*lines, method_of(result)])
     return sheet.finish(axes, "Do other choices give another answer?", result.private, caption)
@@ -148,17 +148,23 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
         notes.append(f"The intervals have different levels: {', '.join(percent(v) for v in sorted(levels))}.")
     if len(outcomes) > 1:
         notes.append("The outcomes differ: compare signs, not sizes.")
-    axes = sheet.axes(1.0 + 0.4 * len(names))
-    ranges(axes, names, pd.DataFrame(rows), level=levels.pop() if len(levels) == 1 else None)
     what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
-    label_x(axes, what, less=_left_of(axes) - 0.6)
+    axes = ranges(sheet, names, pd.DataFrame(rows), what, level=levels.pop() if len(levels) == 1 else None)
     return sheet.finish(axes, "Do the answers agree?", True, "\n".join(notes))
 
 
 def ranges(
-    axes: Axes, names: Sequence[str], table: pd.DataFrame, *, highlighted: int | None = None, level: float | None
-) -> None:
+    sheet: Sheet,
+    names: Sequence[str],
+    table: pd.DataFrame,
+    what: str,
+    *,
+    highlighted: int | None = None,
+    level: float | None,
+) -> Axes:
     """Draw one dot and its interval per row of ``effect``, ``lower``, ``upper``, from top to bottom."""
+    broken = [wrapped(name, sheet.width / 3, LABEL) for name in names]
+    axes = sheet.axes(1.2 + len(names) * max(0.3, 0.1 + 0.17 * max(name.count("\n") + 1 for name in broken)))
     places = np.arange(len(table))
     colours = [VERMILION if k == highlighted else BLUE for k in places]
     interval = "interval" if level is None else f"{percent(level)} interval"
@@ -167,20 +173,12 @@ def ranges(
     for k, effect in zip(places, table["effect"], strict=True):
         axes.plot([effect], [k], color=colours[k], marker="D" if k == highlighted else "o", ms=6.5, ls="")
     axes.plot([], [], color=BLACK, marker="o", ms=6.5, lw=2.4, label=f"average effect and its {interval}")
-    axes.set_yticks(places, _broken(axes, names), fontsize=LABEL, parse_math=False)
+    axes.set_yticks(places, broken, fontsize=LABEL, parse_math=False)
     axes.set_ylim(len(table) - 0.4, -0.6)
     plain(axes, grid="x")
     axes.tick_params(axis="y", length=0)
-
-
-def _broken(axes: Axes, names: Sequence[str]) -> list[str]:
-    return [wrapped(name, 0.42 * inches_wide(axes), LABEL) for name in names]
-
-
-def _left_of(axes: Axes) -> float:
-    """Return how much room the names take, in inches."""
-    lines = [line for label in axes.get_yticklabels() for line in label.get_text().splitlines()]
-    return max(width(line, LABEL) for line in lines) + 0.3
+    label_x(axes, what, less=max(width(line, LABEL) for name in broken for line in name.splitlines()) - 0.3)
+    return axes
 
 
 def _outcome(document: Any) -> str:

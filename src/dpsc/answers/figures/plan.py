@@ -58,18 +58,26 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
 
 
 def movement(
-    times: pd.Index[Any], mean: Array, error: Array, spread: Array, sheet: Sheet, *, outcome: str, caption: str,
+    times: pd.Index[Any],
+    mean: Array,
+    error: Array,
+    spread: Array,
+    sheet: Sheet,
+    *,
+    outcome: str,
+    caption: str,
     private: bool,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draw how the donors move on average, how sure that is, and how far single donors are from it."""
     axes = sheet.axes(3.4)
     periods = PeriodAxis(times)
     at = periods.values
     axes.plot(at, mean, color=BLUE, lw=2, label="donors' average")
-    axes.fill_between(at, mean - 2 * error, mean + 2 * error, facecolor="none", edgecolor=BLUE, alpha=0.8, lw=0,
-                      hatch="//////", label="how uncertain the average is (95%)")  # fmt: skip
-    axes.fill_between(at, mean - spread, mean + spread, color=SKY, alpha=0.25, lw=0,
-                      label="where about two thirds of the donors are")  # fmt: skip
+    hatched: Any = {"facecolor": "none", "edgecolor": BLUE, "hatch": "//////"}
+    label = "how uncertain the average is (95%)"
+    axes.fill_between(at, mean - 2 * error, mean + 2 * error, alpha=0.8, lw=0, label=label, **hatched)
+    label = "where about two thirds of the donors are"
+    axes.fill_between(at, mean - spread, mean + spread, color=SKY, alpha=0.25, lw=0, label=label)
     axes.axhline(0, color=GREY, lw=1)
     outcome = "the outcome" if outcome == "outcome" else outcome
     label_y(axes, f"{outcome}, less each donor's own level")

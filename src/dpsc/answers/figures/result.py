@@ -8,7 +8,7 @@ import numpy as np
 
 from dpsc.answers.base import Answer
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, VERMILION, PeriodAxis, Sheet, label_x, label_y, plain
-from dpsc.answers.words import donors_help, percent, sentence
+from dpsc.answers.words import donors_help, outcome, percent, sentence
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
@@ -55,8 +55,8 @@ def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the gap between observed and counterfactual, before the intervention too, with a line at zero."""
     axes = sheet.axes(3.2)
     draw_gaps(axes, result)
-    label_y(axes, _in_units(f"difference in {outcome_of(result)}", units))
-    return _finish(axes, result, sheet, f"What difference did the intervention make to {outcome_of(result)}?")
+    label_y(axes, _in_units(f"difference in {outcome(result)}", units))
+    return _finish(axes, result, sheet, f"What difference did the intervention make to {outcome(result)}?")
 
 
 def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
@@ -70,14 +70,14 @@ def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     )
     if result.interval_kind != "none":
         band(axes, after, found["lower"], found["upper"], BLUE, interval_name(result))
-    label_y(axes, _in_units(f"sum of the effects on {outcome_of(result)}", units))
+    label_y(axes, _in_units(f"sum of the effects on {outcome(result)}", units))
     plain(axes)
     if len(after) == 1:
         _around(axes, times.values)
     times_after = PeriodAxis(result.observed.index)
     times_after.write(axes)
     label_x(axes, _time_name(result))
-    usual = f"What did the effects on {outcome_of(result)} add up to?"
+    usual = f"What did the effects on {outcome(result)} add up to?"
     return sheet.finish(axes, result.title or usual, result.private, caption_of(result))
 
 
@@ -89,7 +89,7 @@ def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
     axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=1.9, ls=(0, (4, 1.6)), label=WITHOUT)
     for lower, upper, start, label in bands(result):
         band(axes, times[start:], lower, upper, VERMILION, label)
-    label_y(axes, _in_units(outcome_of(result), units))
+    label_y(axes, _in_units(outcome(result), units))
     plain(axes)
     if len(times[result.T0 :]) == 1 and result.fitted.empty:
         axes.plot(times[-1:], result.counterfactual, color=VERMILION, marker="D", ms=5)
@@ -136,8 +136,8 @@ def band(axes: Axes, times: Any, lower: Any, upper: Any, colour: str, label: str
     if len(times) == 1:
         axes.vlines(times, lower, upper, color=colour, alpha=0.55 if noise else 0.25, lw=9, label=label)
     elif noise:
-        axes.fill_between(times, lower, upper, facecolor="none", edgecolor=colour, alpha=0.75, lw=0.0, hatch="//////",
-                          label=label)  # fmt: skip
+        hatched: Any = {"facecolor": "none", "edgecolor": colour, "hatch": "//////"}
+        axes.fill_between(times, lower, upper, alpha=0.75, lw=0.0, label=label, **hatched)
     else:
         axes.fill_between(times, lower, upper, color=colour, alpha=0.2, lw=0, label=label)
 
@@ -150,12 +150,7 @@ def interval_name(result: Answer) -> str:
 
 def question(result: Answer) -> str:
     """Return the question that every answer answers."""
-    return f"What would {outcome_of(result)} have been without the intervention?"
-
-
-def outcome_of(result: Answer) -> str:
-    """Return the name of the outcome."""
-    return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
+    return f"What would {outcome(result)} have been without the intervention?"
 
 
 def caption_of(result: Answer) -> str:
@@ -179,7 +174,7 @@ def promise(guarantee: Guarantee | None, reason: str) -> str:
 
 def effect_on(result: Answer, units: str | None) -> str:
     """Name the average effect, for an axis."""
-    return _in_units(f"average effect on {outcome_of(result)}", units)
+    return _in_units(f"average effect on {outcome(result)}", units)
 
 
 def _finish(axes: Axes, result: Answer, sheet: Sheet, usual: str) -> Axes:

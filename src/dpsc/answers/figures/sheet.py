@@ -17,8 +17,6 @@ from dpsc.periods.dates import period_name
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
@@ -100,6 +98,11 @@ class Sheet:
     figsize: tuple[float, float | None] | None = None
     shown: bool = False
 
+    @property
+    def width(self) -> float:
+        """The width of the figure in inches."""
+        return figure_of(self.ax).get_figwidth() if self.ax is not None else (self.figsize or (WIDTH,))[0]
+
     def axes(self, height: float) -> Axes:
         """Return the axes to draw on; a new figure has this height in inches if none was asked for."""
         return self.ax if self.ax is not None else self.figure(height).subplots()
@@ -108,15 +111,18 @@ class Sheet:
         """Return a new figure; refuse where axes were given."""
         if self.ax is not None:
             raise ParameterError("this figure has several panels and needs a figure of its own: leave out ax.")
-        wide, high = self.figsize or (WIDTH, None)
-        size = (wide, height if high is None else high)
+        high = None if self.figsize is None else self.figsize[1]
+        size = (self.width, height if high is None else high)
         if self.shown and _in_a_notebook():
             from matplotlib import pyplot
 
-            return pyplot.figure(figsize=size, layout="constrained")
-        from matplotlib.figure import Figure
+            figure = pyplot.figure(figsize=size)
+        else:
+            from matplotlib.figure import Figure
 
-        return Figure(figsize=size, layout="constrained")
+            figure = Figure(figsize=size)
+        figure.set_layout_engine("constrained", h_pad=0.06, w_pad=0.06)
+        return figure
 
     def finish(self, axes: Axes, usual: str, private: bool, caption: str, *, above: float = 6.0) -> Axes:
         """Write the title over the axes, and legend and caption below; given axes have their legend inside.
@@ -134,8 +140,9 @@ class Sheet:
 
     def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0) -> None:
         """Write the title over the axes, broken where they end."""
-        figure = _figure_of(axes)
-        beside = max(one.bbox.x0 - one.get_tightbbox().x0 for one in figure.axes) / figure.dpi
+        figure = figure_of(axes)
+        boxes = [(one.bbox, one.get_tightbbox()) for one in figure.axes]
+        beside = max(inner.x0 - outer.x0 for inner, outer in boxes if outer is not None) / figure.dpi
         room = inches_wide(axes) if self.ax is not None else figure.get_figwidth() - beside - 3 * _MARGIN
         text = wrapped(self.words(usual, private), room, TITLE, "bold")
         axes.set_title(text, loc="left", fontsize=TITLE, fontweight="bold", pad=above, parse_math=False)
@@ -146,32 +153,35 @@ class Sheet:
         return title if private else f"{title}\nNOT PRIVATE".strip()
 
     def below(self, axes: Axes, handles: Sequence[Any], labels: Sequence[str], caption: str) -> None:
-        """Write the caption at the foot of the figure and the legend over it, and make room for both."""
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
+        """Write the legend below the axes and the caption below it, and make room for both.
 
-        figure = _figure_of(axes)
-        wide, high = figure.get_size_inches()
-        room = wide - 2 * _MARGIN
-        small = wrapped(caption, room, SMALL)
-        foot = len(small.splitlines()) * SMALL * _LINE / 72 + 1.5 * _MARGIN  # inches
-        columns = _columns(labels, room)
-        rows = -(-len(labels) // columns) if labels else 0
-        key = rows * LABEL * 1.55 / 72 + (2 * _MARGIN if rows else 0)
+        Constrained layout keeps room for one thing at the foot of a figure, so that both are one: the caption is the
+        legend's title, which is moved from above its entries to below them.
+        """
+        if not labels and not caption:
+            return
+        figure, wide = figure_of(axes), self.width - 2 * _MARGIN
+        legend = figure.legend(
+            handles,
+            [wrapped(label, wide - 0.6, LABEL) for label in labels],
+            loc="outside lower left",
+            ncols=_columns(labels, wide),
+            frameon=False,
+            fontsize=LABEL,
+            columnspacing=1.4,
+            borderpad=0,
+            handler_map=_side_by_side(),
+            title=wrapped(caption, wide, SMALL),
+            title_fontsize=SMALL,
+            alignment="left",
+        )
+        legend.get_title().set(color=GREY, linespacing=_LINE, parse_math=False, gid="caption")
+        box: Any = legend.get_children()[0]
+        box.get_children().reverse()
+        box.sep = 7  # points between legend and caption
         if self.figsize is None or self.figsize[1] is None:
-            high += foot + key
-            figure.set_size_inches(wide, high)
-        if caption:
-            figure.text(_MARGIN / wide, _MARGIN / high, small, fontsize=SMALL, color=GREY, va="bottom", ha="left",
-                        linespacing=_LINE, parse_math=False, gid="caption")  # fmt: skip
-        if labels:
-            legend = figure.legend(
-                handles, [wrapped(label, room - 0.6, LABEL) for label in labels], loc="lower left", ncols=columns,
-                bbox_to_anchor=(0, foot / high), frameon=False, fontsize=LABEL, handler_map=_side_by_side(),
-                columnspacing=1.4, borderaxespad=0.2,
-            )  # fmt: skip
-            key = legend.get_window_extent().height / figure.dpi + _MARGIN
-        share = (foot + key) / high
-        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0, share, 1, 1 - share), h_pad=0.06, w_pad=0.06))
+            foot = legend.get_window_extent().height / figure.dpi + 2 * _MARGIN
+            figure.set_size_inches(self.width, figure.get_figheight() + foot)
 
 
 def plain(axes: Axes, *, grid: str = "y") -> None:
@@ -184,7 +194,7 @@ def plain(axes: Axes, *, grid: str = "y") -> None:
 
 def label_y(axes: Axes, text: str) -> None:
     """Write the label of the y axis, broken where the axis ends."""
-    high = _figure_of(axes).get_figheight() * axes.get_position().height
+    high = figure_of(axes).get_figheight() * axes.get_position().height
     axes.set_ylabel(wrapped(text, max(1.0, 0.85 * high), LABEL), fontsize=LABEL, parse_math=False)
 
 
@@ -195,11 +205,14 @@ def label_x(axes: Axes, text: str, less: float = 0.0) -> None:
 
 def inches_wide(axes: Axes) -> float:
     """Return the width of axes, about: the layout is not made yet."""
-    return float(_figure_of(axes).get_figwidth() * axes.get_position().width)
+    return float(figure_of(axes).get_figwidth() * axes.get_position().width)
 
 
-def _figure_of(axes: Axes) -> Any:
-    return axes.get_figure(root=True)
+def figure_of(axes: Axes) -> Figure:
+    """Return the whole figure that axes are on."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
 
 
 def _columns(labels: Sequence[str], room: float) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers.base import Answer, Pooled
-from dpsc.answers.figures.result import band, bands, gaps_of, method_of, outcome_of
+from dpsc.answers.figures.result import band, bands, gaps_of, method_of
 from dpsc.answers.figures.sheet import (
     BLACK,
     BLUE,
@@ -25,7 +25,7 @@ from dpsc.answers.figures.sheet import (
     plain,
     wrapped,
 )
-from dpsc.answers.words import percent
+from dpsc.answers.words import outcome, percent
 from dpsc.periods.dates import period_name
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     axes.axvline(-0.5, color=GREY, lw=1.2, ls=(0, (1, 1.5)), gid="intervention")
     name_line(axes, -0.5, "adoption")
     if len(before):
-        axes.plot(before.index, before, color=BLUE, marker="o", mfc="white", ms=5, ls="",
-                  label="before adoption: observed less fit")  # fmt: skip
+        label = "before adoption: observed less fit"
+        axes.plot(before.index, before, color=BLUE, marker="o", mfc="white", ms=5, ls="", label=label)
     _effects(axes, np.asarray(table.index), table, study.level)
     axes.set_xlim(min(ks) - 0.7, max(ks) + 0.7)
     counts = [*(str(len(study.results)) for _ in before), *map(str, table["units"])]
@@ -86,8 +86,8 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
             panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for the reader only")
             text = f"{name}, never treated"
         room = figure.get_figwidth() / across - 0.55
-        panel.set_title(wrapped(text, room, SMALL), fontsize=SMALL, loc="left", pad=3, parse_math=False,
-                        color=BLACK if name in study.results else GREY)  # fmt: skip
+        colour = BLACK if name in study.results else GREY
+        panel.set_title(wrapped(text, room, SMALL), fontsize=SMALL, loc="left", pad=3, parse_math=False, color=colour)
         plain(panel)
         panel.tick_params(labelsize=SMALL - 1, length=2)
         panel.locator_params(axis="y", nbins=4)
@@ -96,15 +96,17 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     _first_and_last(panels, times, len(names), across)
     usual = f"What would {_outcome(study)} have been without the intervention, unit by unit?"
     title = wrapped(sheet.words(study.title or usual, study.private), figure.get_figwidth() - 0.2, TITLE, "bold")
-    figure.suptitle(title, x=0.08 / figure.get_figwidth(), ha="left", fontsize=TITLE, fontweight="bold",
-                    parse_math=False)  # fmt: skip
-    figure.supylabel(_outcome(study) + (f" ({units})" if units else ""), fontsize=LABEL, parse_math=False)
+    left = 0.08 / figure.get_figwidth()
+    figure.suptitle(title, x=left, ha="left", fontsize=TITLE, fontweight="bold", parse_math=False)
+    beside = wrapped(_outcome(study) + (f" ({units})" if units else ""), 1.2 * down, LABEL)
+    label = figure.supylabel(beside, fontsize=LABEL, parse_math=False)
     entries: dict[str, Any] = {}
     for panel in panels[: len(names)]:
         entries |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
     sheet.below(panels[0], list(entries.values()), list(entries), caption_of(study, shown=len(names)))
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once: with many panels that takes a second
+    label.set_y((panels[0].get_position().y1 + panels[len(names) - 1].get_position().y0) / 2)
     first: Axes = panels[0]
     return first
 
@@ -139,8 +141,8 @@ def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float) -> None
     axes.axhline(0, color=GREY, lw=1)
     size = float(np.clip(100 / len(table), 1.5, 3.5))  # many bars are thin
     axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=2 + size, ls="", label="average effect")
-    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=size,
-                label=f"{percent(level)} interval")  # fmt: skip
+    label = f"{percent(level)} interval"
+    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=size, label=label)
     plain(axes)
 
 
@@ -166,8 +168,8 @@ def _first_and_last(panels: Any, times: PeriodAxis, drawn: int, across: int) -> 
     """Write the first and the last period under the lowest panel of each column."""
     ends = [0, len(times.index) - 1]
     for k, panel in enumerate(panels[:drawn]):
-        panel.set_xticks(times.values[ends], [period_name(times.index[e]) for e in ends], fontsize=SMALL - 1,
-                         parse_math=False)  # fmt: skip
+        written = [period_name(times.index[end]) for end in ends]
+        panel.set_xticks(times.values[ends], written, fontsize=SMALL - 1, parse_math=False)
         panel.set_xlim(times.values[0], times.values[-1])
         first, last = panel.get_xticklabels()
         first.set_ha("left")
@@ -176,7 +178,7 @@ def _first_and_last(panels: Any, times: PeriodAxis, drawn: int, across: int) -> 
 
 
 def _outcome(study: Pooled) -> str:
-    return "the outcome" if not study.results else outcome_of(next(iter(study.results.values())))
+    return "the outcome" if not study.results else outcome(next(iter(study.results.values())))
 
 
 def _effect_on(study: Pooled, units: str | None) -> str:

@@ -190,11 +190,16 @@ def rules(seen: CustodianExamination) -> Section:
     table = [
         (str(MISSING), "fills cells", "of units", "how"),
         ("kernel", count, who, "what the public kernel expects, given the unit's own other cells; the default"),
-        ("interpolate", count, who, f"{filling.between:,} on straight lines between the unit's own numbers, "
-                                    f"{outside:,} by repeating its first or last"),
+        (
+            "interpolate",
+            count,
+            who,
+            f"{filling.between:,} on straight lines between the unit's own numbers, "
+            f"{outside:,} by repeating its first or last",
+        ),
         ("midpoint", count, who, f"the middle of {Parameter('bounds')}, the same for everybody"),
         ("error", "0", "0", "nothing: a release is refused"),
-    ]  # fmt: skip
+    ]
     lines = []
     if filling.without:
         lines.append(f"{filling.without:,} units without any number stay empty: each counts as a fixed public vector.")
@@ -213,27 +218,35 @@ def choices() -> list[Section]:
         "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "
         "rules that are the same for everybody, not by looking at single people."
     )
-    return [Section("What must NOT be chosen from this view", lines=[never]),
-            Section("What may be corrected", lines=[may])]  # fmt: skip
+    return [
+        Section("What must NOT be chosen from this view", lines=[never]),
+        Section("What may be corrected", lines=[may]),
+    ]
 
 
 def expected(outlook: Outlook) -> Section:
     """Say what a release would be like."""
     facts = [
         ("donors, periods", f"{outlook.n:,} donors, {outlook.T} periods; {outlook.T0} before an intervention"),
-        ("budget", f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: an attacker who knows all other "
-                   f"donors guesses right {outlook.guess:.1%} of the time, 50% is blind"),
+        (
+            "budget",
+            f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: an attacker who knows all other "
+            f"donors guesses right {outlook.guess:.1%} of the time, 50% is blind",
+        ),
         ("noise", f"its largest direction is {outlook.noise_share:.1%} of what all donors say together"),
-    ]  # fmt: skip
+    ]
     if outlook.worth_having:
         facts.append(("could be seen", f"{outlook.directions} of {outlook.T - 1} ways in which a series can move"))
     if outlook.unit:
         facts += [
-            ("error", f"about {_about(outlook.error)}; without donors, by the target's last value, about "
-                      f"{_about(outlook.last_value)}"),
+            (
+                "error",
+                f"about {_about(outlook.error)}; without donors, by the target's last value, about "
+                f"{_about(outlook.last_value)}",
+            ),
             ("effect", f"an average effect of {_about(outlook.detectable)} or more would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
-        ]  # fmt: skip
+        ]
     lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
 

@@ -219,9 +219,13 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
     first, last, count = keys[starts] % T, keys[ends] % T, ends - starts + 1
     seen = np.cumsum(have > 0)  # a period that nobody has makes nobody late
     filling = Filling(
-        int((T - count).sum()), int((count < T).sum()), int((last - first + 1 - count).sum()), int(first.sum()),
-        int((T - 1 - last).sum()), n - len(has_cell),
-    )  # fmt: skip
+        int((T - count).sum()),
+        int((count < T).sum()),
+        int((last - first + 1 - count).sum()),
+        int(first.sum()),
+        int((T - 1 - last).sum()),
+        n - len(has_cell),
+    )
     constant = _constant(numbers, starts, count, has_cell)
 
     def at(cell: int) -> str:
@@ -236,17 +240,33 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         *findings.nobody(have, when, wide=spec.wide),
         *findings.refused_cells(filling, spec.missing),
         *findings.numbers_to_look_at(values, there | (np.isinf(values) & (units >= 0) & (places >= 0)), at),
-        *findings.units_to_look_at("constant", constant, "the same number in every period. A "
-                           "release takes each for a fixed public vector", names, first_row, found),
-        *findings.units_to_look_at("no cell", np.setdiff1d(np.arange(n), has_cell), "no number in any period, and "
-                           "still counts as a donor", names, first_row, found),
-    ]  # fmt: skip
+        *findings.units_to_look_at(
+            "constant",
+            constant,
+            "the same number in every period. A release takes each for a fixed public vector",
+            names,
+            first_row,
+            found,
+        ),
+        *findings.units_to_look_at(
+            "no cell",
+            np.setdiff1d(np.arange(n), has_cell),
+            "no number in any period, and still counts as a donor",
+            names,
+            first_row,
+            found,
+        ),
+    ]
     return replace(
-        known, missing=tuple((n - have).tolist()), late=int((seen[first] > 1).sum()),
-        leaving=int((seen[last] < seen[-1]).sum()), gaps=int((seen[last] - seen[first] + 1 > count).sum()),
-        filling=filling, scattered=0 if spec.wide else _scattered(of_row, n),
+        known,
+        missing=tuple((n - have).tolist()),
+        late=int((seen[first] > 1).sum()),
+        leaving=int((seen[last] < seen[-1]).sum()),
+        gaps=int((seen[last] - seen[first] + 1 > count).sum()),
+        filling=filling,
+        scattered=0 if spec.wide else _scattered(of_row, n),
         findings=tuple(sorted(everything, key=lambda finding: finding.grade)),
-    )  # fmt: skip
+    )
 
 
 def _distinct(keys: Codes) -> tuple[Codes, Codes]:

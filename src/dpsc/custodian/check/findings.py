@@ -14,7 +14,7 @@ import numpy as np
 from dpsc.checks import visible
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
-from dpsc.custodian.donors.similar_labels import groups_alike
+from dpsc.custodian.donors.frames import groups_alike
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING
@@ -137,15 +137,23 @@ def labels_that_are_wrong(found: Gathered, when: Declaration, labels: Codes, at:
 
 
 _RULES = {
-    "missing": "takes them for missing", "sum": "adds them up, as for bills", "mean": "averages them, as for readings",
+    "missing": "takes them for missing",
+    "sum": "adds them up, as for bills",
+    "mean": "averages them, as for readings",
     "last": "takes the last row, as for corrections",
-}  # fmt: skip
+}
 
 
 def repeated(
-    found: Gathered, units: Codes, labels: Codes, places: Codes, values: Array, rows: Codes, there: Mask,
+    found: Gathered,
+    units: Codes,
+    labels: Codes,
+    places: Codes,
+    values: Array,
+    rows: Codes,
+    there: Mask,
     rule: Repeated | None,
-) -> list[Finding]:  # fmt: skip
+) -> list[Finding]:
     """Find cells that several rows give: a problem, unless it was said what they are."""
     cells = np.flatnonzero(there)
     keys = units[cells] * (int(places.max()) + 1) + places[cells]
@@ -245,10 +253,13 @@ def numbers_to_look_at(values: Array, there: Mask, at: At) -> list[Finding]:
         note("infinite", there & np.isinf(values), lambda count: f"{_are(count, 'number')} infinite; taken for missing")
         large = there & np.isfinite(values) & (np.abs(values) > EXTREME * typical) & (typical > 0)
         note(
-            "extreme", large,
-            lambda count: f"{_are(count, 'number')} more than {EXTREME:g} times the median of {typical:.4g}. Are cents "
-            "and euros mixed?",
-        )  # fmt: skip
+            "extreme",
+            large,
+            lambda count: (
+                f"{_are(count, 'number')} more than {EXTREME:g} times the median of {typical:.4g}. Are cents "
+                "and euros mixed?"
+            ),
+        )
     return findings
 
 

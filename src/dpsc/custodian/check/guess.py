@@ -165,8 +165,8 @@ def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
     found = given
     if given.decimal is None:
         point, comma = (fits(cells, Numbers(mark, THOUSANDS.replace(mark, ""))) for mark in ".,")
-        only_point, only_comma = (int(pc.sum(pc.and_not(a, b)).as_py() or 0) for a, b in ((point, comma),
-                                                                                     (comma, point)))  # fmt: skip
+        both = (point, comma), (comma, point)
+        only_point, only_comma = (int(pc.sum(pc.and_not(one, other)).as_py() or 0) for one, other in both)
         if only_comma > only_point:
             found = replace(found, decimal=",")
         elif only_point and (sep == ";" or sep in ("\t", "|")):
@@ -174,8 +174,8 @@ def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
     if given.thousands is None and found.numbers(sep).thousands == "":
         wrong = cells.filter(pc.invert(fits(cells, found.numbers(sep))))
         decimal = found.numbers(sep).decimals
-        counts = {mark: int(pc.sum(fits(wrong, Numbers(decimal, mark))).as_py() or 0) for mark in THOUSANDS
-                  if mark not in decimal}  # fmt: skip
+        marks = [mark for mark in THOUSANDS if mark not in decimal]
+        counts = {mark: int(pc.sum(fits(wrong, Numbers(decimal, mark))).as_py() or 0) for mark in marks}
         best = max(counts, key=lambda mark: counts[mark])
         if 2 * counts[best] > len(wrong):
             found = replace(found, thousands=best)
@@ -303,8 +303,13 @@ def _placed(labels: list[Any], times: pd.Index[Any], typed: str, time_format: st
         if (formatted >= 0).sum() > (plain_places >= 0).sum():
             places, chosen = formatted, time_format
     numbers = _are_numbers(times)
-    read = np.array([place >= 0 or is_period(label, chosen) or (numbers and _is_whole(label))
-                     for label, place in zip(labels, places, strict=True)], dtype=bool)  # fmt: skip
+    read = np.array(
+        [
+            place >= 0 or is_period(label, chosen) or (numbers and _is_whole(label))
+            for label, place in zip(labels, places, strict=True)
+        ],
+        dtype=bool,
+    )
     return Declaration(times, places, read, typed, chosen, problem)
 
 

@@ -121,17 +121,29 @@ def outlook(
     except ParameterError:
         enough = False
     known = Outlook(
-        n, T, T0, epsilon, delta, share, algorithm.directions_kept(n, T), best_guess(epsilon, delta), enough,
+        n,
+        T,
+        T0,
+        epsilon,
+        delta,
+        share,
+        algorithm.directions_kept(n, T),
+        best_guess(epsilon, delta),
+        enough,
         small_delta=delta < 1 / n,
-    )  # fmt: skip
+    )
     if share >= 1 or T0 < 2 or T0 >= T:
         return known
     expected = plan(n, T0, T - T0, epsilon, delta, averages=averages, target=target, runs=_RUNS)
     row = expected.table.iloc[0]
     return replace(
-        known, error=float(row["error"]), detectable=float(row["detectable"]), last_value=float(row["last_value"]),
-        without_privacy=float(row["without_privacy"]), unit=expected.unit,
-    )  # fmt: skip
+        known,
+        error=float(row["error"]),
+        detectable=float(row["detectable"]),
+        last_value=float(row["last_value"]),
+        without_privacy=float(row["without_privacy"]),
+        unit=expected.unit,
+    )
 
 
 def problems_of(outlook: Outlook) -> list[Finding]:

@@ -106,9 +106,14 @@ def of_options(
             it = Parameter("epsilon" if epsilon is None else "delta")
             raise ParameterError(f"{it} is needed (or a {Parameter('settings', 'FILE')} that has it).")
         algorithm = GramRelease(
-            epsilon=epsilon, delta=delta, smoothness=smoothness or "high", reference=path, scale=scale, like=similar,
+            epsilon=epsilon,
+            delta=delta,
+            smoothness=smoothness or "high",
+            reference=path,
+            scale=scale,
+            like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
-        )  # fmt: skip
+        )
         return Choices(algorithm, index, None, said.missing)
     agreed = load(settings)
     agree = {

@@ -92,9 +92,13 @@ class Account:
             require_unbiased()  # before the booking: what is booked counts as spent
         self._last_look()
         with self.ledger.spending(
-            self.dataset, **self.ledger.terms(algorithm), output=output, description=description,
-            partition=self._partition, purpose=self._purpose,
-        ) as entry:  # fmt: skip
+            self.dataset,
+            **self.ledger.terms(algorithm),
+            output=output,
+            description=description,
+            partition=self._partition,
+            purpose=self._purpose,
+        ) as entry:
             yield
         self.entry = entry
 

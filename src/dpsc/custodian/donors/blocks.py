@@ -85,8 +85,8 @@ class Identities:
     million donors, and in one of forty releases of a billion donors.
     """
 
-    def __init__(self, layout: TableSpec, exclude: tuple[str, ...]) -> None:
-        self.layout, self.exclude = layout, exclude
+    def __init__(self, spec: TableSpec, exclude: tuple[str, ...]) -> None:
+        self.spec, self.exclude = spec, exclude
         self.hashes = array("Q")  # grows in place
         self.left_out: list[int] = []
 
@@ -96,7 +96,7 @@ class Identities:
         if self.exclude:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
             self.left_out.append(int((~kept).sum()))  # appended, not added: several threads run this
-        if not self.layout.wide:
+        if not self.spec.wide:
             self.hashes.frombytes(hashes_of(units).tobytes())  # in one call, as several threads come here
         return kept
 
@@ -109,7 +109,7 @@ class Identities:
         hashes = np.frombuffer(self.hashes, dtype=np.uint64)
         hashes.sort()  # in place: there may be many
         if (hashes[1:] == hashes[:-1]).any():
-            raise not_together(self.layout.unit)
+            raise not_together(self.spec.unit)
 
 
 def not_together(unit: str) -> TableError:

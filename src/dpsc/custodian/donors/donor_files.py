@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,26 +20,19 @@ import pyarrow.compute as pc
 
 from dpsc.custodian.donors import cells
 from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
-from dpsc.custodian.donors.bounds import Bounds
-from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, one_row_per_unit
-from dpsc.custodian.donors.missing import Completion
-from dpsc.custodian.donors.similar_labels import alike
+from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
+from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.errors import TableError, UnorderedError
 from dpsc.periods import calendar as calendars
-from dpsc.periods import calendar as placing
 from dpsc.periods import dates
 from dpsc.periods import dates as periods_of
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables import spec as columns
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import AS_USUAL, UNSAID, Dialect
+from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import OUTCOME, TIME, UNIT, Missing, TableSpec
+from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec
 from dpsc.types import Array, Write
-
-if TYPE_CHECKING:
-    pass
-
 
 _SAMPLE = 2**20
 
@@ -51,9 +44,10 @@ class Files:
     Attributes
     ----------
     path : Path
-    layout : TableSpec
-    missing, bounds
-        What to do with missing cells and with values outside the public bounds: see :class:`Completion`.
+    spec : TableSpec
+        Its columns, how it is written, and the rules for cells that are missing or given twice.
+    bounds : pair of numbers, optional
+        Public bounds of the outcome: see :class:`Completion`.
     exclude : tuple of str
         Units to leave out, as they are written.
     periods : Index, optional
@@ -62,25 +56,21 @@ class Files:
     held : bool, optional
         Whether the table is read once and held in memory; a long one may then have its rows in any order. By default
         it is if it fits.
-    dialect : Dialect
-        What was said about separator, marks in numbers, encoding and sheet.
     """
 
     path: Path
-    layout: TableSpec
-    missing: Missing | None = None
+    spec: TableSpec
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
     periods: pd.Index[Any] | None = None
     held: bool | None = False
-    dialect: Dialect = UNSAID
 
     @cached_property
     def table(self) -> reader.Table:
         """The files, and how they are read."""
-        layout = self.layout
-        named = [layout.unit] if layout.wide else [layout.unit, layout.time, layout.outcome]
-        return reader.open_table(self.path, [layout.unit, layout.time], self.dialect, named)
+        spec = self.spec
+        named = [spec.unit] if spec.wide else [spec.unit, spec.time, spec.outcome]
+        return reader.open_table(self.path, [spec.unit, spec.time], spec.dialect, named)
 
     @property
     def dataset(self) -> Any:
@@ -103,25 +93,25 @@ class Files:
         """The columns to read: the unit, and the periods of a wide table or the time and outcome of a long one."""
         with in_file(self.path):
             names, folders = self.dataset.schema.names, formats.partitions_of(self.dataset)
-            inside = folders & {self.layout.unit, self.layout.time, self.layout.outcome}
+            inside = folders & {self.spec.unit, self.spec.time, self.spec.outcome}
             if inside:
                 raise TableError(
                     f"{min(map(str, inside))!r} is in the names of its folders; write it into the files, as a column."
                 )
-            reader.require_column(self.dataset, self.layout.unit, UNIT)
-            if not self.layout.wide:
-                time, outcome = str(self.layout.time), str(self.layout.outcome)
+            reader.require_column(self.dataset, self.spec.unit, UNIT)
+            if not self.spec.wide:
+                time, outcome = str(self.spec.time), str(self.spec.outcome)
                 reader.require_column(self.dataset, time, TIME)
                 reader.require_column(self.dataset, outcome, OUTCOME, number=True)
-                reader.require_same_columns(self.dataset, self.path, [self.layout.unit, time, outcome], time)
+                reader.require_same_columns(self.dataset, self.path, [self.spec.unit, time, outcome], time)
                 reader.require_unambiguous(self.table, self.path, [outcome])
-                return [self.layout.unit, time, outcome]
-            not_periods = {self.layout.unit} | folders | self._saved_row_numbers()
+                return [self.spec.unit, time, outcome]
+            not_periods = {self.spec.unit} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
             if not periods:
-                raise TableError(f"there are no columns of periods besides {self.layout.unit!r} ({UNIT}).")
+                raise TableError(f"there are no columns of periods besides {self.spec.unit!r} ({UNIT}).")
             if self.periods is not None:
-                return [self.layout.unit, *self._declared_columns(periods)]
+                return [self.spec.unit, *self._declared_columns(periods)]
             columns.require_period_names(
                 periods,
                 f"In a wide table every column except {UNIT} is a period: drop the other columns, or give a long table "
@@ -129,14 +119,14 @@ class Files:
             )
             for name in periods:
                 reader.require_column(self.dataset, name, number=True)
-            reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *periods])
+            reader.require_same_columns(self.dataset, self.path, [self.spec.unit, *periods])
             reader.require_unambiguous(self.table, self.path, periods)
-            return [self.layout.unit, *periods]
+            return [self.spec.unit, *periods]
 
     def _declared_columns(self, names: list[str]) -> list[str]:
         """Return the columns of a wide table that hold the declared periods, in their order; a header is public."""
         assert self.periods is not None
-        found = placing.places(names, self.periods, self.layout.time_format)
+        found = calendars.places(names, self.periods, self.spec.time_format)
         for position, period in enumerate(self.periods):
             if (found == position).sum() != 1:
                 which = "no column" if position not in found else "more than one column"
@@ -144,7 +134,7 @@ class Files:
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
             reader.require_column(self.dataset, name, number=True)
-        reader.require_same_columns(self.dataset, self.path, [self.layout.unit, *chosen])
+        reader.require_same_columns(self.dataset, self.path, [self.spec.unit, *chosen])
         reader.require_unambiguous(self.table, self.path, chosen)
         return chosen
 
@@ -156,7 +146,7 @@ class Files:
     @cached_property
     def _labels(self) -> Any:
         """The different labels of periods as the files write them, in their order, as an Arrow array."""
-        if self.layout.wide:
+        if self.spec.wide:
             return pa.array(self.columns[1:])
         found = [arrow.different(rows.batch.column(0)) for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE)]
         reader.require_rows(sum(map(len, found)), self.path)
@@ -164,7 +154,7 @@ class Files:
 
     def _row_of(self, label: int) -> str:
         """Name the first row that has a label; they are looked for only when there is something to say of it."""
-        if self.layout.wide:
+        if self.spec.wide:
             return "the header"
         for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE):
             found = pc.index_in(arrow.plain(rows.batch.column(0)), value_set=self._labels)
@@ -178,12 +168,12 @@ class Files:
         """The periods and the labels that are written for them, in the order of time."""
         if self.periods is not None:
             return self.periods, _each(self._labels)
-        name = "the header" if self.layout.wide else str(self.layout.time)
+        name = "the header" if self.spec.wide else str(self.spec.time)
         written = self._labels.to_pylist()
         with in_file(self.path):
-            private = not self.layout.wide
-            index = calendars.understood(written, name, self._row_of, self.layout.time_format, private=private)
-            index = index.rename(str(self.layout.time or "time"))
+            private = not self.spec.wide
+            index = calendars.understood(written, name, self._row_of, self.spec.time_format, private=private)
+            index = index.rename(str(self.spec.time or "time"))
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
             try:
@@ -206,24 +196,24 @@ class Files:
     @property
     def periods_from(self) -> PeriodsFrom:
         """Where the periods are from."""
-        return "declared" if self.periods is not None else "header" if self.layout.wide else "rows"
+        return "declared" if self.periods is not None else "header" if self.spec.wide else "rows"
 
     @property
     def outcome(self) -> str:
         """The name of the outcome."""
-        return self.layout.name
+        return self.spec.name
 
     @property
     def in_time_order(self) -> list[str]:
         """The columns to read; the periods of a wide table are in time order."""
-        return [self.columns[0], *self._ordered[1]] if self.layout.wide else self.columns
+        return [self.columns[0], *self._ordered[1]] if self.spec.wide else self.columns
 
     @cached_property
     def calendar(self) -> cells.Calendar:
         """Which period the labels of a long table stand for."""
         written, places = self._ordered[1], np.arange(len(self.times))
         if self.periods is not None:
-            places = placing.places(written, self.periods, self.layout.time_format)
+            places = calendars.places(written, self.periods, self.spec.time_format)
             if not (places >= 0).any():
                 raise formats.refusal(
                     self.path,
@@ -232,23 +222,25 @@ class Files:
                 )
         labels = self._labels if self.periods is not None else pa.array(written, self._labels.type)
         declared = self.periods is not None
-        return cells.Calendar(labels, places, len(self.times), declared, self.layout.repeated or "missing")
+        return cells.Calendar(labels, places, len(self.times), declared, self.spec.repeated or "missing")
 
     @cached_property
     def completion(self) -> Completion:
         """How missing cells and values outside the bounds are handled."""
         public = None if self.bounds is None else Bounds.parse(self.bounds, len(self.times))
-        return Completion(self.times, self.missing, public, declared=self.periods is not None)
+        return Completion(self.times, self.spec.missing, public, declared=self.periods is not None)
 
     @cached_property
     def in_memory(self) -> bool:
         """Whether the table is held in memory."""
-        return formats.fits_in_memory(self.path, wide=self.layout.wide) if self.held is None else self.held
+        if self.held is not None:
+            return self.held
+        return formats.fits_in_memory(self.path, wide=self.spec.wide, dataset=self.dataset)
 
     @cached_property
     def _table(self) -> list[Rows]:
         """The rows of a table held in memory; of a long one each different label once."""
-        if self.layout.wide:
+        if self.spec.wide:
             return list(reader.rows_of(self.table, self.columns))
         read = reader.rows_of(self.table, self.columns, labels=self.columns[:2])
         with closing(in_order(cells.coded_rows, read)) as made:
@@ -265,7 +257,7 @@ class Files:
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
         rows = self._table_rows()
-        return rows if rows is None or self.layout.wide else max(1, rows // max(1, len(self.times)))
+        return rows if rows is None or self.spec.wide else max(1, rows // max(1, len(self.times)))
 
     def _table_rows(self) -> int | None:
         if formats.format_name(self.path) == "xlsx":
@@ -293,7 +285,7 @@ class Files:
     def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
         reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
-        labels, values = self._of_rows(batches) if self.layout.wide else self._pivoted(batches)
+        labels, values = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
         return Matrix(values, labels, self.times, self.periods_from)
 
     def _pivoted(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
@@ -302,7 +294,7 @@ class Files:
         for rows in batches:
             with in_file(rows.path):
                 units.append(arrow.coded(rows.batch.column(0)))
-                numbers.append(arrow.floats(rows.batch.column(2), str(self.layout.outcome), rows))
+                numbers.append(arrow.floats(rows.batch.column(2), str(self.spec.outcome), rows))
                 when.append(self.calendar.places(rows.batch.column(1)))
         codes, labels = cells.factorize(units)
         places, values = np.concatenate(when), np.concatenate(numbers)
@@ -322,14 +314,14 @@ class Files:
                 blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
         codes, labels = cells.factorize(parts)
         values = np.ascontiguousarray(np.hstack(blocks).T)
-        return labels, one_row_per_unit(codes, values, len(labels), self.layout.repeated or "missing")[0]
+        return labels, one_row_per_unit(codes, values, len(labels), self.spec.repeated or "missing")[0]
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""
         if self.in_memory:
             yield from self._held_blocks(size, identities)
             return
-        read = self._wide_blocks if self.layout.wide else self._long_blocks
+        read = self._wide_blocks if self.spec.wide else self._long_blocks
         for path, units, write in read(size):
             yield CheckedBlock(path, units, write, identities, self.completion)
 
@@ -393,7 +385,7 @@ class Files:
 
     def identities(self) -> Identities:
         """Return an empty record of the units seen."""
-        return Identities(self.layout, self.exclude)
+        return Identities(self.spec, self.exclude)
 
     def finish(self, identities: Identities, n: int) -> None:
         """Make the checks that need all units."""
@@ -404,10 +396,10 @@ class Files:
     def require_plausible(self, n: int) -> None:
         """Refuse a table in which unit and time seem swapped (more text labels than donors): periods are published."""
         text = pd.api.types.is_object_dtype(self.times) or pd.api.types.is_string_dtype(self.times)
-        if self.periods is None and not self.layout.wide and text and len(self.times) > n:
+        if self.periods is None and not self.spec.wide and text and len(self.times) > n:
             raise TableError(
-                f"column {self.layout.time!r} ({TIME}) has more different labels than column "
-                f"{self.layout.unit!r} ({UNIT}) has units; are the two swapped?"
+                f"column {self.spec.time!r} ({TIME}) has more different labels than column "
+                f"{self.spec.unit!r} ({UNIT}) has units; are the two swapped?"
             )
 
 

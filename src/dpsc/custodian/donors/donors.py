@@ -10,10 +10,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc.custodian.donors.blocks import row_blocks
-from dpsc.custodian.donors.bounds import Bounds, Scaling
-from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide
-from dpsc.custodian.donors.missing import Completion
-from dpsc.custodian.donors.similar_labels import alike
+from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, alike, read_long, read_wide
+from dpsc.custodian.donors.missing import Bounds, Completion, Scaling
 from dpsc.errors import PanelError
 from dpsc.periods import calendar
 from dpsc.periods import dates as periods_of

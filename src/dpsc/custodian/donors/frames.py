@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
-from dpsc.checks import did_you_mean
+from dpsc.checks import did_you_mean, read_as
 from dpsc.custodian.donors.missing import settled
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
@@ -295,3 +295,30 @@ def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
     if not isinstance(column, pd.Series):
         raise PanelError(f"{name!r} names more than one column.")
     return column
+
+
+def alike(labels: Iterable[Any]) -> int:
+    """Count the different labels that another label equals but for how it is written. Private.
+
+    Two of them are perhaps one person, who would then count as two.
+
+    Examples
+    --------
+    >>> alike(["Ann", "ann ", "Bob", "bob", "BOB", "Cem"])
+    5
+    """
+    return sum(map(len, groups_alike(labels)))
+
+
+def groups_alike(labels: Iterable[Any]) -> list[list[Any]]:
+    """Return the groups of different labels that are equal but for how they are written. Private.
+
+    Examples
+    --------
+    >>> groups_alike(["Ann", "Cem", "ann ", "Ann"])
+    [['Ann', 'ann ']]
+    """
+    groups: dict[str, dict[Any, None]] = {}
+    for label in labels:
+        groups.setdefault(read_as(label), {})[label] = None
+    return [list(group) for group in groups.values() if len(group) > 1]

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dpsc.custodian.donors.blocks import row_blocks
-from dpsc.custodian.donors.bounds import Bounds, Scaling
 from dpsc.custodian.donors.donors import Donors, array_matrix, require_public_periods
 from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, read_long, read_wide, text_of
+from dpsc.custodian.donors.missing import Bounds, Scaling
 from dpsc.errors import PanelError
 from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
@@ -122,7 +122,7 @@ class Panel:
         bounds : pair or one pair per period in time order, optional
             Public bounds of the outcome. Donor values outside are clipped silently.
         scaling : {"zero", "center"}
-            See :class:`~dpsc.custodian.donors.bounds.Bounds`.
+            See :class:`~dpsc.custodian.donors.missing.Bounds`.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             What to do with missing donor cells: see :meth:`dpsc.Donors.from_long`.
         repeated : {"missing", "sum", "mean", "last"}
@@ -137,9 +137,16 @@ class Panel:
         """
         matrix = read_long(df, unit, time, outcome, periods, repeated)
         return cls.of(
-            matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
-            bounds=bounds, scaling=scaling, missing=missing, outcome=str(outcome),
-        )  # fmt: skip
+            matrix,
+            treatment_time=treatment_time,
+            treated_unit=treated_unit,
+            target=target,
+            donors=donors,
+            bounds=bounds,
+            scaling=scaling,
+            missing=missing,
+            outcome=str(outcome),
+        )
 
     @classmethod
     def from_wide(
@@ -171,9 +178,16 @@ class Panel:
         """
         matrix = read_wide(df, unit, periods, repeated)
         return cls.of(
-            matrix, treatment_time=treatment_time, treated_unit=treated_unit, target=target, donors=donors,
-            bounds=bounds, scaling=scaling, missing=missing, outcome=outcome,
-        )  # fmt: skip
+            matrix,
+            treatment_time=treatment_time,
+            treated_unit=treated_unit,
+            target=target,
+            donors=donors,
+            bounds=bounds,
+            scaling=scaling,
+            missing=missing,
+            outcome=outcome,
+        )
 
     @classmethod
     def from_arrays(
@@ -199,9 +213,15 @@ class Panel:
         Panel(5 donors × 10 periods, 7 before and 3 after treatment at 7, bounded)
         """
         return cls.of(
-            array_matrix(donors, times), treatment_time=treatment_time, target=target, bounds=bounds, scaling=scaling,
-            missing=missing, outcome=outcome, by_column=True,
-        )  # fmt: skip
+            array_matrix(donors, times),
+            treatment_time=treatment_time,
+            target=target,
+            bounds=bounds,
+            scaling=scaling,
+            missing=missing,
+            outcome=outcome,
+            by_column=True,
+        )
 
     @classmethod
     def of(

@@ -201,7 +201,7 @@ def failed(problem: DpscError) -> PartialSum:
 class Instructions:
     """What a worker must know."""
 
-    layout: TableSpec
+    spec: TableSpec
     columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
     reading: Reading
@@ -224,23 +224,23 @@ class Job:
         """Return what a worker must know."""
         files = self.files
         return Instructions(
-            layout=files.layout,
+            spec=files.spec,
             columns=files.in_time_order,
             schema=files.dataset.schema,
             reading=files.table.reading,
             file_format=None if format_name(files.path) in ("csv", "tsv") else files.dataset.format,
-            calendar=None if files.layout.wide else files.calendar,
+            calendar=None if files.spec.wide else files.calendar,
             completion=files.completion,
             exclude=files.exclude,
             summand=self.summand,
-            set_aside=files.units_with_several_rows[0] if files.layout.wide else None,
+            set_aside=files.units_with_several_rows[0] if files.spec.wide else None,
         )
 
     def pieces(self, client: Any) -> list[Any]:
         """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together."""
         pieces = list(_row_groups(self.files))
         where = [(path, groups) for path, groups, _ in pieces]
-        if self.files.layout.wide:
+        if self.files.spec.wide:
             self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
             units, values = self.files.units_with_several_rows
             if not len(units):
@@ -283,7 +283,7 @@ def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
 
     read = partial(long_frame, instructions)
     frame = dd.from_map(read, pieces, range(len(pieces)), meta=_no_rows(instructions.columns))
-    return list(frame.shuffle(on=instructions.layout.unit).to_delayed())
+    return list(frame.shuffle(on=instructions.spec.unit).to_delayed())
 
 
 def _no_rows(columns: list[str]) -> pd.DataFrame:
@@ -308,7 +308,7 @@ def long_frame(instructions: Instructions, piece: Any, number: int) -> pd.DataFr
     if not batches:
         return _no_rows(instructions.columns)
     frame: pd.DataFrame = pa.Table.from_batches(batches).to_pandas()
-    frame[instructions.layout.unit] = frame[instructions.layout.unit].astype(object)
+    frame[instructions.spec.unit] = frame[instructions.spec.unit].astype(object)
     return frame.assign(**{_names(instructions.columns)[-1]: number * _MOST_ROWS + np.arange(len(frame))})
 
 
@@ -331,9 +331,9 @@ def _safe_to_show(problem: BaseException | None) -> DpscError:
 
 
 def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
-    identities = Identities(instructions.layout, instructions.exclude)
+    identities = Identities(instructions.spec, instructions.exclude)
     size = instructions.summand.rows_of_a_block
-    read = _wide_piece if instructions.layout.wide else _long_piece
+    read = _wide_piece if instructions.spec.wide else _long_piece
     blocks = (
         CheckedBlock(path, units, write, identities, instructions.completion)
         for path, units, write in read(instructions, piece, size)
@@ -377,7 +377,7 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
     if not len(frame):
         return
     *columns, row = _names(instructions.columns)
-    frame = frame.sort_values([instructions.layout.unit, row])[columns]
+    frame = frame.sort_values([instructions.spec.unit, row])[columns]
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     assert instructions.calendar is not None
     yield from runs("", batch, instructions.calendar, size)
@@ -388,7 +388,7 @@ def together(parts: list[PartialSum]) -> PartialSum:
     if wrong := [part for part in parts if part.problem is not None]:
         return wrong[0]
     seen = [part.identities for part in parts if part.identities is not None]
-    identities = Identities(seen[0].layout, seen[0].exclude)
+    identities = Identities(seen[0].spec, seen[0].exclude)
     for other in seen:
         identities.hashes += other.hashes
         identities.left_out += other.left_out

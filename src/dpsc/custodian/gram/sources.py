@@ -18,11 +18,10 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.custodian.donors.blocks import row_blocks, row_writer
-from dpsc.custodian.donors.bounds import Bounds
 from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.donors.donors import Donors
 from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
-from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
 from dpsc.errors import PanelError, Parameter, ParameterError
@@ -229,7 +228,7 @@ def donors_in(
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
-    files = Files(place, spec, spec.missing, bounds, tuple(exclude), index, held, spec.dialect)
+    files = Files(place, spec, bounds, tuple(exclude), index, held)
     if engine != "dask":
         return FileDonors(files)
     if not all(map(find_spec, ("dask", "distributed", "cryptography"))):

@@ -18,7 +18,8 @@ from pathlib import Path
 import pandas as pd
 
 from dpsc import files
-from dpsc.answers import plot, report
+from dpsc.answers import figures as plot
+from dpsc.answers import report
 from dpsc.errors import DpscError
 from dpsc.evidence.paper import figures as drawing
 from dpsc.evidence.paper import points

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import document, plot, report, tables, words
+from dpsc.answers import document, report, tables, words
+from dpsc.answers import figures as plot
+from dpsc.answers.figures import choices as other_figures
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
 from dpsc.periods.dates import period_name
@@ -36,7 +38,7 @@ class Chart(NamedTuple):
 
 def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
     """Draw a figure so many inches wide."""
-    axes = draw(figsize=(width, None))
+    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
     figure = plot.figure_of(axes)
     source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
@@ -47,9 +49,8 @@ def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -
     return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
 
 
-def target_alone(series: pd.Series[float], units: str | None, figsize: tuple[float, float | None]) -> Axes:
+def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> Axes:
     """Draw the target before any date is chosen."""
-    sheet = Sheet(None, "", figsize)
     axes = sheet.axes(3.6)
     times = PeriodAxis(series.index)
     axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
@@ -133,7 +134,7 @@ def answer(desk: AnalystDesk, width: float) -> str:
     if result is None:
         chart, sentences = drawn(partial(target_alone, shown, units), width, shown.index), []
     else:
-        draw = partial(plot.draw, result, "path", title="", units=units)
+        draw = partial(plot.draw, result, "path", units=units)
         chart, sentences = drawn(draw, width, result.target.index), words.answer(result, units)
     return render("answer.html", desk=desk, result=result, chart=chart, sentences=sentences, fewest=FEWEST_BEFORE)
 
@@ -145,7 +146,7 @@ def effects(desk: AnalystDesk, width: float) -> str:
         return _nothing()
     found = document.of_result(result, Trials(), units)
     kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
-    figures = {kind: drawn(partial(plot.draw, result, kind, title="", units=units), width).source for kind in kinds}
+    figures = {kind: drawn(partial(plot.draw, result, kind, units=units), width).source for kind in kinds}
     shown = {
         "effects": tables.effects_table(found["effects"][:2], ["average", "total"]),
         "periods": tables.periods_table(found["periods"]),
@@ -161,7 +162,7 @@ def placebos(desk: AnalystDesk, width: float) -> str:
     trials = result.trials()
     kinds = {"time": trials.in_time, "space": trials.in_space}
     figures = {
-        name: drawn(partial(plot.placebos, result, found, units=units, title=""), width).source
+        name: drawn(partial(other_figures.placebos, result, found, units=units), width).source
         for name, found in kinds.items()
         if found is not None
     }
@@ -176,7 +177,7 @@ def choices(desk: AnalystDesk, width: float) -> str:
         return _nothing()
     trials, figure = result.trials(), None
     if trials.sensitivity is not None:
-        figure = drawn(partial(plot.sensitivity, result, trials.sensitivity, units=units, title=""), width).source
+        figure = drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
     table = tables.sensitivity_table(document.of_result(result, trials, units)["sensitivity"])
     return render("choices.html", figure=figure, table=table, desk=desk)
 
@@ -187,9 +188,7 @@ def several(desk: AnalystDesk, width: float) -> str:
     if study is None or desk.release_file is None or desk.long_file is None:
         return render("several.html", study=None, problem=desk.problems.get("several"))
     found = document.of_study(study, units)
-    figures = {
-        kind: drawn(partial(plot.draw, study, kind, title="", units=units), width).source for kind in ("event", "units")
-    }
+    figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
     shown = {
         "command": study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read),
         "effects": tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
@@ -204,7 +203,7 @@ def comparison(desk: AnalystDesk, width: float) -> str:
     if compared is not None and desk.release_file is not None and desk.other_file is not None:
         names, differing = (desk.release_file.name, desk.other_file.name), compared.differences()
         shown = {
-            "figure": drawn(partial(plot.compare, list(compared.answers), title=""), width).source,
+            "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
             "table": tables.table(compared.columns()),
             "commands": comparison_commands(names, desk.date, desk.units),
             "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),

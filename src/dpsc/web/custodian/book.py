@@ -6,14 +6,14 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpsc.checks import small
+from dpsc.checks import command, options, small
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.ledger import Entry, Ledger, address
 from dpsc.ledger.chain import Head
 from dpsc.ledger.export import as_csv, as_json
 from dpsc.ledger.history import Balance
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.web.custodian.fields import Form, commands, dpsc
+from dpsc.web.custodian.fields import Form, commands
 from dpsc.web.server import render
 
 _PATIENCE = 2.0  # seconds that a page waits for a ledger that another program holds
@@ -75,7 +75,7 @@ class Book:
         self._form = form
         self.url = given or os.environ.get("DPSC_LEDGER") or DEFAULT
         self.place = str(address.read(self.url))
-        self.option = [] if given is None else ["--ledger", self.place]
+        self.option = {} if given is None else {"ledger": self.place}
         self.seen = Seen()
         self.verified: list[str] | None = None
         self.exists = False
@@ -128,8 +128,12 @@ class Book:
 
     def commands(self) -> str:
         """Show the commands of the book."""
-        asked = {"entries": [], "verify": [], "export": ["--out", "book.csv"]}
-        return commands(*(dpsc(["ledger", what], [*more, *self.option]) for what, more in asked.items()))
+        asked: dict[str, dict[str, str]] = {"entries": {}, "verify": {}, "export": {"out": "book.csv"}}
+        return commands(*(self.command(what, **more) for what, more in asked.items()))
+
+    def command(self, *what: str, **said: str) -> str:
+        """Return a command of ``dpsc ledger``."""
+        return command(["dpsc", "ledger", *what], options(said | self.option))
 
 
 def what_to_do(entry: Entry) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpsc.analyst.plan import plan
 from dpsc.answers.words import sentence
-from dpsc.checks import small
+from dpsc.checks import command, options, small
 from dpsc.custodian.check.run import Outlook, outlook, problems_of
 from dpsc.custodian.custody.options import require_reasonable, require_small_delta
 from dpsc.custodian.custody.payer import explained
@@ -26,7 +26,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import Form, commands, dpsc
+from dpsc.web.custodian.fields import Form, commands
 from dpsc.web.server import render
 
 _LITTLE = 0.001  # an epsilon that is good for nothing
@@ -130,22 +130,14 @@ class Budget:
         """Show the commands of the budget."""
         form, data, book, known = self._form, self._data, self._book, self._book.seen.datasets
         before = data.before
-        sizes = ["--n", str(self.n or "N"), "--before", str(before), "--after", str(max(1, len(data.periods) - before))]
-        target = [] if data.like is None else ["--target", data.like.name]
-        plan = dpsc(["plan"], [*sizes, *self.price, *target])
-        show = dpsc(["ledger", "show"], book.option)
-        return commands(*([] if known and form["new_name"] in ("", *known) else [self.init()]), show, plan)
-
-    def init(self) -> str:
-        """Return the command that enters a data set."""
-        form = self._form
-        new = ["--epsilon", form["new_epsilon"], "--delta", form["new_delta"], *self._book.option]
-        return dpsc(["ledger", "init", form["new_name"] or "NAME"], new)
-
-    @property
-    def price(self) -> list[str]:
-        """The budget of the release, as options of a command."""
-        return ["--epsilon", self._form["epsilon"], "--delta", self._form["delta"]]
+        sizes = {"n": self.n or "N", "before": before, "after": max(1, len(data.periods) - before)}
+        target = {} if data.like is None else {"target": data.like.name}
+        plan = options(sizes | form.said("epsilon", "delta") | target)
+        lines = [book.command("show"), command(["dpsc", "plan"], plan)]
+        if not known or form["new_name"] not in ("", *known):
+            new = {"epsilon": form["new_epsilon"], "delta": form["new_delta"]}
+            lines.insert(0, book.command("init", form["new_name"] or "NAME", **new))
+        return commands(*lines)
 
     # -------------------------------------------------------------------------------------------------------------
 

@@ -5,25 +5,26 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dpsc import checks, files
 from dpsc.analyst.release import Release
-from dpsc.custodian.custody import options as choices
+from dpsc.checks import command, options
 from dpsc.custodian.custody import run
-from dpsc.custodian.custody.options import Choices
+from dpsc.custodian.custody.options import Choices, of_options
 from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.gram.sources import donors_in
+from dpsc.custodian.gram.dask import DaskDonors
+from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
 from dpsc.release import describe
 from dpsc.release.file_format import load_with_hash
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.budget import Budget
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import FIELDS, LABELS, Form, commands, dpsc
+from dpsc.web.custodian.fields import FIELDS, LABELS, Form, commands
 from dpsc.web.server import render
 from dpsc.web.work import Work
 
@@ -55,19 +56,15 @@ class Request:
 
     ledger: str
     chosen: Choices
-    source: Any
+    source: FileDonors | DaskDonors
     reference: Path | None
     dataset: str
+    purpose: str
     recipient: str
     use: str
     out: Path
     n_is_public: bool
     command: str
-
-    @property
-    def purpose(self) -> str:
-        """What is kept with the booking."""
-        return f"for {self.recipient}: {self.use}"
 
 
 class Confirm:
@@ -163,24 +160,27 @@ class Confirm:
     def command(self, out: Path) -> str:
         """Return the command that makes the release."""
         form, data, checked = self._form, self._data, self._data.checked
-        given = [] if checked is None else checked.seen.spec.options()
-        given += [*self._budget.price, *form.options("low", "scale")]
+        given: dict[str, object] = {} if checked is None else dict(checked.seen.spec.parts())
+        given |= form.said("epsilon", "delta", "low", "scale")
         if data.like is not None:
-            given += [*form.options("like_before"), "--like", data.like.name]
+            given |= form.said("like_before") | {"like": data.like.name}
         if data.reference is not None:
-            given += ["--reference", data.reference.name]
-        given += [part for label in self._excluded for part in ("--exclude", label)]
-        if form["recipient"] and form["purpose"]:
-            given += ["--purpose", f"for {form['recipient']}: {form['purpose']}"]
-        if self._book.seen.dataset:
-            given += ["--dataset", self._book.seen.dataset]
-        return dpsc(["release", data.name], [*given, *self._book.option, "-o", str(out)])
+            given["reference"] = data.reference.name
+        excluded = [part for label in self._excluded for part in options({"exclude": label})]
+        paid = {"purpose": self._purpose} if form["recipient"] and form["purpose"] else {}
+        paid |= {"dataset": self._book.seen.dataset} if self._book.seen.dataset else {}
+        end = options(paid | self._book.option)
+        return command(["dpsc", "release", data.name], [*options(given), *excluded, *end, "-o", str(out)])
 
     # -------------------------------------------------------------------------------------------------------------
 
     @property
     def _excluded(self) -> list[str]:
         return [label.strip() for label in self._form["exclude"].split(",") if label.strip()]
+
+    @property
+    def _purpose(self) -> str:
+        return f"for {self._form['recipient']}: {self._form['purpose']}"
 
     def request(self) -> Request:
         """Return the release as it was said, and refuse what makes no sense."""
@@ -189,7 +189,7 @@ class Confirm:
         assert checked is not None
         spec = checked.seen.spec
         like, reference = (None if each is None else each.path for each in (self._data.like, self._data.reference))
-        chosen = choices.of_options(
+        chosen = of_options(
             spec,
             epsilon=form.number("epsilon"),
             delta=form.number("delta"),
@@ -209,6 +209,7 @@ class Confirm:
             source=source,
             reference=reference,
             dataset=self._book.seen.dataset,
+            purpose=self._purpose,
             recipient=form["recipient"],
             use=form["purpose"],
             out=out,
@@ -281,23 +282,10 @@ def require_free(out: Path, folder: Path) -> None:
 def _about(out: Path, use: str) -> tuple[Path | None, Path | None]:
     """Write page and record from the file alone. The release is whole and paid for, whatever becomes of them."""
     _, page, record = beside(out)
-    try:
+    with suppress(Exception):
         release, digest = load_with_hash(out, Release)
-    except Exception:
-        return None, None
-    content = {
-        page: lambda: describe.page(release, out.name, digest),
-        record: lambda: (
-            json.dumps(describe.record(release, digest, intended_use=use), indent=1, ensure_ascii=False) + "\n"
-        ),
-    }
-    written = {place: place for place, make in content.items() if _written(place, make)}
-    return written.get(page), written.get(record)
-
-
-def _written(place: Path, content: Callable[[], str]) -> bool:
-    try:
-        files.write(place, content())
-    except Exception:
-        return False
-    return True
+        with suppress(Exception):
+            files.write(page, describe.page(release, out.name, digest))
+        content = describe.record(release, digest, intended_use=use)
+        files.write(record, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return page if page.exists() else None, record if record.exists() else None

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import pandas as pd
 
 from dpsc.answers.words import sentence
+from dpsc.checks import command, options
 from dpsc.custodian.check import check_report
 from dpsc.custodian.check.examine import MARK, CustodianExamination
 from dpsc.custodian.check.findings import Finding
@@ -23,10 +24,11 @@ from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
-from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands, dpsc
+from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands
 from dpsc.web.server import render
 from dpsc.web.work import File
 
+PublicSeries: TypeAlias = "pd.Series[float] | None"
 _HEIGHTS = {sign: f"h{k}" for k, sign in enumerate("·▁▂▃▄▅▆▇█")}
 
 
@@ -72,7 +74,7 @@ class Data:
         self.checked: Checked | None = None
         self.series: pd.Series[float] | None = None
         self.periods: list[str] = []
-        self._public: dict[tuple[object, ...], Any] = {}  # what was read of public files, or why it could not be
+        self._public: dict[tuple[object, ...], PublicSeries | DpscError] = {}  # or why it could not be read
         self._typed: tuple[str, str] = ("", "")
         self._declared: list[str] = []
 
@@ -167,7 +169,7 @@ class Data:
 
     def command(self) -> str:
         """Show the command of the check."""
-        return commands(dpsc(["check", self.name], self._form.options(*READING)))
+        return commands(command(["dpsc", "check", self.name], options(self._form.said(*READING))))
 
     @property
     def name(self) -> str:
@@ -238,7 +240,7 @@ class Data:
             return self._declared
         return list(self.checked.seen.periods)
 
-    def _read_once(self, step: Callable[..., Any], *arguments: object) -> Any:
+    def _read_once(self, step: Callable[..., PublicSeries], *arguments: object) -> PublicSeries:
         """Read a public file once: a page that waits for it again and again could not be used."""
         arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
         key = (step.__name__, *arguments)
@@ -247,6 +249,7 @@ class Data:
                 self._public[key] = self._form.read(step, *arguments)
             except DpscError as problem:
                 self._public[key] = problem
-        if isinstance(self._public[key], DpscError):
-            raise self._public[key]
-        return self._public[key]
+        found = self._public[key]
+        if isinstance(found, DpscError):
+            raise found
+        return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpsc.checks import command
 from dpsc.errors import DpscError, Parameter, ParameterError, mentioned
 from dpsc.tables.spec import MIDPOINT
 from dpsc.web import work
@@ -158,18 +157,15 @@ class Form(Desk):
             raise ParameterError(f"{MIDPOINT} needs {Parameter('bounds')}.")
         return None
 
-    def options(self, *names: str) -> list[str]:
-        """Return what was written into fields as options of a command."""
-        return [part for name in names for part in self._option(name)]
-
-    def _option(self, name: str) -> list[str]:
-        value = self[name]
-        if name == "shape":
-            return ["--wide"] if value == "wide" else []
-        if name in ("low", "high"):
-            both = [self["low"], self["high"]]
-            return ["--bounds", *both] if name == "low" and all(both) else []
-        return [f"--{name.replace('_', '-')}", value] if value else []
+    def said(self, *names: str) -> dict[str, object]:
+        """Return what was written into fields, by the names of the command's parameters."""
+        special = ("shape", "low", "high")
+        given: dict[str, object] = {name: self[name] for name in names if self[name] and name not in special}
+        if "shape" in names and self["shape"] == "wide":
+            given["wide"] = True
+        if "low" in names and self["low"] and self["high"]:
+            given["bounds"] = (self["low"], self["high"])
+        return given
 
     def explained(self, problem: DpscError, field: str) -> tuple[str, str]:
         """Find the field by the parameter that the library names first."""
@@ -210,8 +206,3 @@ class Form(Desk):
 def commands(*lines: str) -> str:
     """Show the commands that do the same as a page."""
     return render("custodian/commands.html", commands=lines)
-
-
-def dpsc(parts: Sequence[str], options: Sequence[str]) -> str:
-    """Return a command of dpsc."""
-    return command(["dpsc", *parts], options)

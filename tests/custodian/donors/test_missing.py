@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import PanelError
-from dpsc.custodian.donors.bounds import Bounds, Scaling
+from dpsc.custodian.donors.missing import Bounds, Scaling
 
 SCALINGS: tuple[Scaling, ...] = ("zero", "center")
 finite = st.floats(-1e150, 1e150, allow_subnormal=False)
