@@ -1,6 +1,6 @@
 """Targets that average 1, 30 or 5,000 people, of populations that are sparse, binary or very skewed.
 
-    python benchmarks/averages.py [--half report|design] [--runs 8] [--most 200000] [--settings 1,30,5000]
+    python benchmarks/averages.py [--half report|design] [--runs 8] [--most 200000] [--said] [--smoothness none]
 
 Populations are made, so that they can be as large as those of companies: orders (counts with very unequal rates),
 visits (yes or no) and costs (rarely, then with heavy tails). Those to design on and those to report on differ in rates,
@@ -10,7 +10,7 @@ nothing before T0 announces, everybody's rate falls after T0. Nobody is treated,
 The yardstick is what an analyst would do who has the raw rows: a regression of the target on the donors' mean before
 T0, with its usual interval. ("regression" and its errors see the raw donors; they are never private.)
 
-Writes results/averages-HALF.csv (one row per family, n, m and shock) and, for the report half, averages.md.
+Writes results/averages-HALF-SMOOTHNESS.csv (one row per target) and a table beside it.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def visits(log_odds: Array, rng: np.random.Generator) -> Array:
 
 
 def costs(log_odds: Array, rng: np.random.Generator) -> Array:
-    """A lognormal amount now and then; who pays often does not pay more."""
+    """Return a lognormal amount now and then; who pays often does not pay more."""
     often = rng.random(log_odds.shape) < expit(log_odds)
     return np.asarray(often * 100 * np.exp(rng.normal(0, 0.6, (len(log_odds), 1)) + rng.normal(0, 1.2, log_odds.shape)))
 
@@ -159,21 +159,17 @@ def problems_of(family: Family, n: int, shock: float, key: tuple[object, ...]) -
         yield m, units[ends[-1] :], units[end - m : end].mean(axis=0)
 
 
-def one_run(family: Family, n: int, shock: float, key: tuple[object, ...], seed: int, said: bool) -> Iterator[Any]:
+def one_run(
+    family: Family, n: int, shock: float, key: tuple[object, ...], seed: int, how: dict[str, Any]
+) -> Iterator[Any]:
     """Yield one row for each number of units averaged."""
     T0 = family.T0
     for m, donors, y in problems_of(family, n, shock, key):
         if np.ptp(y[:T0]) == 0:
             continue
-        release = GramRelease(
-            epsilon=1.0,
-            delta=DELTA,
-            like=y[:T0],
-            seed=seed,
-            smoothness=os.environ.get("SMOOTH", "high"),
-            constant=float(os.environ["CONST"]) if "CONST" in os.environ else None,
-        ).release(donors)
-        options = {"averages": m} if said else {}
+        algorithm = GramRelease(epsilon=1.0, delta=DELTA, like=y[:T0], smoothness=how["smoothness"], seed=seed)
+        release = algorithm.release(donors)
+        options = {"averages": m} if how["said"] else {}
         result = release.estimate(y, T0, **options)
         forecast, half_width = regression(donors.mean(axis=0), y, T0)
         low, high = result.att_interval()
@@ -201,7 +197,7 @@ def result_points(result: Any, observed: Array) -> float:
     return float(np.mean((band["lower"] <= observed) & (observed <= band["upper"])))
 
 
-def measure(half: str, runs: int, most: int, said: bool) -> pd.DataFrame:
+def measure(half: str, runs: int, most: int, **how: Any) -> pd.DataFrame:
     """Return one row per family, n, m and shock: medians over runs, shares for what is yes or no."""
     found = []
     for name, family in FAMILIES[half].items():
@@ -213,11 +209,27 @@ def measure(half: str, runs: int, most: int, said: bool) -> pd.DataFrame:
                 rows = [
                     {"family": name, "n": n, "shock": shock, "run": run, **row}
                     for run in range(count)
-                    for row in one_run(family, n, shock, (half, name, n, run), run, said)
+                    for row in one_run(family, n, shock, (half, name, n, run), run, how)
                 ]
                 found += rows
                 print(summary(pd.DataFrame(rows)).to_string(index=False), flush=True)
     return pd.DataFrame(found)
+
+
+def table(rows: pd.DataFrame) -> str:
+    """Return one row per number of units averaged, n and time: geometric means over families."""
+    rows = summary(rows)
+    names = {"error": "error / regression's", "wide": "width / regression's", "covered": "covered",
+             "covered by regression": "covered by regression", "question": "asked in right units",
+             "question x0.01": "asked x0.01", "question x100": "asked x100"}  # fmt: skip
+    groups = rows.assign(error=np.log(rows["error"]), wide=np.log(rows["wide"])).groupby(["m", "n", "shock"])
+    means = groups[list(names)].mean()
+    means[["error", "wide"]] = np.exp(means[["error", "wide"]])
+    lines = ["| averages | donors |  | " + " | ".join(names.values()) + " |", "|---" * (len(names) + 3) + "|"]
+    for (m, n, shock), row in means.iterrows():
+        cells = " | ".join(f"{value:.2f}" for value in row)
+        lines.append(f"| {m:,} | {n:,} | {'shock' if shock else 'calm'} | {cells} |")
+    return "\n".join(lines)
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
@@ -251,11 +263,13 @@ if __name__ == "__main__":
     parser.add_argument("--half", choices=("report", "design"), default="report")
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--most", type=int, default=DONORS[-1])
+    parser.add_argument("--smoothness", choices=("high", "mild", "none"), default="high")
     parser.add_argument("--said", action="store_true", help="say averages=m")
     arguments = parser.parse_args()
     OUT.mkdir(exist_ok=True)
-    frame = measure(arguments.half, arguments.runs, arguments.most, arguments.said)
-    frame.to_csv(OUT / f"averages-{arguments.half}{'-said' if arguments.said else ''}.csv", index=False)
-    summary(frame).to_csv(
-        OUT / f"averages-{arguments.half}{'-said' if arguments.said else ''}-summary.csv", index=False
-    )
+    how = {"said": arguments.said, "smoothness": arguments.smoothness}
+    frame = measure(arguments.half, arguments.runs, arguments.most, **how)
+    words = "-".join(["averages", arguments.half, *["said"] * arguments.said, arguments.smoothness])
+    frame.round(6).to_csv(OUT / f"{words}.csv", index=False)
+    (OUT / f"{words}.md").write_text(f"## Targets that average many\n\n{table(frame)}\n", encoding="utf-8")
+    print(table(frame))
