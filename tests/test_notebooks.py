@@ -100,6 +100,7 @@ def test_dpsc_says_when_not_to_believe_it() -> None:
     assert (names["without_donors"] > 20).all()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_the_custodian_finds_all_problems_keeps_the_book_and_hands_over_what_others_can_check() -> None:
     names = run("custodian")
     said = names["printed"]

@@ -1,4 +1,4 @@
-"""``dpsc inspect``: what is in a release, what it guarantees, how noisy it is."""
+"""``dpsc inspect`` and ``dpsc merge``: what is in a release and what it guarantees; releases become one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, Json, command
-from dpsc.errors import ParameterError
+from dpsc.errors import ParameterError, ReleaseError
 
 
 @command("inspect")
@@ -51,3 +51,32 @@ def inspect(
         render.show_release(loaded, release, digest)
         if page is not None:
             terminal.console().print(f"\nOpen {page}", soft_wrap=True)
+
+
+@command("merge")
+def merge(
+    releases: Annotated[list[Path], typer.Argument(help="Release files of custodians with different donors.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The merged release file.")],
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Your word that no donor is in two of them; the files cannot show it.")
+    ] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Add up releases of different donors, made over the same periods in the same way; costs no budget."""
+    from dpsc.analyst.release import Release
+    from dpsc.cli import render
+    from dpsc.release.file_format import sha256
+
+    terminal.keep_apart(out, *releases)
+    if len(releases) < 2:
+        raise ReleaseError("name at least two release files to merge.")
+    with terminal.output_file(out, force) as output:
+        merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
+        merged.save(output.place)
+    digest = sha256(out)
+    if json:
+        terminal.print_json(render.release_json(merged, out, digest))
+        return
+    render.show_release(merged, out, digest)
+    terminal.console().print(f"\nWritten to {out}.", soft_wrap=True)

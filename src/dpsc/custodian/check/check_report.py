@@ -63,8 +63,8 @@ class Section:
 def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[str] = ()) -> list[Section]:
     """Return everything that is shown, in order; ``datasets`` are those of the ledger."""
     seen = made.seen
-    correct = [finding for finding in made.findings if finding.grade == "correct"]
-    look = [finding for finding in made.findings if finding.grade == "look"]
+    correct = [finding for finding in seen.findings if finding.grade == "correct"]
+    look = [finding for finding in seen.findings if finding.grade == "look"]
     parts = [understood(seen)]
     if correct:
         parts.append(Section("To correct", "a release would be refused, or wrong", findings=correct))

@@ -6,6 +6,7 @@ For the custodian's rehearsal only (:mod:`dpsc.custodian.check.examine`): everyt
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,8 +47,8 @@ class Gathered:
         The unit of each row, -1 where there is none.
     unit, label, row, value : lists of arrays
         Of each cell: its unit, the label of its period (-1 where there is none), its row, its number or NaN.
-    text, ambiguous, no_unit, no_period : int
-        How many cells are no number, or a number in two ways; how many rows have no unit or no period.
+    counts : Counter
+        How many cells are "text" or "ambiguous", no number or two; how many rows have "no unit" or "no period".
     examples : dict
         The first few of each, in words.
     wrong_lines : list of int
@@ -61,10 +62,7 @@ class Gathered:
     label: list[Codes] = field(default_factory=list)
     row: list[Codes] = field(default_factory=list)
     value: list[Array] = field(default_factory=list)
-    text: int = 0
-    ambiguous: int = 0
-    no_unit: int = 0
-    no_period: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     all_rows: bool = True
     unreadable: TableError | None = None
@@ -81,11 +79,11 @@ class Gathered:
         name = formats.row_name(position, path)
         return name if len(self.parts) == 1 else f"{Path(path).name}, {name}"
 
-    def note(self, kind: str, row: int, what: str = "") -> None:
-        """Keep an example, if there are not enough yet."""
-        known = self.examples.setdefault(kind, [])
-        if len(known) < SHOWN:
-            known.append(f"{self.row_name(row)}{what}")
+    def note(self, kind: str, first: int, mask: Any, about: Callable[[int], str] = lambda row: "") -> None:
+        """Count the rows of a mask, of which the first is row ``first``, and keep some as examples."""
+        rows, known = np.flatnonzero(mask), self.examples.setdefault(kind, [])
+        self.counts[kind] += len(rows)
+        known += [f"{self.row_name(first + row)}{about(row)}" for row in rows[: SHOWN - len(known)].tolist()]
 
 
 def open_as_text(path: Path, said: TableSpec) -> tables.Table:
@@ -217,9 +215,7 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
     new = [found.units.setdefault(unit, len(found.units)) for unit in coded.dictionary.to_pylist()]
     codes = np.full(len(kept), -1, dtype=np.int64)
     codes[kept] = np.array(new, dtype=np.int64)[coded.indices.to_numpy()]
-    found.no_unit += int((codes < 0).sum())
-    for row in np.flatnonzero(codes < 0)[:SHOWN]:
-        found.note("no unit", first + int(row))
+    found.note("no unit", first, codes < 0)
     found.rows += len(codes)
     found.of_row.append(codes.astype(np.int32))
     return first, codes
@@ -228,9 +224,7 @@ def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
 def _long(found: Gathered, rows: Rows, numbers: Numbers) -> None:
     first, units = _begin(found, rows)
     labels = _codes(rows.batch.column(1), found.labels)
-    found.no_period += int((labels < 0).sum())
-    for row in np.flatnonzero(labels < 0)[:SHOWN]:
-        found.note("no period", first + int(row))
+    found.note("no period", first, labels < 0)
     known = list(found.labels)
 
     def about(row: int) -> str:
@@ -279,8 +273,12 @@ def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: i
     # Arrow itself reads plain CSV, and to it a cell with nothing but a space is not empty.
     raw = column if numbers.plain and formats.is_text(Path(path)) else trimmed
     column = pc.if_else(pc.is_in(raw, value_set=pa.array(MISSING, raw.type)), None, trimmed)
+
+    def says(row: int) -> str:
+        return f"{about(row)} says {visible(column[row].as_py())[:40]!r}"
+
     if len(numbers.decimals) > 1:
-        _note(found, "ambiguous", column, guess.two_readings(column), first, about)
+        found.note("ambiguous", first, guess.two_readings(column).to_numpy(zero_copy_only=False), says)
     read = column if numbers.plain else numbers.read(column).texts
     try:
         values = read.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -289,12 +287,5 @@ def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: i
     values = np.asarray(values, dtype=np.float64)
     if np.isnan(values).sum() > column.null_count:
         there = pc.is_valid(column).to_numpy(zero_copy_only=False)
-        _note(found, "text", column, pa.array(np.isnan(values) & there), first, about)
+        found.note("text", first, np.isnan(values) & there, says)
     return values
-
-
-def _note(found: Gathered, kind: str, column: Any, mask: Any, first: int, about: Any) -> None:
-    rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-    setattr(found, kind, getattr(found, kind) + len(rows))
-    for row in rows[:SHOWN].tolist():
-        found.note(kind, first + row, f"{about(row)} says {visible(column[row].as_py())[:40]!r}")

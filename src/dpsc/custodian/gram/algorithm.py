@@ -25,7 +25,7 @@ from dpsc.periods.match import aligned
 from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.division import warn_of_large_delta
+from dpsc.privacy.additive import warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness

@@ -115,7 +115,7 @@ class Confirm:
             found.append("Drop the donors, under “Data”.")
         elif not self._data.current:
             found.append("Check again, under “Check”: something was changed since.")
-        elif not checked.ready:
+        elif not checked.seen.ready:
             found.append("Correct what the check found, under “Check”.")
         if not dataset:
             found.append("Choose the data set that pays, under “Budget”.")
