@@ -48,9 +48,7 @@ def check(
     *,
     table: DonorTable,
     asked: Asked,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Also write this private page (.html) or its numbers (.json).")
-    ] = None,
+    out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -61,8 +59,8 @@ def check(
     """
     from dpsc.custodian.check import check_report
     from dpsc.custodian.check.run import rehearse
-    from dpsc.custodian.custody.options import require_reasonable
     from dpsc.custodian.custody.payer import datasets_here
+    from dpsc.custodian.custody.release import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
     said = table.spec(unit)

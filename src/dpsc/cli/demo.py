@@ -10,14 +10,14 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
 from dpsc.cli import terminal
-from dpsc.cli.options import Force, command
+from dpsc.cli.options import Force, command, option
 from dpsc.errors import DpscError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SPENT = f"epsilon {EPSILON:g}, delta {DELTA:g}"
 @command("demo")
 def demo(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for everything it makes.")] = Path("demo-output"),
+    out: Path = option("The folder for everything it makes.", "--out", "-o", default=Path("demo-output")),
     force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""

@@ -30,8 +30,8 @@ class Question:
     treatment_time: str | None = option("The first treated period, of the target or of all units.")
     unit: str | None = _several("The column that names the units.")
     treatment_time_column: str | None = _several(
-        "The column with each unit's own first treated period, the same in all its rows; empty for a unit "
-        "that was never treated: it is shown and not used for any number."
+        "The column with each unit's own first treated period, the same in all its rows; empty for a unit that was "
+        "never treated: it is shown and not used for any number."
     )
     weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
     averages: int | None = option(
@@ -66,13 +66,7 @@ class Question:
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
-    target: Annotated[
-        Path,
-        typer.Argument(
-            help="The target: a table with a column of periods and one of numbers. With --unit a long table of several "
-            "targets, one row per unit and period."
-        ),
-    ],
+    target: Annotated[Path, typer.Argument(help="A table of periods and numbers; with --unit, a long one of units.")],
     question: Question,
     table: Table,
     answer: Answer,
@@ -124,18 +118,13 @@ def estimate(
 @command("compare")
 def compare(
     ctx: typer.Context,
-    answers: Annotated[
-        list[Path], typer.Argument(help="Answers of dpsc estimate or fit: result.json files, or folders with one.")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where to write, by its ending: the figure (.png, .svg), a page (.html), the table (.csv, .xlsx), the "
-            "numbers (.json), or a folder with page, figure and table.",
-        ),
-    ] = None,
+    answers: Annotated[list[Path], typer.Argument(help="Answers: result.json files, or folders with one.")],
+    out: Path | None = option(
+        "By its ending the figure (.png, .svg), a page (.html), the table (.csv, .xlsx), the numbers (.json), or a "
+        "folder with page, figure and table.",
+        "--out",
+        "-o",
+    ),
     title: Title = None,
     force: Force = False,
     json: Json = False,

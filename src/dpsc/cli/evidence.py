@@ -40,9 +40,7 @@ class Attacks:
 
     mechanism: list[str] | None = option("A mechanism to attack; may be repeated. All by default.")
     runs: int | None = option("Runs on each of two neighbouring data sets; 40,000 by default.", min=1000)
-    seed: int | None = option(
-        "Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise.", min=0
-    )
+    seed: int | None = option("Make it repeatable: attack seeded noise, a stand-in for the real noise.", min=0)
     out: Path | None = option("The folder for figure and JSON; audit-output by default.", "--out", "-o")
     thorough: bool = option("A million runs at four budgets; takes a long time.", default=False)
     show_broken: bool = option("Also attack mechanisms known to be broken, which must be caught.", default=False)
@@ -50,10 +48,8 @@ class Attacks:
 
 @command("audit")
 def audit(
-    release: Annotated[
-        Path | None, typer.Argument(help="A release file to check. Without it, the software is attacked.")
-    ] = None,
-    sha256: Annotated[str | None, typer.Option("--sha256", help="The hash that the file should have.")] = None,
+    release: Annotated[Path | None, typer.Argument(help="A release to check; else software is attacked.")] = None,
+    sha256: str | None = option("The hash that the file should have.", "--sha256"),
     *,
     attacks: Attacks,
     json: Json = False,
@@ -186,14 +182,12 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
 
 @command("reproduce")
 def reproduce(
-    figure: Annotated[list[str] | None, typer.Option(help="A figure to draw; may be repeated. All by default.")] = None,
-    recipe: Annotated[list[str] | None, typer.Option(help="published, printed or ours; may be repeated.")] = None,
-    runs: Annotated[int, typer.Option(min=2, help="Runs per point.")] = 500,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for figures, tables and the report.")] = Path(
-        "reproduction"
-    ),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+    figure: list[str] | None = option("A figure to draw; may be repeated. All by default."),
+    recipe: list[str] | None = option("published, printed or ours; may be repeated."),
+    runs: int = option("Runs per point.", min=2, default=500),
+    seed: int = option("The same seed gives the same numbers.", min=0, default=0),
+    out: Path = option("The folder for figures, tables and report.", "--out", "-o", default=Path("reproduction")),
+    resume: bool = option("Go on where an interrupted run stopped.", default=False),
 ) -> None:
     """Run the paper's experiments again, under three recipes for the noise."""
     from dpsc.evidence.paper.figures import SPECS

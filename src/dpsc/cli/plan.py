@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import MISSING, asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table as Grid
@@ -39,9 +39,7 @@ class Asked:
     after: int = option("Periods from the intervention on (h).", default=MISSING)
     epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
     delta: float = option("Well below one over the number of donors.", default=1e-6)
-    target: Path | None = option(
-        "The target before the intervention; errors are then in its units.", "--target", "--like"
-    )
+    target: Path | None = option("The target before the intervention, for errors in its units.", "--target", "--like")
     averages: int = option("How many units the target is the average of.", min=1, default=1)
 
 
@@ -51,8 +49,8 @@ class Question:
 
     error: float | None = option("The error that may be made: say what it takes.")
     detect: str | None = option(
-        "The average effect that must be seen, as a number or, like 5%, as a share of the target's "
-        "mean before the intervention: what it takes."
+        "The average effect that must be seen, as a number or, like 5%, a share of the target's mean before the "
+        "intervention: say what it takes."
     )
     releases: int | None = option("How many releases share each budget, for example one a quarter.", min=2, max=1000)
 
@@ -78,8 +76,8 @@ class Assumed:
     smoothness: Smoothness = None
     rank: int = option("Assumed: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "Assumed: size of what donors share over size of what is each one's own; by default what the "
-        "target's history makes likely."
+        "Assumed: size of what donors share over size of what is each one's own; by default what the target's "
+        "history makes likely."
     )
     runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
 
@@ -88,13 +86,9 @@ class Assumed:
 class Agreed:
     """What several sites agree on."""
 
-    settings: Path | None = option(
-        "Also write the public choices that sites must share: a file for dpsc release --settings."
-    )
+    settings: Path | None = option("Also write what sites must share: a file for dpsc release --settings.")
     sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
-    scale: float | None = option(
-        "For --settings: how much a donor's series moves, as a standard deviation; or give --target."
-    )
+    scale: float | None = option("For --settings: how much a donor moves, a standard deviation; or give --target.")
     periods: Periods = None
     reference: Reference = None
 
@@ -106,7 +100,7 @@ def plan(
     question: Question,
     assumed: Assumed,
     agreed: Agreed,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
+    out: Path | None = option("The folder for the curves and the table.", "--out", "-o"),
     force: Force = False,
     json: Json = False,
 ) -> None:
