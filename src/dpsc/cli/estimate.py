@@ -34,6 +34,12 @@ class Question:
         "never treated: it is shown and not used for any number."
     )
     weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
+    averages: int | None = option(
+        "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
+        "of measurement are noticed more often.",
+        min=1,
+    )
+    averages_column: str | None = _several("The column that says it for each unit; empty where it is not known.")
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:
@@ -46,7 +52,9 @@ class Question:
                 "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates "
                 "of their own --unit COLUMN --treatment-time-column COLUMN."
             )
-        for name in ("treatment_time_column", "weight_column"):
+        if self.averages is not None and self.averages_column is not None:
+            raise ParameterError("give --averages for all units or --averages-column for each, not both.")
+        for name in ("treatment_time_column", "weight_column", "averages_column"):
             if self.unit is None and getattr(self, name) is not None:
                 option = "--" + name.replace("_", "-")
                 raise ParameterError(
@@ -81,7 +89,13 @@ def estimate(
     spec, title = table.spec(question.unit), answer.title or ""
     if question.unit is None:
         found: Result | Study = ask.one(
-            loaded, target, str(question.treatment_time), spec, level=answer.level, title=title
+            loaded,
+            target,
+            str(question.treatment_time),
+            spec,
+            averages=question.averages,
+            level=answer.level,
+            title=title,
         )
     else:
         found = ask.several(
@@ -91,6 +105,7 @@ def estimate(
             spec,
             start=question.treatment_time_column,
             weight=question.weight_column,
+            averages=question.averages_column or question.averages,
             level=answer.level,
             title=title,
         )
