@@ -161,6 +161,44 @@ def test_a_bad_file_is_explained_and_changes_nothing_and_a_reload_keeps_everythi
     expect(page.locator("#sentence")).not_to_contain_text("log dollars")
 
 
+def test_units_are_asked_about_before_the_answer_and_averages_are_kept(page: Page) -> None:
+    page.set_input_files("#release_file", RELEASE)
+    page.fill("#pasted", "\n".join(str(100 * float(wage)) for wage in WAGES.split()))
+    expect(page.locator("#target_card")).to_contain_text("8 numbers, 1980 to 1987, from 141.8")
+    page.fill("#averages", "2.5")
+    expect(page.locator("#averages_problem .problem")).to_contain_text(
+        "must be a whole number of at least 1, not '2.5'"
+    )
+    page.fill("#averages", "")
+    page.select_option("#date", label="1985")
+    expect(page.locator(".question")).to_contain_text("about 100 times what the donors' outcome suggests")
+    expect(page.locator("#sentence")).to_have_count(0)
+    page.get_by_role("button", name="Yes, it is: I will correct the target").click()
+    expect(page.locator(".question [role=status]")).to_contain_text("Correct the target")
+    expect(page.locator("#sentence")).to_have_count(0)
+    open_tab(page, "Export")
+    expect(page.locator("#export")).to_contain_text("Answer the question under “Answer” first")
+    open_tab(page, "Answer")
+    page.set_viewport_size({"width": 420, "height": 800})
+    expect(page.locator(".recalculating:visible")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    assert serious_barriers(page, "question") == []
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.get_by_role("button", name="No, the numbers are right: show the answer").click()
+    expect(page.locator("#sentence")).to_contain_text("Check this first: the target is about 100 times")
+    expect(page.locator(".verdict.unclear")).to_be_visible()
+    page.fill("#pasted", WAGES)  # corrected
+    expect(page.locator("#sentence")).not_to_contain_text("Check this first")
+    page.fill("#averages", "5,000")
+    expect(page.locator("#panel-answer")).to_contain_text("counts as the average of 5,000 people")
+    page.reload()
+    expect(page.locator("#averages")).to_have_value("5,000")
+    open_tab(page, "Export")
+    expect(page.locator("#export pre").last).to_contain_text("treatment_time='1985', averages=5000)")
+    page.fill("#averages", "")
+    expect(page.locator("#export pre").last).not_to_contain_text("averages")
+
+
 def test_the_keyboard_alone_is_enough(page: Page) -> None:
     def reach(name: str) -> None:
         for _ in range(40):

@@ -373,6 +373,33 @@ def test_two_numbers_come_from_public_inputs_alone(empty: CustodianDesk) -> None
     assert [effect for _, effect in seen] == sorted(effect for _, effect in seen)  # what one sees never grows
 
 
+def test_the_budget_page_and_the_command_say_the_same_number_for_averages(empty: CustodianDesk) -> None:
+    says(empty, n="400", periods="2021-01..2022-12", averages="1 000")
+    empty.budget.simulations.wait()
+    line = next(line for line in commands(empty.budget.commands) if "dpsc plan" in line)
+    assert "--averages 1000" in line
+    done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["table"]
+    expected = empty.budget.outlook()
+    assert expected is not None
+    assert expected.detectable == pytest.approx(row["detectable"])
+    shown = empty.budget.numbers()
+    assert "a target that averages 1,000." in shown
+    assert "A first look" not in shown
+    for written in ("0", "2.5", "many", "10001"):
+        says(empty, averages=written)
+        assert set(empty.problems) & {"averages", "epsilon"} == {"averages"}
+        assert empty.problems["averages"].startswith("“people that the target averages” must be")
+        unknown = empty.budget.outlook()
+        assert unknown is not None
+        assert unknown.detectable is None or unknown.detectable != unknown.detectable
+        assert "--averages" not in empty.budget.commands()
+    says(empty, averages="")
+    assert "averages" not in empty.problems
+    assert empty.budget.averages == 1
+
+
 def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tmp_path: Path, donors_text: str) -> None:
     (tmp_path / "patients.csv").write_text(donors_text)
     shown = commands(ready.data.command, ready.budget.commands, ready.confirm.commands, ready.book.commands)

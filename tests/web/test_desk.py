@@ -84,11 +84,99 @@ def test_an_ambiguous_date_is_settled_on_the_page(desk: AnalystDesk) -> None:
 def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(f"{y}\t{1000 * w}" for y, w in zip(range(1980, 1990), [*WAGES, 2.2, 2.3], strict=True)))
     desk.choose(5)
+    desk.numbers_are(True, "target")
     assert desk.result is not None
     shown = panels.answer(desk, panels.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "about 1,000 times what" in shown
+
+
+@pytest.mark.parametrize("written", ["0", "2.5", "many", "-3", "1,5", "9" * 5000])
+def test_a_number_of_people_that_is_none_is_said_beside_its_field(desk: AnalystDesk, written: str) -> None:
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(5)
+    desk.say_averages("30")
+    known = desk.result
+    desk.say_averages(written)
+    assert set(desk.problems) == {"averages"}
+    said = panels.averages_problem(desk, panels.WIDE)
+    assert "“the target is the average of how many people?” must be a whole number of at least 1, not" in said
+    assert len(said) < 400
+    assert desk.result is not None  # as if it were not known
+    assert "averages" not in desk.result.parameters
+    desk.say_averages(" 30 ")
+    assert desk.problems == {}
+    assert desk.result is known
+    desk.say_averages("")
+    assert desk.averages is None
+
+
+def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
+    desk.paste_target("\n".join(str(100 * w) for w in WAGES))
+    desk.choose(5)
+    assert desk.result is None
+    assert desk.tried == []  # nothing was seen
+    for panel in panels.PANELS.values():
+        assert 'id="sentence"' not in panel(desk, panels.WIDE)
+    asked = panels.answer(desk, panels.WIDE)
+    assert "The target is about 100 times what the donors" in asked
+    assert "Yes, it is: I will correct the target" in asked
+    assert "No, the numbers are right: show the answer" in asked
+    assert "question under “Answer” first" in panels.export(desk, panels.WIDE)
+    desk.numbers_are(False, "target")
+    assert desk.result is None
+    assert "Nothing is shown until then." in panels.answer(desk, panels.WIDE)
+    desk.choose(4)
+    assert desk.questions["target"].to_correct
+    desk.numbers_are(True, "target")
+    shown = panels.answer(desk, panels.WIDE)
+    assert "Check this first: the target is about 100 times" in shown
+    assert "Unclear." in shown
+    assert desk.tried == ["1984"]
+    desk.choose(5)
+    assert desk.questions == {}  # it was said of these numbers
+    desk.paste_target("\n".join(str(101 * w) for w in WAGES))
+    assert desk.result is None
+    desk.paste_target("\n".join(map(str, WAGES)))
+    assert desk.questions == {}
+    assert desk.result is not None
+    desk.numbers_are(True, "target")  # a click that came too late
+
+
+def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp_path: Path) -> None:
+    rows = [
+        f"{u};1985;{y};{w * times};{many}"
+        for u, times, many in (("a", 1.0, "200"), ("b", 100.0, ""))
+        for y, w in zip(YEARS, WAGES, strict=True)
+    ]
+    desk.name_columns(Columns(averages="people"))
+    desk.paste_several("unit;start;year;wage;people\n" + "\n".join(rows))
+    assert desk.problems == {}
+    assert desk.study is None
+    assert desk.all_tried == []
+    (text,) = desk.questions["several"].texts
+    assert text.startswith("b: the target is about 100 times")
+    assert 'id="several_right"' in panels.several(desk, panels.WIDE)
+    desk.numbers_are(True, "several")
+    assert desk.study is not None
+    assert desk.study.results["a"].parameters["averages"] == 200
+    assert "averages" not in desk.study.results["b"].parameters
+    assert desk.long_file is not None
+    words = shlex.split(panels.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert words[words.index("--averages-column") + 1] == "people"
+    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
+    assert effect["effect"] == pytest.approx(desk.study.average.effect)
+
+    desk.paste_target("\n".join(str(100 * w) for w in WAGES))
+    desk.choose(5)
+    desk.open_other(File(RELEASE, "wages.dpsc.json"))
+    assert set(desk.questions) == {"target", "other"}
+    assert 'id="other_right"' in panels.comparison(desk, panels.WIDE)
+    desk.numbers_are(True, "other")  # the same release and numbers, so both are answered
+    assert desk.questions == {}
+    assert desk.comparison is not None
 
 
 def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: AnalystDesk) -> None:
@@ -124,16 +212,22 @@ def test_command_and_script_give_the_same_answer(
     desk.choose(4)
     desk.choose(5)
     desk.say({}, "log dollars")
+    desk.say_averages("1,200")
     assert desk.result is not None
+    assert desk.result.parameters["averages"] == 1200
+    assert "the average of 1,200 people" in panels.answer(desk, panels.WIDE)
     place = tmp_path / "analyst"
     place.mkdir()
     monkeypatch.chdir(place)
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(panels.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
+    words = shlex.split(panels.command("wages.dpsc.json", desk.date, desk.units, desk.averages, "result.json"))
     assert CliRunner().invoke(app, words[1:]).exit_code == 0
-    assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.average.effect)
+    made = json.loads(Path("result.json").read_text())
+    assert made["average_effect"] == pytest.approx(desk.result.average.effect)
+    assert made["parameters"]["averages"] == 1200
+    assert "averages=1200" in downloads["script"][1]().decode()
     Path("answer.py").write_bytes(downloads["script"][1]())
     runpy.run_path("answer.py")
     page = Path("report.html").read_text("utf-8")

@@ -150,7 +150,7 @@ class Forecast:
             uncertainty = MixtureUncertainty(candidates)
             forecast, fit = uncertainty.forecast, uncertainty.fit
             weights = sum(c.weight * c.observed.weights for c in candidates)
-        post = series.index[T0:]
+        post, known = series.index[T0:], {} if self.averages is None else {"averages": self.averages}
         return released(
             release.guarantee,
             release.no_guarantee,
@@ -160,7 +160,7 @@ class Forecast:
             fitted=pd.Series(fit + reference[:T0], index=series.index[:T0], name="fitted"),
             weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
             algorithm=f"Gram release, {self.method}",
-            parameters={"n": release.n, "T0": T0, "h": T - T0} | _parameters(release, found),
+            parameters={"n": release.n, "T0": T0, "h": T - T0} | known | _parameters(release, found),
             uncertainty=uncertainty,
             level=self.level,
             title=self.title,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _ERRORS = ("error", "without_privacy", "last_value")
 _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
 _NO_LIMIT = 1e5  # a budget with hardly any noise
+MOST_AVERAGED = 10_000  # units that are simulated for one target
 _TINY = 1e-300  # no error is smaller, so that it has a logarithm
 
 
@@ -176,7 +177,12 @@ def plan(
     runs = default_runs(T0 + h) if runs is None else runs
     if T0 + h > LARGEST_T:
         raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
-    most = {"rank": (rank, 100), "runs": (runs, 100_000), "averages": (averages, 10_000), "sites": (sites, sizes[0])}
+    most = {
+        "rank": (rank, 100),
+        "runs": (runs, 100_000),
+        "averages": (averages, MOST_AVERAGED),
+        "sites": (sites, sizes[0]),
+    }
     for name, (value, limit) in most.items():
         if checks.whole_number(name, value, at_least=1) > limit:
             raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")

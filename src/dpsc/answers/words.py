@@ -312,6 +312,7 @@ _WORDS = {
     "n": "number of donors",
     "T0": "periods before the intervention",
     "h": "periods from the intervention on",
+    "averages": "how many units the target is the average of, as said by whoever asked",
     "sites": "releases that were added up",
     "release": "name of the release, a random number",
     "noise_scale": "size of the noise on the donors' sums of squares (all donors together: their number)",

@@ -5,6 +5,7 @@ There is one desk per program: a page that is loaded again, or a second one, sho
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,11 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from dpsc import checks
 from dpsc.answers import words
 from dpsc.errors import DpscError, Parameter
 from dpsc.web.work import File, Reader
 
 T = TypeVar("T")
+_WHOLE = re.compile(r"\d{1,12}|\d{1,3}([, '\u00a0\u202f]\d{3}){1,3}", re.ASCII)  # 5000, 5,000, 5 000
 
 
 class Desk:
@@ -93,3 +96,16 @@ class Desk:
         text = text.replace(f"{self.folder}/", "")
         with self.changing():
             self.problems[field] = text if text.startswith(tuple(each.name for each in known)) else words.sentence(text)
+
+
+def averages(text: str) -> int:
+    """Return how many people a target is the average of, as it was written into a field.
+
+    Examples
+    --------
+    >>> averages("5000"), averages("5,000"), averages("5 000")
+    (5000, 5000, 5000)
+    """
+    written = text.strip()
+    number = int(re.sub(r"\D", "", written)) if _WHOLE.fullmatch(written) else written
+    return checks.whole_number("averages", number, at_least=1)

@@ -12,12 +12,13 @@ from starlette.types import ASGIApp
 
 from dpsc.answers.report import Files
 from dpsc.web.analyst import panels
-from dpsc.web.analyst.desk import FEWEST_BEFORE, SAID, AnalystDesk, Columns
+from dpsc.web.analyst.desk import FEWEST_BEFORE, PARTS, SAID, AnalystDesk, Columns
 from dpsc.web.server import Page, application
 from dpsc.web.work import File, Reader
 
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
+COLUMNS = ("unit_column", "start_column", "weight_column", "averages_column")
 
 
 def program(folder: Path) -> ASGIApp:
@@ -46,7 +47,11 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
     page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
     page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
-    page.when(lambda *names: desk.name_columns(Columns(*names)), "unit_column", "start_column", "weight_column")
+    page.when(lambda *names: desk.name_columns(Columns(*names)), *COLUMNS)
+    page.when(desk.say_averages, "averages")
+    for part in PARTS:
+        page.pressed(partial(desk.numbers_are, True, part), f"{part}_right")
+        page.pressed(partial(desk.numbers_are, False, part), f"{part}_wrong")
     page.when(lambda position: desk.choose(int(position)), "chosen", ignore_init=False)  # not there before a click
     page.pressed(lambda: desk.choose(_next(desk, -1)), "earlier")
     page.pressed(lambda: desk.choose(_next(desk, +1)), "later")
@@ -80,8 +85,8 @@ def _restore(desk: AnalystDesk) -> None:
     ui.update_text_area("pasted", value=desk.pasted)
     said, columns = desk.said, desk.columns
     texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
-    names = {"unit_column": columns.unit, "start_column": columns.start, "weight_column": columns.weight}
-    for name, value in (texts | names).items():
+    names = zip(COLUMNS, (columns.unit, columns.start, columns.weight, columns.averages), strict=True)
+    for name, value in (texts | {"averages": desk.averages_written} | dict(names)).items():
         ui.update_text(name, value=value)
     ui.update_select("decimal", selected=said.get("decimal", ""))
 
@@ -89,6 +94,7 @@ def _restore(desk: AnalystDesk) -> None:
 def _open_demo(desk: AnalystDesk) -> None:
     desk.open_demo()
     ui.update_text_area("pasted", value="")
+    ui.update_text("averages", value="")
 
 
 def _next(desk: AnalystDesk, step: int) -> int:
@@ -118,8 +124,8 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
     def study() -> Files:
         return made(desk.study).files(desk.units or None, desk.all_tried)
 
-    def asked() -> tuple[str, str, str]:
-        return name(desk.release_file), desk.date, desk.units
+    def asked() -> tuple[str, str, str, int | None]:
+        return name(desk.release_file), desk.date, desk.units, desk.averages
 
     return {
         "report": (panels.REPORT, lambda: files().html(panels.command(*asked()))),

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ from dpsc.analyst.release import Release
 from dpsc.answers import compare, document
 from dpsc.answers.compare import Comparison
 from dpsc.answers.placebos import Trials
-from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import DpscError, ReleaseError
 from dpsc.periods import match
@@ -26,8 +26,9 @@ from dpsc.tables import reader
 from dpsc.tables import target_table as several
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
+from dpsc.types import Label
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk
+from dpsc.web.desk import Desk, averages
 from dpsc.web.work import File, Reader
 
 DEMO = Path(__file__).parent.parent / "demo"
@@ -45,6 +46,27 @@ class Columns:
     unit: str = "unit"
     start: str = "start"
     weight: str = ""
+    averages: str = ""
+
+
+class Question(NamedTuple):
+    """What must be checked before answers are shown: other units, say.
+
+    Attributes
+    ----------
+    texts : list of str
+    about : tuple
+        The releases and the numbers that it is about.
+    to_correct : bool
+        Whether somebody said that the target must be corrected.
+    """
+
+    texts: list[str]
+    about: tuple[str, bytes]
+    to_correct: bool
+
+
+PARTS = ("target", "other", "several")  # of the page, which may ask before they answer
 
 
 class AnalystDesk(Desk):
@@ -58,6 +80,10 @@ class AnalystDesk(Desk):
         Both side by side.
     study : Study or None
         The answer about several units.
+    averages : int or None
+        How many people the target is the average of, if that was said.
+    questions : dict of Question
+        What is asked before an answer, by the part of the page; there is no answer as long as it is asked.
     """
 
     labels: ClassVar = {
@@ -66,6 +92,8 @@ class AnalystDesk(Desk):
         "unit": "column of units",
         "treatment_time_column": "column of first treated periods",
         "weight_column": "column of weights",
+        "averages": "the target is the average of how many people?",
+        "averages_column": "column of how many people are averaged",
         "time_format": "how dates are written",
         "decimal": "mark before decimals",
         "sep": "separator",
@@ -83,6 +111,9 @@ class AnalystDesk(Desk):
         self.said: dict[str, str] = {}  # how the table is written, by the names of parameters
         self.position: int | None = None
         self.units = ""
+        self.averages_written = ""
+        self.averages: int | None = None
+        self.questions: dict[str, Question] = {}
         self.columns = Columns()
         self.long_file: File | None = None
         self.result: PrivateResult | UnprovenResult | None = None
@@ -92,7 +123,8 @@ class AnalystDesk(Desk):
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
-        self._results: dict[tuple[int, int, str], PrivateResult | UnprovenResult] = {}
+        self._results: dict[tuple[int, int, str, int | None], PrivateResult | UnprovenResult] = {}
+        self._right: dict[tuple[str, bytes], bool] = {}  # whether numbers are right that were asked about
 
     # Each step ---------------------------------------------------------------------------------------------------
 
@@ -117,6 +149,7 @@ class AnalystDesk(Desk):
         """Open a release and the target of ``dpsc demo``, made once by benchmarks/demo_files.py."""
         with self.changing():
             self.pasted, self.target_file = "", None
+            self.say_averages("")
             self.open_release(File(DEMO / "flights.dpsc.json", "flights.dpsc.json"))
             self.drop_target(File(DEMO / "delays-of-thirty-planes.csv", "delays-of-thirty-planes.csv"))
 
@@ -142,6 +175,23 @@ class AnalystDesk(Desk):
                 self.said = said
                 self._read_again()
             self._ask()
+
+    def say_averages(self, text: str) -> None:
+        """Say how many people the target is the average of; empty if that is not known."""
+        with self.changing():
+            self.averages_written, self.averages = text, None
+            with self.about("averages"):
+                self.averages = averages(text) if text.strip() else None
+            self._ask()
+
+    def numbers_are(self, right: bool, part: str) -> None:
+        """Answer a question: the numbers are right and the answer is wished, or they will be corrected."""
+        if part in self.questions:
+            with self.changing():
+                self._right[self.questions[part].about] = right
+                self._ask()
+                if part == "several":
+                    self._read_several()
 
     def choose(self, position: int) -> None:
         """Choose the first treated period, by its position; it is listed as tried."""
@@ -207,7 +257,8 @@ class AnalystDesk(Desk):
     def how_several_are_read(self) -> dict[str, str]:
         """How a table of several targets is read, by the names of parameters."""
         start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
-        said = self._table(self._shown_mark, self.columns.unit).parts() | start | weight | {"units": self.units}
+        many = {"averages_column": self.columns.averages, "units": self.units}
+        said = self._table(self._shown_mark, self.columns.unit).parts() | start | weight | many
         return {name: str(value) for name, value in said.items() if value}
 
     def target_table(self) -> bytes:
@@ -231,8 +282,11 @@ class AnalystDesk(Desk):
 
     def _ask(self) -> None:
         """Ask what can be asked of what lies on the desk now."""
-        self.result = self._answer(self.release, "target")
-        self.other_result = self._answer(self.other, "other")
+        self.result, self.other_result = self._answer(self.release, "target"), self._answer(self.other, "other")
+        if self._asks("target", {} if self.result is None else {"": self.result}):
+            self.result = None
+        if self._asks("other", {} if self.other_result is None else {"": self.other_result}):
+            self.other_result = None
         self.comparison = None
         if self.result is None:
             return
@@ -248,11 +302,24 @@ class AnalystDesk(Desk):
     def _answer(self, release: Release | None, field: str) -> PrivateResult | UnprovenResult | None:
         if release is None or self.release is None or self.target is None or self.position is None:
             return None
-        key = (id(release), self.position, str(tuple(self.target.to_numpy())))
+        key = (id(release), self.position, str(tuple(self.target.to_numpy())), self.averages)
         if key not in self._results:
             with self.about(field):
-                self._results[key] = release.estimate(self.target, self.release.times[self.position])
+                first = self.release.times[self.position]
+                self._results[key] = release.estimate(self.target, first, averages=self.averages)
         return self._results.get(key)
+
+    def _asks(self, part: str, found: Mapping[Label, Result]) -> bool:
+        """Tell whether something about these answers must be checked before they are shown, and keep what it is."""
+        self.questions.pop(part, None)
+        unclear = {name: each.verdict for name, each in found.items() if each.verdict and each.verdict.check_first}
+        releases = " ".join(sorted({str(each.parameters["release"]) for each in found.values()}))
+        about = releases, b"".join(each.target.to_numpy().tobytes() for each in found.values())
+        if not unclear or self._right.get(about):
+            return False
+        texts = [f"{name}: {verdict.reason}" if name else verdict.reason for name, verdict in unclear.items()]
+        self.questions[part] = Question(texts, about, about in self._right)
+        return True
 
     def _read_again(self) -> None:
         if self.pasted.strip() or self.target_file is not None:
@@ -285,14 +352,19 @@ class AnalystDesk(Desk):
 
     def _read_several(self) -> None:
         self.study = None
+        self.questions.pop("several", None)
         with self.about("several", self.long_file):
             release, file, columns = self._opened, self.long_file, self.columns
             if file is None:
                 return
             said = self._table(self._shown_mark, columns.unit)
-            found = self.read(several.read, file.path, said, start=columns.start, weight=columns.weight or None)
+            named = {"weight": columns.weight or None, "averages": columns.averages or None}
+            found = self.read(several.read, file.path, said, start=columns.start, **named)
             with in_file(file.path):
-                self.study = ask.of_targets(release, found, said.time_format)
+                study = ask.of_targets(release, found, said.time_format)
+            if self._asks("several", study.results):
+                return
+            self.study = study
             self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
     @property

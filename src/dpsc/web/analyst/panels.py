@@ -64,7 +64,7 @@ TARGET = "target.csv"
 REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
 
 
-def command(release: str, date: str, units: str, out: str = REPORT) -> str:
+def command(release: str, date: str, units: str, averages: int | None = None, out: str = REPORT) -> str:
     """Return the command that gives the same answer; the target is the file that the page exports.
 
     Examples
@@ -72,7 +72,7 @@ def command(release: str, date: str, units: str, out: str = REPORT) -> str:
     >>> command("wages.dpsc.json", "1985", "")
     'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
     """
-    said = ["--units", units] if units else []
+    said = ([] if averages is None else ["--averages", str(averages)]) + (["--units", units] if units else [])
     return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
 
 
@@ -88,18 +88,19 @@ def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
     return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
 
 
-def comparison_commands(releases: tuple[str, str], date: str, units: str) -> list[str]:
+def comparison_commands(releases: tuple[str, str], date: str, units: str, averages: int | None) -> list[str]:
     """Return the commands that ask two releases the same, and compare the answers."""
     answers = ("first.json", "second.json")
-    asked = [command(release, date, units, out) for release, out in zip(releases, answers, strict=True)]
+    asked = [command(release, date, units, averages, out) for release, out in zip(releases, answers, strict=True)]
     return [*asked, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
 
 
-def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
+def script(release: str, date: str, units: str, averages: int | None, tried: Sequence[str]) -> str:
     """Return the script that gives the same answer."""
     others = [other for other in tried if other != date]
     said = [f"units={units!r}"] if units else []
     said += [f"dates_tried={others!r}"] if others else []
+    many = "" if averages is None else f", averages={averages}"
     return f"""\
 import pandas as pd
 
@@ -107,7 +108,7 @@ import dpsc
 
 release = dpsc.Release.load({release!r})
 target = pd.read_csv({TARGET!r}, dtype={{'period': str}})
-result = release.estimate(target, treatment_time={date!r})
+result = release.estimate(target, treatment_time={date!r}{many})
 print(result.summary())
 result.report({", ".join([repr(REPORT), *said])})
 """
@@ -126,8 +127,13 @@ def target(desk: AnalystDesk, width: float) -> str:
     return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"), first=first, last=last)
 
 
+def averages_problem(desk: AnalystDesk, width: float) -> str:
+    """Show what is wrong with how many people the target is the average of."""
+    return render("problem.html", problem=desk.problems.get("averages"))
+
+
 def answer(desk: AnalystDesk, width: float) -> str:
-    """Show the sentence, the light and the chart on which the date is chosen."""
+    """Show the sentence, the light and the chart on which the date is chosen; first, what must be checked."""
     result, shown, units = desk.result, desk.shown, desk.units or None
     if shown is None:
         return render("begin.html", desk=desk)
@@ -143,7 +149,7 @@ def effects(desk: AnalystDesk, width: float) -> str:
     """Show the effects of each period and added up."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return _nothing(desk)
     found = document.of_result(result, Trials(), units)
     kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
     figures = {kind: drawn(partial(plot.draw, result, kind, units=units), width).source for kind in kinds}
@@ -158,7 +164,7 @@ def placebos(desk: AnalystDesk, width: float) -> str:
     """Show effects where there is none."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return _nothing(desk)
     trials = result.trials()
     kinds = {"time": trials.in_time, "space": trials.in_space}
     figures = {
@@ -174,7 +180,7 @@ def choices(desk: AnalystDesk, width: float) -> str:
     """Show the answer under other choices, and every date that was tried."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return _nothing(desk)
     trials, figure = result.trials(), None
     if trials.sensitivity is not None:
         figure = drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
@@ -186,7 +192,7 @@ def several(desk: AnalystDesk, width: float) -> str:
     """Show the units of a study and their pooled effect."""
     study, units = desk.study, desk.units or None
     if study is None or desk.release_file is None or desk.long_file is None:
-        return render("several.html", study=None, problem=desk.problems.get("several"))
+        return render("several.html", study=None, desk=desk, problem=desk.problems.get("several"))
     found = document.of_study(study, units)
     figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
     shown = {
@@ -194,7 +200,7 @@ def several(desk: AnalystDesk, width: float) -> str:
         "effects": tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
         "by_unit": tables.by_unit_table(found["by_unit"]),
     }
-    return render("several.html", study=study, problem=None, found=found, figures=figures, **shown)
+    return render("several.html", study=study, desk=desk, problem=None, found=found, figures=figures, **shown)
 
 
 def comparison(desk: AnalystDesk, width: float) -> str:
@@ -205,7 +211,7 @@ def comparison(desk: AnalystDesk, width: float) -> str:
         shown = {
             "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
             "table": tables.table(compared.columns()),
-            "commands": comparison_commands(names, desk.date, desk.units),
+            "commands": comparison_commands(names, desk.date, desk.units, desk.averages),
             "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
         }
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
@@ -214,19 +220,20 @@ def comparison(desk: AnalystDesk, width: float) -> str:
 def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
-        return _nothing()
-    name, date, units = desk.release_file.name, desk.date, desk.units
-    same = {"command": command(name, date, units), "script": script(name, date, units, desk.tried)}
+        return _nothing(desk)
+    asked = desk.release_file.name, desk.date, desk.units, desk.averages
+    same = {"command": command(*asked), "script": script(*asked, desk.tried)}
     return render("export.html", desk=desk, **same)
 
 
-def _nothing() -> str:
-    return render("nothing.html")
+def _nothing(desk: AnalystDesk) -> str:
+    return render("nothing.html", asked="target" in desk.questions)
 
 
 PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
     "release_card": release,
     "target_card": target,
+    "averages_problem": averages_problem,
     "answer": answer,
     "effects": effects,
     "placebos": placebos,

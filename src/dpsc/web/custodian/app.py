@@ -23,7 +23,7 @@ from dpsc.web.custodian.fields import FIELDS, READING, Form
 from dpsc.web.server import Page, application, render
 from dpsc.web.work import Reader
 
-_JUDGED = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
+_JUDGED = ("dataset", "n", "averages", "epsilon", "delta", "scale", "like_before", *READING)
 
 
 class CustodianDesk(Form):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpsc.analyst.plan import plan
+from dpsc.analyst.plan import MOST_AVERAGED, default_runs, plan
 from dpsc.answers.words import sentence
 from dpsc.checks import command, options, small
 from dpsc.custodian.check.run import Outlook, outlook, problems_of
@@ -27,10 +27,11 @@ from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.data import Data
 from dpsc.web.custodian.fields import Form, commands
+from dpsc.web.desk import averages
 from dpsc.web.server import render
 
 _LITTLE = 0.001  # an epsilon that is good for nothing
-_LADDER, _RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together, quickly
+_LADDER, _FIRST_RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together; at first quickly
 
 
 class Budget:
@@ -42,6 +43,8 @@ class Budget:
         How many donors there are: public, as said, or else as counted by the check.
     guess : float or None
         How often an attacker guesses right.
+    averages : int or None
+        How many people the target is the average of; None if what was said is no such number.
     """
 
     def __init__(self, form: Form, data: Data, book: Book) -> None:
@@ -49,6 +52,7 @@ class Budget:
         self.simulations = Simulations(self._touch)
         self.n: int | None = None
         self.guess: float | None = None
+        self.averages: int | None = None
         self._asked: Asked | None = None
         self._known: Outlook | None = None
 
@@ -67,11 +71,16 @@ class Budget:
     def judge(self) -> None:
         """Look into the ledger, once, and say what is wrong with the budget, next to its fields."""
         form, promise = self._form, None
-        for name in ("epsilon", "delta", "scale", "n", "dataset", "book"):
+        for name in ("epsilon", "delta", "scale", "n", "averages", "dataset", "book"):
             form.problems.pop(name, None)
         checked = self._data.checked
         self.n = self._said() or (None if checked is None else checked.seen.units or None)
-        self.guess = self._asked = self._known = None
+        self.guess = self._asked = self._known = self.averages = None
+        with form.about("averages"):
+            number = averages(form["averages"] or "1")
+            if number > MOST_AVERAGED:
+                raise ParameterError(f"{Parameter('averages')} must be at most {MOST_AVERAGED:,}, not {number:,}.")
+            self.averages = number
         with form.about("epsilon"):
             if form["n"] and self._said() is None:
                 raise ParameterError(f"{Parameter('n')} must be a whole number above 0.")
@@ -93,9 +102,9 @@ class Budget:
 
     def outlook(self) -> Outlook | None:
         """Return what a release would be like, from public numbers only; None as long as some are missing."""
-        if self._known is None or self._asked is None:
+        if self._known is None:
             return None
-        effects = self.simulations.known(self._asked)
+        effects = None if self._asked is None else self.simulations.known(self._asked)
         if effects is None:
             return self._known
         return replace(self._known, detectable=effects.at(self._known.epsilon), unit=effects.unit)
@@ -122,9 +131,10 @@ class Budget:
 
     def numbers(self) -> str:
         """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
-        about = {"series": self._data.like, "about": lambda value: float(f"{value:.2g}")}
-        working = self.simulations.working
-        return render("custodian/numbers.html", guess=self.guess, expected=self.outlook(), working=working, **about)
+        about = {"series": self._data.like, "averages": self.averages, "about": lambda value: float(f"{value:.2g}")}
+        made = self.simulations
+        about |= {"working": made.working, "first_look": self._asked is not None and made.is_first_look(self._asked)}
+        return render("custodian/numbers.html", guess=self.guess, expected=self.outlook(), **about)
 
     def commands(self) -> str:
         """Show the commands of the budget."""
@@ -132,7 +142,8 @@ class Budget:
         before = data.before
         sizes = {"n": self.n or "N", "before": before, "after": max(1, len(data.periods) - before)}
         target = {} if data.like is None else {"target": data.like.name}
-        plan = options(sizes | form.said("epsilon", "delta") | target)
+        many = {} if self.averages in (None, 1) else {"averages": self.averages}
+        plan = options(sizes | form.said("epsilon", "delta") | many | target)
         lines = [book.command("show"), command(["dpsc", "plan"], plan)]
         if not known or form["new_name"] not in ("", *known):
             new = {"epsilon": form["new_epsilon"], "delta": form["new_delta"]}
@@ -151,10 +162,11 @@ class Budget:
         if self.n is None or T < 3:
             return
         values = None if series is None else tuple(series)
-        self._asked = Asked(self.n, T, before, promise.delta, values)
+        if self.averages is not None:
+            self._asked = Asked(self.n, T, before, promise.delta, values, self.averages)
         first = outlook(self.n, T, promise.epsilon, promise.delta, T0=1, like=series is not None)
         self._known = replace(first, T0=before)
-        if first.worth_having and before >= 2:
+        if first.worth_having and before >= 2 and self._asked is not None:
             self.simulations.start(self._asked)
 
     def _judge_amount(self, promise: Guarantee) -> None:
@@ -196,13 +208,14 @@ def _room(epsilon: float) -> str:
 
 
 class Asked(NamedTuple):
-    """What is simulated: donors, periods, periods before the intervention, delta, and a public series."""
+    """What is simulated: donors, periods, those before the intervention, delta, a public series, units averaged."""
 
     n: int
     T: int
     before: int
     delta: float
     series: tuple[float, ...] | None
+    averages: int = 1
 
 
 class Effects(NamedTuple):
@@ -217,7 +230,7 @@ class Effects(NamedTuple):
 
 
 class Simulations:
-    """What was simulated. Only what was asked for last is worked at.
+    """What was simulated: at first quickly, then as ``dpsc plan`` does. Only what was asked for last is worked at.
 
     Parameters
     ----------
@@ -228,6 +241,7 @@ class Simulations:
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed, self._lock = changed, threading.Lock()
         self._known: dict[Asked, Effects | None] = {}
+        self._done: set[Asked] = set()
         self._wanted: Asked | None = None
         self._thread: threading.Thread | None = None
 
@@ -240,10 +254,14 @@ class Simulations:
         """Return what was simulated; None as long as it was not, or if it cannot be."""
         return self._known.get(asked)
 
+    def is_first_look(self, asked: Asked) -> bool:
+        """Tell whether what is known was simulated quickly, and what ``dpsc plan`` says follows."""
+        return asked in self._known and asked not in self._done
+
     def start(self, asked: Asked) -> None:
         """Simulate, if that is not known yet, as soon as what is simulated now is done."""
         with self._lock:
-            if asked not in self._known:
+            if asked not in self._done:
                 self._wanted = asked
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, daemon=True)  # it may be left unfinished
@@ -259,22 +277,28 @@ class Simulations:
         while True:
             with self._lock:
                 asked = self._wanted
-                if asked is None or asked in self._known:
+                if asked is None or asked in self._done:
                     self._thread = None
                     return
+            most = default_runs(asked.T)
+            runs = most if asked in self._known else min(_FIRST_RUNS, most)
             try:
-                found: Effects | None = _simulated(asked)
+                found: Effects | None = _simulated(asked, runs)
             except Exception:  # a series that is too short, for example: nothing is said of effects then
                 found = None
             with self._lock:
                 self._known[asked] = found
+                if found is None or runs == most:
+                    self._done.add(asked)
             self._changed()
 
 
 @lru_cache(maxsize=64)
-def _simulated(asked: Asked) -> Effects:
+def _simulated(asked: Asked, runs: int) -> Effects:
     target = None if asked.series is None else list(asked.series)
     after = asked.T - asked.before
-    expected = plan(asked.n, asked.before, after, _LADDER, asked.delta, target=target, runs=_RUNS)
+    expected = plan(
+        asked.n, asked.before, after, _LADDER, asked.delta, averages=asked.averages, target=target, runs=runs
+    )
     table = expected.table.sort_values("epsilon")
     return Effects(tuple(float(size) for size in table["detectable"]), expected.unit)

@@ -85,6 +85,7 @@ FIELDS = {
     "new_epsilon": Field("Epsilon in total", default="2"),
     "new_delta": Field("Delta in total", default="1e-6"),
     "n": Field("Number of donors", "as counted"),
+    "averages": Field("People that the target averages", "1", default="1"),
     "epsilon": Field("Epsilon of this release", default="1"),
     "delta": Field("Delta of this release", default="1e-6"),
     "recipient": Field("Who receives it", "the team of Dr Ruiz"),
