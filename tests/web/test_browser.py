@@ -202,7 +202,12 @@ def test_the_keyboard_alone_is_enough(page: Page) -> None:
 def test_it_fits_a_phone_and_has_no_serious_barriers(page: Page) -> None:
     found = []
     asked(page)
-    there = {"Effects": "#effects img", "Several units": "#several_file", "Export": "#export pre", "Answer": ".chart img"}
+    there = {
+        "Effects": "#effects img",
+        "Several units": "#several_file",
+        "Export": "#export pre",
+        "Answer": ".chart img",
+    }
     for tab, part in there.items():
         open_tab(page, tab)
         expect(page.locator(part).first).to_be_visible()
