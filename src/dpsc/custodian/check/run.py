@@ -23,9 +23,9 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import best_guess
 from dpsc.release.scale import share_for
-from dpsc.tables import formats
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import MIDPOINT, TableSpec
+from dpsc.tables.table_file import files_at, fits_in_memory
 
 _RUNS = 6  # simulated panels: a first look, for which dpsc plan has more
 
@@ -246,7 +246,7 @@ def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[l
 
 def _order(seen: CustodianExamination) -> list[Finding]:
     """Say that rows must be together in a file that is too large to be held in memory."""
-    if not seen.scattered or formats.fits_in_memory(seen.path, wide=False):
+    if not seen.scattered or fits_in_memory(files_at(seen.path), wide=False):
         return []
     words = (
         f"the rows of {seen.scattered:,} units do not follow each other, and the file is read as a stream. Sort it by "
