@@ -22,8 +22,7 @@ from dpsc import GramRelease, ObjectivePerturbation, OutputPerturbation, Panel, 
 from dpsc.custodian.weights.classic import ridge_weights, simplex_weights
 from dpsc.privacy import accounting, discrete
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.additive import StepBudget, discrete_scale
-from dpsc.privacy.division import single
+from dpsc.privacy.additive import StepBudget, discrete_scale, single
 from dpsc.privacy.rounded_gaussian import KEPT
 
 FILE = Path(__file__).parent / "results" / "validation.csv"

@@ -17,7 +17,7 @@ import pytest
 from dpsc import DpscError, Release
 from dpsc.checks import is_printable
 from dpsc.cli import render
-from dpsc.cli.audit import check
+from dpsc.cli.evidence import check
 from dpsc.release import verify
 from dpsc.release.describe import record
 from dpsc.release.file_format import _checksum, dumps, loads, sha256

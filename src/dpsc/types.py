@@ -42,6 +42,8 @@ DatesLike: TypeAlias = "Label | Mapping[Any, Label] | Sequence[Label] | Column"
 """The first treated periods of several targets: by name, in their order, or one for all."""
 WeightsLike: TypeAlias = "Mapping[Any, float] | Column"
 """Weights of units, by name."""
+AveragesLike: TypeAlias = "int | Mapping[Any, int] | Column"
+"""How many units targets are the average of, by name, or one number for all."""
 BoundsLike: TypeAlias = "Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]"
 """Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
 JsonObject: TypeAlias = dict[str, Any]

@@ -206,7 +206,7 @@ def test_the_verdict_says_whether_donors_track_the_target() -> None:
     verdict = released(donors, epsilon=4.0).estimate(target, T0).verdict
     assert verdict is not None
     assert verdict.grade == "yes"
-    unlike = 5 + 1e-3 * np.arange(T0 + H)
+    unlike = 5 + 0.03 * np.arange(T0 + H)
     verdict = released(np.random.default_rng(0).normal(size=(50, T0 + H)), scale=1.0).estimate(unlike, T0).verdict
     assert verdict is not None
     assert verdict.grade == "no"

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, Release, ReleaseError
+from dpsc import GramRelease, ParameterError, Release, ReleaseError
 from dpsc.answers import words
+from dpsc.release.file_format import dumps, loads
 from dpsc.types import Array, TargetLike
 
 T0, T = 14, 20
@@ -85,16 +88,67 @@ def test_swapped_arguments_are_recognised(paths: Array, release: Release) -> Non
             release.study({"a": "2023-03", "b": "2023-04"}, targets)  # type: ignore[dict-item, arg-type]
 
 
-@pytest.mark.parametrize("factor", [1000.0, 0.001])
-def test_other_units_are_asked_about(paths: Array, release: Release, factor: float) -> None:
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (1000.0, "about 1,000 times what the donors' outcome suggests: is it in other units, such as single units"),
+        (100.0, "about 100 times what the donors' outcome suggests: is it in other units, such as cents instead of"),
+        (
+            0.01,
+            "about 1/100 of what the donors' outcome suggests: is it in other units, such as euros instead of cents?",
+        ),
+        (1e-6, "about 1/1,000,000 of what"),
+    ],
+)
+def test_other_units_are_asked_about_by_their_factor(paths: Array, release: Release, factor: float, said: str) -> None:
     result = release.estimate(factor * paths[0], "2023-03")
-    assert any("other units" in note for note in result.notes)
     assert result.verdict is not None
     assert (result.verdict.grade, result.verdict.check_first) == ("unclear", True)
+    assert result.notes == (result.verdict.reason,)
+    assert said in result.verdict.reason
     assert words.answer(result)[0].startswith("Check this first: the target is about")
     reference = pd.Series(50.0, index=pd.period_range("2022-01", periods=T, freq="M"))
     make = GramRelease(epsilon=1.0, delta=1e-6, scale=4.0, seed=0, reference=reference)
     beside = make.release(pd.DataFrame(paths[1:], columns=reference.index))
     (note,) = beside.estimate(factor * paths[0], "2023-03").notes
-    assert "about 1,000 times" in note
-    assert "the reference path" in note
+    assert said in note
+    assert beside.estimate(paths[0], "2023-03").notes == ()
+
+
+def test_a_typical_level_is_a_second_witness_of_units_and_never_an_excuse(paths: Array) -> None:
+    donors = pd.DataFrame(paths[1:])
+    make = GramRelease(epsilon=1.0, delta=1e-6, seed=0)
+    seen = replace(make, like=paths[0]).release(donors)
+    assert seen.scale.level == pytest.approx(np.abs(paths[0]).mean(), rel=0.05)
+    blind = replace(seen, scale=replace(seen.scale, level=0.0))
+    wrong = replace(seen, scale=replace(seen.scale, level=100 * seen.scale.level))  # like, too, was in cents
+    for release in (seen, blind, wrong):
+        assert release.estimate(100 * paths[0], 10).notes
+        assert loads(dumps(release), Release).scale == release.scale
+    assert replace(make, scale=4.0).release(donors).scale.level == 0
+    short = [release.estimate(paths[0][:6] / 100, 3).verdict for release in (blind, seen)]
+    assert [each.check_first for each in short if each is not None] == [False, True]
+
+
+def test_the_evidence_does_not_depend_on_the_unit_of_measurement_of_both(paths: Array) -> None:
+    found = []
+    for unit in (1.0, 100.0):
+        release = GramRelease(epsilon=1.0, delta=1e-6, scale=4.0 * unit, seed=0).release(unit * paths[1:])
+        found.append(float(release.estimate(unit * paths[0], 12).parameters["log_bayes_factor"]))
+    assert found[0] == pytest.approx(found[1], rel=1e-2)
+
+
+def test_a_target_known_to_average_many_has_shorter_intervals(paths: Array, release: Release) -> None:
+    y = paths[:200].mean(axis=0)
+    without, known = release.estimate(y, "2023-03"), release.estimate(y, "2023-03", averages=200)
+    assert known.detectable() < without.detectable() * 1.1
+    assert release.estimate(y, "2023-03", averages=1).detectable() > known.detectable()
+    study = release.study({"a": y, "b": paths[0]}, "2023-03", averages={"a": 200})
+    assert study.results["a"].detectable() == known.detectable()
+    assert study.results["b"].detectable() == release.estimate(paths[0], "2023-03").detectable()
+    all_of_them = release.study({"a": y}, "2023-03", averages=200)
+    assert all_of_them.results["a"].detectable() == known.detectable()
+    with pytest.raises(ParameterError, match="averages"):
+        release.estimate(y, "2023-03", averages=0)
+    with pytest.raises(ReleaseError, match="'c', which is not a target"):
+        release.study({"a": y}, "2023-03", averages={"c": 2})

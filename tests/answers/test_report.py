@@ -223,8 +223,8 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     }
     assert f"{said} {reason}" in result.summary()
     assert caption(result.plot()).startswith(f"{said}\n")
-    assert ("The donors do not help here" in document["answer"][0]) is (verdict.grade == "no")
-    assert ("The donors do not help here" in page) is (verdict.grade == "no")
+    assert ("The donors do not track this target" in document["answer"][0]) is (verdict.grade == "no")
+    assert ("The donors do not track this target" in page) is (verdict.grade == "no")
 
 
 def test_without_a_verdict_nothing_is_said_of_it() -> None:

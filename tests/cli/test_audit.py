@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsc.cli.audit import _report
+from dpsc.cli.evidence import _report
 from dpsc.evidence.audit.broken import EXHIBITS
 from dpsc.evidence.audit.run import audit
 from dpsc.evidence.audit.shipped import cases

@@ -125,7 +125,7 @@ def test_a_clean_table_is_ready_and_its_command_runs_as_printed(files: Path, mon
     screen = checked("twice.csv", "--periods", PERIODS, "--repeated", "mean")
     assert "--repeated mean averages them" in screen
     assert "--repeated mean" in screen[screen.index("dpsc release") :]
-    assert "every rule for missing cells (--missing) does nothing" in screen
+    assert "every rule for them (--missing) does nothing" in screen
     refused(["check", "twice.csv", "--repeated", "first"], "--repeated must be 'missing', 'sum', 'mean' or 'last'")
     again = commands_in(quick("check", "my donors.csv", "--periods", PERIODS)[1])
     assert len(again) == 1  # there is a ledger now

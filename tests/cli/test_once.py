@@ -17,7 +17,7 @@ from dpsc import GramRelease, Ledger, ObjectivePerturbation, OutputPerturbation
 from dpsc import files as writing
 from dpsc.analyst import estimate, targets
 from dpsc.cli import render
-from dpsc.custodian.custody import run
+from dpsc.custodian.custody import release as steps
 from dpsc.ledger import schema
 from dpsc.periods import calendar
 from dpsc.release import describe, file_format
@@ -94,7 +94,7 @@ def test_a_large_delta_that_the_user_insists_on_is_warned_of_once(files: Path) -
 
 TABLES = ["long.csv", "long.parquet", "long", "wide.csv", "wide.parquet", "wide"]
 RELEASE = [
-    (run, "opened"),
+    (steps, "opened"),
     (GramRelease, "custodian_sum"),
     (GramRelease, "release"),
     (file_format, "dumps"),

@@ -151,6 +151,27 @@ def test_one_question_at_a_time(files: Path) -> None:
     refused(*run, "--treatment-time", "2021-03", "--weight-column", "people", said=("needs --unit",))
 
 
+def test_how_many_units_targets_average_may_be_said_for_all_or_for_each(files: Path) -> None:
+    """A number for all is what a column says that holds it in every row; an empty cell says nothing."""
+    release, regions = files / "r.json", pd.read_csv(files / "regions.csv", dtype={"start": str})
+
+    def width(*options: object, table: Path = files / "regions.csv") -> float:
+        code, out, err = quick("estimate", release, table, *STUDY, *options, "--json")
+        assert code == 0, err
+        average = json.loads(out)["effects"][0]
+        return float(average["upper"] - average["lower"])
+
+    forty = table(files, people=40)
+    assert width("--averages", 40) == width("--averages-column", "people", table=forty) < width("--averages", 1)
+    people = ["" if name == "north" else 40 for name in regions["region"]]
+    assert width("--averages-column", "people", table=table(files, people=people)) != width("--averages", 40)
+    refused("estimate", release, table(files, people=0.5), *STUDY, "--averages-column", "people",
+            said=("unit 'north' has 0.5 in column 'people'", "1 unit or more"))  # fmt: skip
+    refused("estimate", release, forty, *STUDY, "--averages", 2, "--averages-column", "people", said=("not both",))
+    refused("estimate", release, forty, "--treatment-time", "2021-03", "--averages-column", "people",
+            said=("needs --unit",))  # fmt: skip
+
+
 def test_all_units_may_have_one_date(files: Path) -> None:
     """What --treatment-time says for all is what a column says that holds it in every row."""
     out, columns = files / "study.json", ("--unit", "region", "--time", "month", "--outcome", "cost")

@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import cho_factor, cho_solve
 
 from dpsc import ParameterError
-from dpsc.privacy.solving import require_solvable, solver_error
+from dpsc.privacy.exact import require_solvable, solver_error
 
 
 def exact_weight(x: list[Fraction], y: list[Fraction], mu: Fraction) -> Fraction:

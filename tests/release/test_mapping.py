@@ -11,7 +11,15 @@ import pytest
 from dpsc.custodian.donors.blocks import row_writer
 from dpsc.custodian.gram.integer_rows import IntegerRows
 from dpsc.release.kernel import Kernel, Smoothness
-from dpsc.release.rowmap import RowMap, constant_for, directions_for, movement, whitened_size
+from dpsc.release.rowmap import (
+    ENOUGH_FOR_CONSTANT,
+    RowMap,
+    constant_for,
+    constant_over_scale,
+    directions_for,
+    movement,
+    whitened_size,
+)
 from tests.making import row_map
 
 KINDS: tuple[Smoothness, ...] = ("high", "mild", "none")
@@ -140,9 +148,16 @@ def test_a_path_of_the_kernel_moves_as_much_as_its_deviation_says(smoothness: Sm
     assert whitened_size(2 * deviation, T, kernel) == pytest.approx(2 * whitened_size(deviation, T, kernel))
 
 
-def test_the_constant_is_a_fixed_share_of_the_scale() -> None:
-    assert 0.3 < constant_for(1.0) < 1.0
-    assert constant_for(1e6) == pytest.approx(1e6 * constant_for(1.0))
+def test_the_constant_grows_with_the_donors_between_two_bounds() -> None:
+    shares = [constant_over_scale(n, 6.0) for n in (1, 100, 1000, 5000, 20_000, 100_000, 10**9)]
+    assert shares == sorted(shares)
+    assert shares[0] == shares[2] == 0.7
+    assert shares[-2] == shares[-1] == 2.5
+    assert 1 < shares[3] < shares[4] < 2.5
+    enough = math.ceil(ENOUGH_FOR_CONSTANT * 6.0)
+    assert constant_over_scale(enough, 6.0) == 2.5 > constant_over_scale(enough - enough // 100, 6.0)
+    assert constant_over_scale(5000, 60.0) == 0.7  # more noise, as fewer donors
+    assert constant_for(1e6, 0.7) == pytest.approx(0.7e6)
 
 
 def test_a_movement_is_the_length_of_w_and_leaves_its_path_alone() -> None:

@@ -317,7 +317,7 @@ def test_a_release_has_either_a_guarantee_or_a_reason_why_not(release: Release, 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 30.0, 1e4])
 @pytest.mark.parametrize("bits", [4, 18, 20])
 def test_what_is_made_pays_for_its_claim_and_loads(epsilon: float, bits: int) -> None:
-    make = GramRelease(epsilon=epsilon, delta=1e-7, grid_bits=bits, scale=1.0)
+    make = GramRelease(epsilon=epsilon, delta=1e-7, grid_bits=bits, scale=1.0, constant=0.7)
     made = [make.release(np.ones((n, 2))) for n in (3, 4, 5)]  # with this little noise, equal ones would be equal
     assert loads(dumps(made[0])).guarantee == made[0].guarantee
     assert loads(dumps(Release.merge(made, disjoint=True))).sites == 3

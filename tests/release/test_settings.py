@@ -56,9 +56,31 @@ def test_releases_of_sites_of_different_size_add_up_if_made_from_the_same_settin
     assert (merged.n, merged.row_map.directions, merged.scale.share) == (960, 8, 0.0)
 
 
+def test_sites_of_any_size_and_budget_have_the_constant_that_all_donors_together_deserve() -> None:
+    few, many = (settings.agreed(n, T, 1.0, 1e-6, sites=2, scale=2.5) for n in (500, 60_000))
+    assert few.constant == 0.7 < many.constant < 2.5
+    made = [
+        GramRelease.from_settings(many, epsilon=epsilon).release(donors(n, k))
+        for k, (epsilon, n) in enumerate([(1.0, 60), (8.0, 900)])
+    ]
+    assert len({each.row_map.constant for each in made}) == 1
+    assert made[0].row_map.constant == pytest.approx(many.constant * made[0].scale.value, rel=1e-5)
+    assert Release.merge(made, disjoint=True).n == 960
+
+
+def test_settings_of_version_1_have_the_constant_of_their_time() -> None:
+    body = {name: value for name, value in json.loads(AGREED.dumps()).items() if name != "constant"}
+    old = settings.loads(json.dumps(body | {"version": 1}))
+    assert old.constant == 0.7
+    one = GramRelease.from_settings(old).release(donors(60, 0))
+    by_hand = GramRelease(epsilon=1.0, delta=1e-6, scale=2.5, directions=8, smoothness="mild", grid_bits=16,
+                          reference=AGREED.reference_path)  # fmt: skip
+    assert one.row_map.same_as(by_hand.release(donors(70, 1)).row_map)  # as sites of 0.2.0 made theirs
+
+
 @pytest.mark.parametrize(
     "change",
-    [{"scale": 3.0}, {"directions": 7}, {"smoothness": "high"}, {"grid_bits": 15}],
+    [{"scale": 3.0}, {"directions": 7}, {"constant": 1.0}, {"smoothness": "high"}, {"grid_bits": 15}],
 )
 def test_releases_of_different_settings_are_refused_with_advice_to_agree(change: dict[str, Any]) -> None:
     agreed = Settings(scale=2.5, directions=8, smoothness="mild", grid_bits=16, epsilon=1.0, delta=1e-6)
@@ -103,7 +125,7 @@ def test_a_series_that_does_not_move_gives_no_scale() -> None:
     ("change", "message"),
     [
         ({"format": "dpsc-release"}, "not a dpsc settings file"),
-        ({"version": 2}, "upgrade"),
+        ({"version": 3}, "upgrade"),
         ({"version": None}, "no version"),
         ({"scael": 2.0}, "Did you mean 'scale'"),
         ({"scale": None}, "scale"),
@@ -112,6 +134,9 @@ def test_a_series_that_does_not_move_gives_no_scale() -> None:
         ({"scale": "2"}, "scale"),
         ({"scale": True}, "scale"),
         ({"directions": None}, "directions"),
+        ({"constant": 0}, "constant"),
+        ({"constant": "1"}, "constant"),
+        ({"constant": 1e9}, "constant"),
         ({"directions": 12}, "directions"),
         ({"directions": 2.5}, "directions"),
         ({"grid_bits": 30}, "grid_bits"),

@@ -325,7 +325,7 @@ def test_a_file_on_this_machine_is_read_where_it_is(empty: CustodianDesk, tmp_pa
     empty.data.use_path()
     empty.work.wait()
     assert empty.data.checked is not None
-    assert empty.data.checked.ready
+    assert empty.data.checked.seen.ready
     assert list((tmp_path / "private").iterdir()) == []
     assert place.read_text() == donors_text
 

@@ -88,7 +88,7 @@ def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     shown = panels.answer(desk, panels.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
-    assert "times larger" in shown
+    assert "about 1,000 times what" in shown
 
 
 def test_an_empty_cell_is_a_missing_number_and_moves_no_other(desk: AnalystDesk) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpsc.analyst.release import Release
-from dpsc.custodian.check.run import custodian_examined
+from dpsc.custodian.check.examine import custodian_examine
 from dpsc.errors import DpscError, TableError
 from dpsc.tables import reader as tables
 from dpsc.tables.spec import TableSpec
@@ -107,7 +107,7 @@ def test_what_lies_in_the_folder_is_not_imported(series: Path, tmp_path: Path, m
 def test_rows_are_counted_here_and_whoever_counts_may_stop_it(reader: Reader, series: Path) -> None:
     rows: list[int] = []
     asked = (series, TableSpec("year", wide=True))
-    reader(custodian_examined, *asked, on_rows=rows.append)
+    reader(custodian_examine, *asked, on_rows=rows.append)
     assert sum(rows) > 0
     before = reader(os.getpid)
 
@@ -115,7 +115,7 @@ def test_rows_are_counted_here_and_whoever_counts_may_stop_it(reader: Reader, se
         raise Stopped
 
     with pytest.raises(Stopped):
-        reader(custodian_examined, *asked, on_rows=stop)
+        reader(custodian_examine, *asked, on_rows=stop)
     assert reader(os.getpid) != before
 
 

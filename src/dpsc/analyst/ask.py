@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from dpsc.analyst.release import Release
@@ -18,14 +19,21 @@ from dpsc.types import Label
 
 
 def one(
-    release: Release, target: Path, treatment_time: str, spec: TableSpec, *, level: float = 0.95, title: str = ""
+    release: Release,
+    target: Path,
+    treatment_time: str,
+    spec: TableSpec,
+    *,
+    averages: int | None = None,
+    level: float = 0.95,
+    title: str = "",
 ) -> Result:
     """Return the answer for one target."""
     several = f" If it is a table of several units, say which column names them: {UNIT}."
     series = reader.series(target, spec, advice=several)
     with in_file(target):
         first = match.typed_period(treatment_time, release.times, spec.time_format)
-        return release.estimate(series, first, level=level, title=title)
+        return release.estimate(series, first, averages=averages, level=level, title=title)
 
 
 def several(
@@ -36,18 +44,27 @@ def several(
     *,
     start: str | None = None,
     weight: str | None = None,
+    averages: str | int | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
     """Return the answers for the units of a long table, and their pooled effects.
 
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
+    How many units each target averages is in the column ``averages``, or it is one number for all.
     """
-    found = several_targets.read(targets, spec, start=start, weight=weight, start_of_all=treatment_time)
+    column = averages if isinstance(averages, str) else None
+    found = several_targets.read(
+        targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time
+    )
     with in_file(targets):
+        if isinstance(averages, int):
+            found = replace(found, averages=dict.fromkeys(found.series, averages))
         if start is None:
             first = match.typed_period(str(treatment_time), release.times, spec.time_format)
-            return release.study(found.series, first, weights=found.weights, level=level, title=title)
+            return release.study(
+                found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
+            )
         return of_targets(release, found, spec.time_format, level=level, title=title)
 
 
@@ -56,7 +73,7 @@ def of_targets(
 ) -> Study:
     """Return the answers for targets that were read, each with its own first treated period."""
     starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-    return release.study(found.series, starts, weights=found.weights, level=level, title=title)
+    return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
 
 
 def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Label:

@@ -15,7 +15,7 @@ import pandas as pd
 from dpsc import checks
 from dpsc.analyst import targets
 from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
-from dpsc.analyst.models import Candidate, donor_free_evidence, plain_model, target_models
+from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.errors import ParameterError
@@ -45,7 +45,8 @@ def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
             "no",
             "the donors do not track this target",
             f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
-            "something new hit everybody after it, the donors may still be the better guide.",
+            "nothing new hit everybody after it, a forecast from the target's own past (its last value, a line) is as "
+            "good a guide; if something did, the donors know of it and the target's past does not.",
         )
     return Verdict(
         "unclear",
@@ -67,6 +68,7 @@ def estimate(
     lambda_: float | None = None,
     rank: int | None = None,
     threshold: float | None = None,
+    averages: int | None = None,
 ) -> PrivateResult | UnprovenResult:
     """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
 
@@ -74,11 +76,13 @@ def estimate(
     """
     if sum(option is not None for option in (lambda_, rank, threshold)) > 1:
         raise ParameterError("give at most one of lambda_, rank and threshold.")
+    targets.require_averages(averages)
     targets.require_order(target, treatment_time)
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
-    return Forecast(release, series, T0, moments, method, checks.share("level", level), title, notes).result()
+    level = checks.share("level", level)
+    return Forecast(release, series, T0, moments, method, level, title, notes, averages=averages).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +106,10 @@ class Forecast:
         Warnings to the reader.
     first, left_out : int
         Use only the periods from ``first`` on, without the last ``left_out`` before the intervention.
+    averages : int, optional
+        How many units the target is the average of, if that is known.
+    asks : bool
+        Whether to ask about units of measurement.
     """
 
     release: ReleasedMatrix
@@ -114,6 +122,8 @@ class Forecast:
     notes: tuple[str, ...] = ()
     first: int = 0
     left_out: int = 0
+    averages: int | None = None
+    asks: bool = True
 
     @cached_property
     def kept(self) -> Integers:
@@ -132,7 +142,11 @@ class Forecast:
         reference = np.zeros(T) if release.reference is None else release.reference[self.kept]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
         with one_thread(), np.errstate(all="ignore"):
-            candidates, light, found = self._population_model(y) if self.moments is None else self._plain(y)
+            models = TargetModels(release.population.over(self.kept), y, self.averages)
+            question = targets.question_of_units(release, models, reference[:T0]) if self.asks else ""
+            candidates, light, found = (
+                self._population_model(models, question) if self.moments is None else self._plain(y)
+            )
             uncertainty = MixtureUncertainty(candidates)
             forecast, fit = uncertainty.forecast, uncertainty.fit
             weights = sum(c.weight * c.observed.weights for c in candidates)
@@ -152,17 +166,17 @@ class Forecast:
             title=self.title,
             baselines=_baselines(series, T0),
             verdict=light,
-            notes=self.notes,
+            notes=(*self.notes, question) if question else self.notes,
             repeats=self,
         )
 
-    def _population_model(self, y: Array) -> tuple[list[Candidate], Verdict, dict[str, float]]:
+    def _population_model(
+        self, models: TargetModels, question: str
+    ) -> tuple[list[Candidate], Verdict, dict[str, float]]:
         """Return the models of a target that is one of the donors' population, and whether donors help."""
-        population = self.release.population.over(self.kept)
-        candidates, evidence = target_models(population, y)
-        bayes_factor = evidence - donor_free_evidence(y, population.size())
-        found = {"common_directions": population.directions, "log_bayes_factor": bayes_factor}
-        return candidates, verdict(bayes_factor, targets.other_units(self.notes)), found
+        bayes_factor = models.log_evidence - donor_free_evidence(models.y)
+        found = {"common_directions": models.population.directions, "log_bayes_factor": bayes_factor}
+        return models.candidates, verdict(bayes_factor, question), found
 
     def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""
@@ -196,7 +210,7 @@ class Forecast:
         method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
         end = T0 if longest is None else min(T0, earlier + longest)
         return replace(
-            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title=""
+            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title="", asks=False
         ).result()
 
     def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> PrivateResult | UnprovenResult:

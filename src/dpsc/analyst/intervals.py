@@ -9,7 +9,7 @@ common + its own, so that
 The mean's error is the same for all targets. kappa is how alike the targets are beyond what donors explain (a group
 of regions that differs from the donors in the same way): it is found from how their average moved around what the
 donors foretell before the first intervention, averaged over its values by evidence. (The noise counts once between
-targets and twice, as in :mod:`dpsc.analyst.intervals`, within one: twice everywhere, pooled intervals hold too often.)
+targets and more within one: with more everywhere, pooled intervals hold too often.)
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from dpsc.types import Array, Integers
 _TURNS = 120  # ten or so are usual
 _CLOSE = 1e-12
 # Three constants, chosen on the panels to design on (docs/estimator.md):
-INFLATION = 1.2  # of variances: what the choice of c and b by evidence leaves out
-NOISE_COUNTS = 2.0  # the noise's part of a variance: the model of the donors' mean is too sure of itself
-LASTING = 0.5  # the share of a variance whose error is the same in all periods: something new that stays
+INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
+NOISE_COUNTS = 1.5  # the noise's part of a variance: the model of the donors' mean is too sure of itself
+LASTING = 0.5  # the share of a variance, less what is new in every period, whose error is the same in all periods
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class MixtureUncertainty:
         centres = np.array([combinations @ (c.observed.forecast - self.forecast) for c in self.candidates])
         if part == "privacy":
             centres = np.zeros_like(centres)
-        variances = [variance_of(combinations, covariance_of(c, part)) for c in self.candidates]
+        variances = [variance_of(combinations, covariance_of(c, part), white_of(c, part)) for c in self.candidates]
         return self._mixture(centres, np.sqrt(variances))
 
     def _mixture(self, centres: Array, spreads: Array) -> StudentMixture:
@@ -97,16 +97,25 @@ def covariance_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
     """Return the covariance of a candidate's error, or a part of it, with what it leaves out added."""
     noise = candidate.observed.error_from(candidate.noise)
     if part == "privacy":
-        return NOISE_COUNTS * noise * INFLATION
+        return INFLATION * NOISE_COUNTS * noise
     model = candidate.observed.forecast_covariance - noise
     return INFLATION * (model if part == "model" else model + NOISE_COUNTS * noise)
 
 
-def variance_of(combinations: Array, covariance: Array) -> Array:
-    """Return the variance of combinations of the periods, a part of each period's error being the same in all."""
-    own = np.einsum("ch,hj,cj->c", combinations, covariance, combinations)
-    same = (combinations @ np.sqrt(np.diag(covariance).clip(0))) ** 2
-    return np.asarray(((1 - LASTING) * own + LASTING * same).clip(1e-300))
+def white_of(candidate: Candidate, part: IntervalPart = "both") -> float:
+    """Return the variance of what is new to a candidate in every period, so that it cannot last."""
+    return 0.0 if part == "privacy" else INFLATION * candidate.white
+
+
+def variance_of(combinations: Array, covariance: Array, white: float = 0.0) -> Array:
+    """Return the variance of combinations of the periods, a part of each period's error being the same in all.
+
+    What is new in every period, of variance ``white``, is not part of that.
+    """
+    new = white * (combinations**2).sum(axis=1)
+    own = np.einsum("ch,hj,cj->c", combinations, covariance, combinations) - new
+    same = (combinations @ np.sqrt((np.diag(covariance) - white).clip(0))) ** 2
+    return np.asarray((new + (1 - LASTING) * own + LASTING * same).clip(1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,11 +229,13 @@ class JointUncertainty:
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 
     def _variances(self, combinations: Array) -> Array:
-        own = ((combinations @ self.covariance) * combinations).sum(axis=1)
-        spreads = combinations * np.sqrt(np.diag(self.covariance))
+        white = np.concatenate([np.full(len(m.forecast), _average(m, white_of)) for m in self.members])
+        new = combinations**2 @ white
+        own = ((combinations @ self.covariance) * combinations).sum(axis=1) - new
+        spreads = combinations * np.sqrt((np.diag(self.covariance) - white).clip(0))
         by_target = np.array([spreads[:, s].sum(axis=1) for s in self.slices]).T
         same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)
-        return np.asarray(((1 - LASTING) * own + LASTING * same).clip(1e-300))
+        return np.asarray((new + (1 - LASTING) * own + LASTING * same).clip(1e-300))
 
     @cached_property
     def slices(self) -> list[slice]:

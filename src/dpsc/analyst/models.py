@@ -6,20 +6,25 @@ Pure post-processing: a population estimated from a release, and a public target
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import eigh
 
 from dpsc.release.population import Population, root_of, solve
 from dpsc.types import Array
 
-_SIZES = 10.0 ** np.arange(-3, 6.1, 0.5)  # c^2: from an average of a thousand units to other units of measurement
-_USUAL_SIZES = 9  # how many of them are expected: each has a prior weight of one in so many
+_SIZES = 10.0 ** np.arange(-5, 6.1, 0.25)  # c^2: from averages of many thousands to other units of measurement
+_USUAL_SIZES = 18  # how many of them are expected: each has a prior weight of one in so many
+_SIZE_SPREAD = 1.5  # of log c^2 about -log m, for a target that is known to be the average of m units
 _OWN_SHARES = 10.0 ** np.arange(-2.5, 0.6, 0.5)  # b
 _OWN_SHARE_SPREAD = 2.0  # of log b about 0
-_LEAST_WEIGHT = 1e-4
+_LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights
+_LOADED_SIZES = _SIZES <= 0.02  # averages of fifty and more: only these may have another loading than 1
+_NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
+_LEAST_WEIGHT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +74,25 @@ class Observed:
     @property
     def log_evidence(self) -> float:
         """The log density of the first periods (of their differences, if the level is free), up to a constant."""
-        return self.log_evidence_if_scaled(1.0)
+        return -self._log_size - self._squares / 2 - self._log_level
 
-    def log_evidence_if_scaled(self, factor: float) -> float:
-        """Return the log density if the covariance were multiplied by a factor."""
+    def log_evidence_of_any_size(self) -> float:
+        """Return the log density if the covariance may have any size: a quarter of a decade has a weight of one in 18.
+
+        ``integral over v > 0 of v^(-d/2) exp(-S / (2 v)) dv / v = Gamma(d/2) (S/2)^(-d/2)``.
+        """
+        half = (self.T0 - int(self.path.free_level)) / 2
+        sizes = math.lgamma(half) - half * math.log(max(self._squares, 1e-300) / 2)
+        return -self._log_size - self._log_level + sizes - math.log(_USUAL_SIZES * math.log(10) / 4)
+
+    @property
+    def _squares(self) -> float:
         left = self.errors - self.level * self.ones
-        free = int(self.path.free_level)
-        log_level = math.log(self.precision) / 2 if free else 0.0
-        log_size = self._log_size + (self.T0 - free) * math.log(factor) / 2
-        return -log_size - float(left @ left) / (2 * factor) - log_level
+        return float(left @ left)
+
+    @property
+    def _log_level(self) -> float:
+        return math.log(self.precision) / 2 if self.path.free_level else 0.0
 
     @cached_property
     def _log_size(self) -> float:
@@ -143,73 +158,168 @@ class Candidate:
     noise: Array  # the part of its covariance that is due to the noise of the release
     size: float = 1.0  # c^2
     own_share: float = 1.0  # b
+    white: float = 0.0  # the variance of what is new in every period, so far as it outweighs what lasts
 
 
-def target_models(population: Population, y: Array) -> tuple[list[Candidate], float]:
-    """Return models of a target that is a unit of the population, or an average of several.
+@dataclass(frozen=True, eq=False)
+class TargetModels:
+    """Models of a target that is a unit of the population, or an average of several.
 
-    ``y ~ free level + N(mean, mean_error + c^2 (common + direction_error + b bulk))``: c is the target's size among
-    units, b its idiosyncratic share, small for an average of many. They are weighted by the evidence of the first
-    periods; its sum is returned too.
+    ``y ~ free level + N(mean, mean_error + tau mean mean' + c^2 (common + direction_error + b bulk))``: c is the
+    target's size among units, b its idiosyncratic share, small for an average of many, tau the variance of its loading
+    on the mean (averages of very unequal units follow the plain mean of the donors, not the release's weighted one).
+
+    Parameters
+    ----------
+    population : Population
+    y : array of length T0
+    averages : int, optional
+        How many units the target is the average of, if that is known: c^2 is then about one in so many.
     """
-    part, T, factor = population, len(population.mean), 1.0
-    if part.has_level:
-        factor = float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(y).errors ** 2))
-        part = part.times(factor)
 
-    shared = part.common + part.direction_error
+    population: Population
+    y: Array
+    averages: int | None = None
 
-    def model(c2: float, b: float, periods: int) -> Observed:
-        s = np.s_[:periods, :periods]
-        covariance = part.mean_error[s] + c2 * (shared[s] + b * part.bulk[s])
-        return Gaussian(part.mean[:periods], covariance, not part.has_level).observed(y)
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Every model that counts, its weight from the evidence of the first periods."""
+        weights = np.exp(self._logs - log_sum(self._logs.ravel()))
+        kept = np.argwhere(weights >= _LEAST_WEIGHT)
+        total = float(sum(weights[i, j, k] for i, j, k in kept))
+        return [self._candidate(i, j, k, float(weights[i, j, k]) / total) for i, j, k in kept]
 
-    prior = -0.5 * (np.log(_OWN_SHARES) / _OWN_SHARE_SPREAD) ** 2
-    prior -= log_sum(prior) + math.log(_USUAL_SIZES)
+    @property
+    def log_evidence(self) -> float:
+        """Of all models together."""
+        return log_sum(self._logs.ravel())
 
-    def log_weight(i: int, j: int) -> float:
-        return model(_SIZES[i], _OWN_SHARES[j], len(y)).log_evidence + float(prior[j])
+    def log_evidence_in_units(self, factors: Array, reference: Array) -> Array:
+        """Return the log density of the target if it were ``factor`` times as large, for each factor.
 
-    start, shape = (
-        (int(np.argmin(abs(_SIZES - 1))), int(np.argmin(abs(_OWN_SHARES - 1)))),
-        (len(_SIZES), len(_OWN_SHARES)),
-    )
-    found = explored(log_weight, start, shape, -math.log(_LEAST_WEIGHT))
-    total = log_sum(found.values())
-    weights = {at: math.exp(log - total) for at, log in found.items()}
-    kept = {at: weight for at, weight in weights.items() if weight >= _LEAST_WEIGHT}
-    candidates = [
-        Candidate(
-            observed=model(_SIZES[i], _OWN_SHARES[j], T),
-            weight=weight / sum(kept.values()),
-            degrees=1 + len(y) / 2 + 1 / min(1.0, _SIZES[i]),
-            noise=part.mean_error + _SIZES[i] * part.direction_error,
-            size=factor * float(_SIZES[i]),
-            own_share=float(_OWN_SHARES[j]),
+        It is the density of the target as it is given, so that factors can be compared. ``reference`` is what was taken
+        off the target, in the donors' units.
+        """
+        logs = self._log_weights(factors, reference)
+        scaled = (len(self.y) - 1) * np.log(factors)
+        return np.asarray(np.array([log_sum(each.ravel()) for each in logs]) + scaled)
+
+    @cached_property
+    def _part(self) -> Population:
+        """The population; one without a mean, of version 0.1.0, at the target's own size."""
+        return self.population.times(self._unit)
+
+    @cached_property
+    def _unit(self) -> float:
+        part = self.population
+        if not part.has_level:
+            return 1.0
+        return float(np.mean(Gaussian(part.mean, part.common + part.bulk, False).observed(self.y).errors ** 2))
+
+    @cached_property
+    def _movement(self) -> Array:
+        """The mean's, over all periods."""
+        return np.asarray(self._part.mean - self._part.mean.mean())
+
+    @cached_property
+    def _logs(self) -> Array:
+        return np.asarray(self._log_weights(np.ones(1), np.zeros(len(self.y)))[0])
+
+    def _log_weights(self, factors: Array, reference: Array) -> Array:
+        """Return prior weight and evidence of ``factor (y + reference) - reference``, for every b, tau and c^2."""
+        y = self.y + reference
+        evidence = [each.log_evidence(factors, y, reference, _SIZES, _LOADINGS) for each in self._all_sizes]
+        return np.asarray(np.stack(evidence, axis=1) + self._log_prior)
+
+    @cached_property
+    def _log_prior(self) -> Array:
+        own = -0.5 * (np.log(_OWN_SHARES) / _OWN_SHARE_SPREAD) ** 2
+        size = np.full(len(_SIZES), -math.log(_USUAL_SIZES))
+        if self.averages is not None and not self._part.has_level:
+            size = -0.5 * (np.log(_SIZES * self.averages) / _SIZE_SPREAD) ** 2
+            size -= log_sum(size)
+        loading = np.where(_LOADED_SIZES, np.log(list(_LOADINGS.values()))[:, np.newaxis], -np.inf)
+        loading[0, ~_LOADED_SIZES] = 0.0
+        by_size = loading + size
+        return np.asarray((own - log_sum(own))[:, np.newaxis, np.newaxis] + by_size)
+
+    @cached_property
+    def _all_sizes(self) -> list[AllSizes]:
+        """The target's first periods for every b."""
+        s, part = np.s_[: len(self.y)], self._part
+        shared = part.common[s, s] + part.direction_error[s, s]
+        return [
+            AllSizes.of(
+                part.mean[s], part.mean_error[s, s], shared + b * part.bulk[s, s], self._movement[s], not part.has_level
+            )
+            for b in _OWN_SHARES
+        ]
+
+    def _candidate(self, i: int, j: int, k: int, weight: float) -> Candidate:
+        """Return the model with the i-th b, the j-th tau and the k-th c^2."""
+        part, b, tau, c2 = self._part, float(_OWN_SHARES[i]), list(_LOADINGS)[j], float(_SIZES[k])
+        shared = part.common + part.direction_error
+        covariance = part.mean_error + c2 * (shared + b * part.bulk)
+        if tau > 0:
+            covariance += tau * np.outer(self._movement, self._movement)
+        lasting = np.diag(part.common).mean() + b * (np.diag(part.bulk).mean() - part.white)
+        return Candidate(
+            observed=Gaussian(part.mean, covariance, not part.has_level).observed(self.y),
+            weight=weight,
+            degrees=1 + len(self.y) / 2 + 1 / min(1.0, c2),
+            noise=part.mean_error + c2 * part.direction_error,
+            size=self._unit * c2,
+            own_share=b,
+            white=_NEW * c2 * max(0.0, float(b * part.white - lasting)),
         )
-        for (i, j), weight in kept.items()
-    ]
-    return candidates, total
 
 
-def explored(
-    log_weight: Callable[[int, int], float], start: tuple[int, int], shape: tuple[int, int], worst: float
-) -> dict[tuple[int, int], float]:
-    """Return log weights on a grid, from the start outward wherever they are within ``worst`` of the best so far."""
-    found: dict[tuple[int, int], float] = {}
-    waiting = {start}
-    while waiting:
-        for at in waiting:
-            found[at] = log_weight(*at)
-        best = max(found.values())
-        waiting = {
-            (i, j)
-            for (a, b), log in found.items()
-            if log > best - worst
-            for i, j in ((a - 1, b), (a + 1, b), (a, b - 1), (a, b + 1))
-            if 0 <= i < shape[0] and 0 <= j < shape[1] and (i, j) not in found
-        }
-    return found
+@dataclass(frozen=True, eq=False)
+class AllSizes:
+    """The evidence of paths ``free level + N(mean, fixed + tau movement movement' + c^2 varying)`` for all c^2 at once.
+
+    With ``varying = L L'`` and ``L^-1 fixed L'^-1 = U diag(lambda) U'``, the covariance without tau is ``(L U)
+    diag(lambda + c^2) (L U)'``: after one decomposition every c^2 takes a few sums. Paths are kept as ``U' L^-1 path``.
+    """
+
+    to_axes: Array
+    log_size: float
+    fixed: Array
+    mean: Array
+    movement: Array
+    ones: Array
+
+    @classmethod
+    def of(cls, mean: Array, fixed: Array, varying: Array, movement: Array, free_level: bool) -> AllSizes:
+        """Decompose."""
+        root = root_of(varying)
+        half = solve(root, fixed)
+        lam, U = eigh(solve(root, half.T), check_finite=False, overwrite_a=True)
+        to_axes = solve(root, U, transposed=True).T
+        ones = to_axes @ np.ones(len(mean)) if free_level else np.zeros(len(mean))
+        log_size = float(np.log(root.diagonal()).sum())
+        return cls(to_axes, log_size, lam.clip(0), to_axes @ mean, to_axes @ movement, ones)
+
+    def log_evidence(self, factors: Array, y: Array, less: Array, sizes: Array, loadings: Iterable[float]) -> Array:
+        """Return the log density of ``factor y - less``, up to a constant, for every factor, loading and size."""
+        paths = np.stack([self.to_axes @ y, self.to_axes @ less + self.mean, self.movement, self.ones])
+        variances = self.fixed + sizes[:, np.newaxis]
+        inner = (paths / variances[:, np.newaxis]) @ paths.T  # of paths, for every size
+        log_size = self.log_size + np.log(variances).sum(axis=1) / 2
+        f = factors[:, np.newaxis]
+        of_errors = f**2 * inner[:, 0, 0] - 2 * f * inner[:, 0, 1] + inner[:, 1, 1]
+        with_movement, with_ones = (f * inner[:, 0, k] - inner[:, 1, k] for k in (2, 3))
+        found = []
+        for tau in loadings:
+            gain = tau / (1 + tau * inner[:, 2, 2])  # by Woodbury's identity
+            squares = of_errors - gain * with_movement**2
+            logs = -log_size - np.log1p(tau * inner[:, 2, 2]) / 2 - squares / 2
+            if self.ones.any():
+                precision = inner[:, 3, 3] - gain * inner[:, 2, 3] ** 2
+                level = (with_ones - gain * with_movement * inner[:, 2, 3]) / precision
+                logs = logs + (level**2 * precision - np.log(precision)) / 2
+            found.append(logs)
+        return np.stack(found, axis=1)
 
 
 def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
@@ -221,19 +331,18 @@ def plain_model(D: Array, y: Array, free_level: bool) -> Candidate:
     return Candidate(scaled, weight=1.0, degrees=float(degrees), noise=np.zeros_like(D))
 
 
-def donor_free_evidence(y: Array, size: float) -> float:
+def donor_free_evidence(y: Array) -> float:
     """Return the log evidence of the target without donors, for comparison.
 
-    Level plus white noise, a random walk, half of each, or a damped trend, of variances around ``size``.
+    Level plus white noise, a random walk, half of each, or a damped trend, of any size: it does not depend on the
+    target's unit of measurement.
     """
     T0 = len(y)
     white, walk, times = np.eye(T0), random_walk(T0), np.arange(T0)
     response = np.cumsum(np.tril(0.8 ** np.maximum(np.subtract.outer(times, times), 0)), axis=0)
     trend = response @ response.T
     shapes = (white, walk, (white + walk) / 2, trend / np.diag(trend).mean())
-    sizes = size * 10.0 ** np.arange(-3.5, 1.6, 0.5)
-    observed = [Gaussian(np.zeros(T0), shape, True).observed(y) for shape in shapes]
-    logs = [each.log_evidence_if_scaled(v) for each in observed for v in sizes]
+    logs = [Gaussian(np.zeros(T0), shape, True).observed(y).log_evidence_of_any_size() for shape in shapes]
     return log_sum(logs) - math.log(len(logs))
 
 

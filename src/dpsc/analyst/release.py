@@ -20,7 +20,7 @@ from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import DatesLike, Label, TargetLike, TargetsLike, WeightsLike
+from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +152,7 @@ class Release(ReleasedMatrix):
         lambda_: float | None = None,
         rank: int | None = None,
         threshold: float | None = None,
+        averages: int | None = None,
     ) -> PrivateResult | UnprovenResult:
         """Return a counterfactual for a public target; it costs nothing more.
 
@@ -171,6 +172,9 @@ class Release(ReleasedMatrix):
             Instead of the default estimator: plain ridge with the paper's lambda on the scale of the release (donors
             of whitened length one), or robust synthetic control, which keeps ``rank`` directions or those with
             singular values above ``threshold``.
+        averages : int, optional
+            How many units the target is the average of, if that is known: intervals are then shorter, and a target in
+            other units is noticed more often.
 
         Returns
         -------
@@ -178,7 +182,15 @@ class Release(ReleasedMatrix):
             With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebos()``.
         """
         return estimate.estimate(
-            self, target, treatment_time, level=level, title=title, lambda_=lambda_, rank=rank, threshold=threshold
+            self,
+            target,
+            treatment_time,
+            level=level,
+            title=title,
+            lambda_=lambda_,
+            rank=rank,
+            threshold=threshold,
+            averages=averages,
         )
 
     def study(
@@ -187,6 +199,7 @@ class Release(ReleasedMatrix):
         treatment_times: DatesLike,
         *,
         weights: WeightsLike | None = None,
+        averages: AveragesLike | None = None,
         level: float = 0.95,
         title: str = "",
     ) -> Study:
@@ -200,6 +213,8 @@ class Release(ReleasedMatrix):
             it is shown beside the others and used for no number.
         weights : mapping or Series, optional
             Of the units in pooled effects; equal if left out.
+        averages : number, mapping or Series, optional
+            How many units each target is the average of, where that is known.
         level, title
             As in :meth:`estimate`.
 
@@ -213,7 +228,7 @@ class Release(ReleasedMatrix):
         >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
         (['north', 'south'], ['west'], [2, 2, 2, 1])
         """
-        return study.study(self, targets, treatment_times, weights=weights, level=level, title=title)
+        return study.study(self, targets, treatment_times, weights=weights, averages=averages, level=level, title=title)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is in it, and how its donors move."""
@@ -237,7 +252,8 @@ _SETTINGS: dict[str, Callable[[Release], object]] = {
 
 
 _WHY = {
-    "constant": ", and the constant is the scale on which each site measured movement, found or given by itself",
+    "constant": ", and each site's constant follows from the scale on which it measured movement and from how many "
+    "donors it has",
     "directions": ", and each site kept as many directions as its own donors can fill",
 }
 

@@ -20,11 +20,11 @@ from scipy.fft import dst
 from scipy.special import ndtri
 
 from dpsc.analyst.intervals import MixtureUncertainty
-from dpsc.analyst.models import target_models
+from dpsc.analyst.models import TargetModels
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, budget_mu
 from dpsc.release.population import Population, symmetric_noise
-from dpsc.release.rowmap import RowMap, constant_for, directions_for
+from dpsc.release.rowmap import RowMap, constant_for, constant_over_scale, directions_for
 from dpsc.release.scale import COUNTED_AT_MOST, LEAST, MOST, MOST_COUNTS, estimated, guess_from, share_for
 from dpsc.types import Array
 
@@ -205,8 +205,7 @@ class Rehearsal:
     def estimate(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> MixtureUncertainty:
         """Return the forecast of a target and its uncertainty, from its first periods y and n donors like these."""
         matrix, noise, row_map = self.release(donors, n, y, rng)
-        candidates, _ = target_models(Population.of(matrix, n, noise, row_map), y)
-        return MixtureUncertainty(candidates)
+        return MixtureUncertainty(TargetModels(Population.of(matrix, n, noise, row_map), y).candidates)
 
     def release(self, donors: Array, n: int, y: Array, rng: np.random.Generator) -> tuple[Array, float, RowMap]:
         """Return a noisy matrix, the scale of its noise and the map of its rows.
@@ -217,7 +216,8 @@ class Rehearsal:
         on_counts, on_matrix = rng.normal(size=MOST_COUNTS), symmetric_noise(T, 1.0, rng)
         scale, share = self._scale(donors, n, y, on_counts)
         noise = math.sqrt(2 * self.sites / (1 - share)) / self.mu
-        row_map = RowMap(T, kernel, None, directions_for(n, T, noise, kernel), constant_for(scale), GRID_BITS)
+        constant = constant_for(scale, constant_over_scale(n, noise))
+        row_map = RowMap(T, kernel, None, directions_for(n, T, noise, kernel), constant, GRID_BITS)
         vectors = np.vstack([np.full(len(donors), row_map.constant), row_map.whitened(donors.T)])
         vectors /= np.linalg.norm(vectors, axis=0)
         size = row_map.size

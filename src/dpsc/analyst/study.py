@@ -17,7 +17,7 @@ from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
+from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
 
 
 def study(
@@ -26,6 +26,7 @@ def study(
     treatment_times: DatesLike,
     *,
     weights: WeightsLike | None = None,
+    averages: AveragesLike | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -37,7 +38,8 @@ def study(
     treated = {name: date for name, date in dates.items() if not _is_missing(date)}
     if not treated:
         raise ReleaseError("no target has a treatment time.")
-    results = {name: _answer(release, name, targets[name], date, level) for name, date in treated.items()}
+    sizes = _averages(list(targets), averages)
+    results = {name: _answer(release, name, targets[name], date, level, sizes[name]) for name, date in treated.items()}
     shares = _weights(list(treated), weights)
     members = [_uncertainty(result) for result in results.values()]
     first = min(result.T0 for result in results.values())
@@ -57,11 +59,11 @@ def study(
 
 
 def _answer(
-    release: ReleasedMatrix, name: Label, target: TargetLike, date: Label, level: float
+    release: ReleasedMatrix, name: Label, target: TargetLike, date: Label, level: float, averages: int | None
 ) -> PrivateResult | UnprovenResult:
     """Estimate one unit; what is wrong with it is said with its name."""
     try:
-        return estimate(release, target, date, level=level)
+        return estimate(release, target, date, level=level, averages=averages)
     except ReleaseError as problem:
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
@@ -106,6 +108,19 @@ def _dates(names: list[Label], treatment_times: Any) -> dict[Label, Label]:
         close = checks.did_you_mean(str(unknown[0]), [str(name) for name in names])
         raise ReleaseError(f"treatment_times names {unknown[0]!r}, which is not a target.{close}")
     return {name: treatment_times.get(name) for name in names}
+
+
+def _averages(names: list[Label], averages: AveragesLike | None) -> dict[Label, int | None]:
+    """Return how many units each target is the average of: one number is for all, None where it is not known."""
+    if not isinstance(averages, Mapping | pd.Series):
+        return dict.fromkeys(names, averages)
+    given = dict(averages.items())
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        raise ReleaseError(f"averages names {unknown!r}, which is not a target.")
+    known = {name: number for name, number in given.items() if not _is_missing(number)}
+    whole = {name: int(number) if float(number).is_integer() else number for name, number in known.items()}
+    return {name: whole.get(name) for name in names}
 
 
 def _weights(names: list[Label], weights: WeightsLike | None) -> pd.Series[float]:

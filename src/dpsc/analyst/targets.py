@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpsc import checks
+from dpsc.analyst.models import TargetModels
 from dpsc.errors import PanelError, ReleaseError
 from dpsc.periods import match as matching
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.release.rowmap import movement
-from dpsc.types import Column, Label, TargetLike, to_floats
+from dpsc.types import Array, Column, Label, TargetLike, to_floats
 
-OTHER_UNITS = ": is it in other units than the donors were, such as thousands?"
-_LARGER, _SMALLER = 100.0, 500.0  # so many times suggest other units; averages of many move less
+_OTHER_UNITS = 10.0 ** np.array([-9, -6, -5, -4, -3, -2, 0, 2, 3, 4, 5, 6, 9])  # factors; 1 is among them
+_FOR_EXAMPLE = {  # what a target so many times too large may be in, and what the donors are in then
+    100: ("cents", "euros"),
+    1_000: ("single units", "thousands"),
+    1_000_000: ("single units", "millions"),
+}
+_CLEAR = 10.0  # a log Bayes factor
+_LEVEL_SPREAD = 1.2  # of the logarithm of a target's level over a typical one
+_LARGEST = 1000.0  # c^2
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
@@ -46,8 +55,7 @@ def matched(
         )
     given = as_series(release, target)
     series, cut = _over_the_periods(release, given, T0)
-    notes = [*cut, *_other_units(release, series, T0)]
-    return series.rename(release.outcome), T0, tuple(notes)
+    return series.rename(release.outcome), T0, tuple(cut)
 
 
 def as_series(release: ReleasedMatrix, target: TargetLike) -> pd.Series[float]:
@@ -113,23 +121,44 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
     return series, [*(f"in the release, {hole}" for hole in holes(release.times)), *match.notes, *missing]
 
 
-def _other_units(release: ReleasedMatrix, series: pd.Series[float], T0: int) -> list[str]:
-    """Ask whether the target is measured in other units than the donors were."""
-    y = series.to_numpy(dtype=np.float64)[:T0]
+def question_of_units(release: ReleasedMatrix, models: TargetModels, reference: Array) -> str:
+    """Return a question if the target is far more likely in other units than in those of the donors, "" if it is not.
+
+    Witnesses are how the target moves, against how donors do, and its level, if a typical one is public: the
+    reference's, or that of the series which told the custodian how much donors move. That series may have been this
+    target, in the same wrong units, so it can only add to the doubt.
+    """
+    level = float(np.abs(models.y + reference).mean())
     if release.reference is not None:
-        size, usual, against = np.median(np.abs(y)), np.median(np.abs(release.reference[:T0])), "the reference path"
-    elif release.scale.source != "none":
-        size, usual, against = movement(y, release.kernel), release.scale.value, "a typical donor's movement"
+        usual, least = float(np.abs(reference).mean()), -math.inf
     else:
-        return []
-    size, usual = float(size), float(usual)
-    if size == 0 or usual == 0 or 1 / _SMALLER < size / usual < _LARGER:
-        return []
-    times = min(max(size / usual, usual / size), 1e18)  # beyond which the number would fill the line
-    direction = "larger" if size > usual else "smaller"
-    return [f"the target is about {float(f'{times:.1g}'):,.0f} times {direction} than {against}{OTHER_UNITS}"]
+        usual, least = release.scale.level, 0.0
+    logs: Array = np.zeros(len(_OTHER_UNITS))
+    if not models.population.has_level:
+        logs = models.log_evidence_in_units(_OTHER_UNITS, reference)
+    if usual > 0 and level > 0:
+        away = (np.log(_OTHER_UNITS * level / usual) / _LEVEL_SPREAD) ** 2 / 2
+        logs = logs + np.maximum(math.log(level / usual) ** 2 / _LEVEL_SPREAD**2 / 2 - away, least)
+    as_it_is = logs[_OTHER_UNITS == 1][0]
+    factor = float(_OTHER_UNITS[np.argmax(logs)])
+    if logs.max() > as_it_is + _CLEAR:
+        return _question(factor)
+    size = math.exp(sum(c.weight * math.log(c.size) for c in models.candidates))
+    if models.population.has_level or size < _LARGEST:
+        return ""
+    return _question(10.0 ** -round(math.log10(size) / 2))
 
 
-def other_units(notes: tuple[str, ...]) -> str:
-    """Return the note that asks about units, if there is one."""
-    return next((note for note in notes if note.endswith(OTHER_UNITS)), "")
+def _question(factor: float) -> str:
+    """Ask about a target that should be ``factor`` times as large."""
+    times = float(f"{max(factor, 1 / factor):.1g}")
+    share = f"{times:,.0f} times" if factor < 1 else f"1/{times:,.0f} of"
+    units = _FOR_EXAMPLE.get(round(times))
+    example = "" if units is None else ", such as {} instead of {}".format(*(units if factor < 1 else units[::-1]))
+    return f"the target is about {share} what the donors' outcome suggests: is it in other units{example}?"
+
+
+def require_averages(averages: int | None) -> None:
+    """Refuse what is no number of units."""
+    if averages is not None:
+        checks.whole_number("averages", averages, at_least=1)

@@ -177,7 +177,10 @@ def _beware(verdict: Verdict | None) -> list[str]:
         return [f"Check this first: {verdict.reason}"]
     if verdict is None or verdict.grade != "no":
         return []
-    return ["The donors do not help here: they do not track this target, so the answer rests on its own past."]
+    return [
+        "The donors do not track this target: compare this answer with forecasts from its own past, and ask "
+        "whether something new hit everybody after the intervention."
+    ]
 
 
 def _second(result: Answer, unit: str) -> str:
@@ -284,7 +287,8 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     sentences = []
     if grades and grades.count("no") * 2 > len(grades):
         sentences.append(
-            f"The donors do not help here: they do not track {grades.count('no')} of the {len(grades)} units."
+            f"The donors do not track {grades.count('no')} of the {len(grades)} units: compare those with forecasts "
+            "from their own past."
         )
     if not math.isfinite(average.effect):
         return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]

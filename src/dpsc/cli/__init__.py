@@ -1,4 +1,4 @@
-"""The ``dpsc`` command: one thin file per command, which imports what it needs when it runs."""
+"""The ``dpsc`` command: thin files, each of which imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ import typer
 from typer.core import TyperGroup
 
 from dpsc.cli import console, ledger
-from dpsc.cli.audit import audit
 from dpsc.cli.check import check
-from dpsc.cli.compare import compare
 from dpsc.cli.demo import demo
-from dpsc.cli.estimate import estimate
+from dpsc.cli.estimate import compare, estimate
+from dpsc.cli.evidence import audit, reproduce
 from dpsc.cli.fit import fit
-from dpsc.cli.inspect import inspect
-from dpsc.cli.merge import merge
+from dpsc.cli.inspect import inspect, merge
 from dpsc.cli.plan import plan
 from dpsc.cli.release import release
-from dpsc.cli.reproduce import reproduce
 from dpsc.errors import without_passwords
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from json import dumps as to_json
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -21,10 +21,11 @@ from dpsc.checks import written_out
 from dpsc.cli import terminal
 from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, command, option
 from dpsc.errors import Parameter, ParameterError
+from dpsc.tables.spec import MIDPOINT
 
 if TYPE_CHECKING:
     from dpsc.custodian.check.check_report import Section
-    from dpsc.custodian.check.run import Rehearsal, Wishes
+    from dpsc.custodian.check.run import Rehearsal
     from dpsc.types import JsonObject
 
 
@@ -47,9 +48,7 @@ def check(
     *,
     table: DonorTable,
     asked: Asked,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Also write this private page (.html) or its numbers (.json).")
-    ] = None,
+    out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -59,12 +58,14 @@ def check(
     the donors are ready, with 1 if something must be corrected first.
     """
     from dpsc.custodian.check import check_report
-    from dpsc.custodian.check.run import Wishes, rehearse
-    from dpsc.custodian.custody.options import require_reasonable
+    from dpsc.custodian.check.run import rehearse
     from dpsc.custodian.custody.payer import datasets_here
+    from dpsc.custodian.custody.release import require_reasonable
+    from dpsc.custodian.donors.missing import BOUNDS
 
     said = table.spec(unit)
-    wishes = Wishes(table.bounds, asked.epsilon, asked.delta, asked.target, asked.before, asked.averages)
+    if said.missing == "midpoint" and table.bounds is None:
+        raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)
     terminal.keep_apart(out, donors, asked.target)
     if out is not None:
@@ -73,8 +74,8 @@ def check(
         terminal.require_free(out, force)
     with terminal.working("looking at the donors"):
         datasets = datasets_here()  # first, so that a broken ledger is told at once
-        made = rehearse(donors, said, wishes)
-    commands = [] if made.outlook is None else _commands(donors, made, wishes, new_ledger=not datasets)
+        made = rehearse(donors, said, asked.epsilon, asked.delta, asked.target, asked.before, asked.averages)
+    commands = [] if made.outlook is None else _commands(donors, made, asked, table.bounds, new_ledger=not datasets)
     parts = check_report.sections(made, commands, datasets or ())
     sections = [section.rendered(terminal.as_option) for section in parts]
     if out is not None:
@@ -85,19 +86,21 @@ def check(
         typer.echo(_as_json(made, commands))
     else:
         _show(made, sections)
-    if not made.ready:
+    if not made.seen.ready:
         raise typer.Exit(1)
 
 
-def _commands(donors: Path, made: Rehearsal, wishes: Wishes, *, new_ledger: bool) -> list[str]:
+def _commands(
+    donors: Path, made: Rehearsal, asked: Asked, bounds: tuple[float, float] | None, *, new_ledger: bool
+) -> list[str]:
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
     stem = donors.name.split(".")[0].lstrip("-") or "donors"
-    budget = {"epsilon": wishes.epsilon, "delta": wishes.delta}
+    budget = {"epsilon": asked.epsilon, "delta": asked.delta}
     said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget
-    if wishes.bounds is not None:
-        said["bounds"] = wishes.bounds
+    if bounds is not None:
+        said["bounds"] = bounds
     if made.like_before is not None:
-        said |= {"like": str(wishes.target), "like_before": made.like_before}
+        said |= {"like": str(asked.target), "like_before": made.like_before}
     names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
     place = next(place for name in names if not (place := Path(f"{name}.dpsc.json")).exists())
     release = checks.command(["dpsc", "release", str(donors)], [*checks.options(said), "-o", str(place)])
@@ -108,25 +111,26 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
     """Return everything as JSON."""
     from dpsc.custodian.check.examine import MARK
 
-    outlook = {} if made.outlook is None else asdict(made.outlook)
+    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook)
     for name, value in outlook.items():
         if isinstance(value, float) and not math.isfinite(value):
             outlook[name] = None
-    seen = asdict(made.seen) | {
-        "path": str(made.seen.path),
-        "options": made.seen.spec.options(),
-        "guessed": [Parameter(name).option for name in made.seen.guessed],
-        "findings": [asdict(finding.rendered(terminal.as_option)) for finding in made.findings],
-        "ready": made.ready,
+    examination = asdict(seen) | {
+        "path": str(seen.path),
+        "options": seen.spec.options(),
+        "guessed": [Parameter(name).option for name in seen.guessed],
+        "findings": [asdict(finding.rendered(terminal.as_option)) for finding in seen.findings],
+        "ready": seen.ready,
     }
     content = {
         "private": MARK,
-        "ready": made.ready,
-        "examination": seen,
+        "ready": seen.ready,
+        "examination": examination,
         "outlook": outlook or None,
         "commands": commands,
+        "mark": MARK,
     }
-    return to_json(content | {"mark": MARK}, default=str)
+    return to_json(content, default=str)
 
 
 def _page(made: Rehearsal, sections: list[Section]) -> str:
@@ -135,15 +139,8 @@ def _page(made: Rehearsal, sections: list[Section]) -> str:
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
-    return report.render(
-        "check.html",
-        mark=MARK,
-        verdict=verdict(made.findings),
-        ready=made.ready,
-        ended=words.sentence,
-        file=made.seen.path.name,
-        sections=sections,
-    )
+    about = {"verdict": verdict(made.seen.findings), "ready": made.seen.ready, "file": made.seen.path.name}
+    return report.render("check.html", mark=MARK, ended=words.sentence, sections=sections, **about)
 
 
 def _show(made: Rehearsal, sections: list[Section]) -> None:
@@ -151,90 +148,59 @@ def _show(made: Rehearsal, sections: list[Section]) -> None:
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
-    screen = terminal.console()
-    screen.print(Text(f" {MARK} ", "bold white on red"))
-    screen.print()
-    told = Text.assemble(
-        (written_out(f"{made.seen.path}  "), "bold"),
-        (verdict(made.findings), "bold green" if made.ready else "bold red"),
-    )
-    screen.print(told)
+    screen, seen, mark = terminal.console(), made.seen, Text(f" {MARK} ", "bold white on red")
+    said = (verdict(seen.findings), "bold green" if seen.ready else "bold red")
+    told = Text.assemble((written_out(f"{seen.path}  "), "bold"), said)
+    terminal.blocks(screen, mark, told)
     for section in sections:
         screen.print()
-        _show_section(screen, section)
+        note = f"  ({section.note})" if section.note else ""
+        screen.print(Text.assemble((written_out(section.title), "bold"), (note, "dim")))
+        for part in _parts(section):
+            screen.print(Padding(part, (0, 0, 0, 2)))
+        for text in section.commands:
+            screen.print()
+            for line in text.splitlines():
+                screen.print(_text(f"  {line}"), soft_wrap=True)
+        if section.commands:
+            screen.print()
+        for line in section.lines:
+            screen.print(Padding(_text(line), (0, 0, 0, 2)))
     screen.print()
-    screen.print(told)
-    screen.print()
-    screen.print(Text(f" {MARK} ", "bold white on red"))
+    terminal.blocks(screen, told, mark)
 
 
-def _show_section(screen: Console, section: Section) -> None:
-    screen.print(
-        Text.assemble((written_out(section.title), "bold"), (f"  ({section.note})" if section.note else "", "dim"))
-    )
-    for what in (_facts(section), _strip(section), _table(section), _findings(section)):
-        if what is not None:
-            screen.print(Padding(what, (0, 0, 0, 2)))
-    for text in section.commands:
-        screen.print()
-        for line in text.splitlines():
-            screen.print(_text(f"  {line}"), soft_wrap=True)
-    if section.commands:
-        screen.print()
-    for line in section.lines:
-        screen.print(Padding(_text(line), (0, 0, 0, 2)))
-
-
-def _facts(section: Section) -> Table | None:
-    if not section.facts:
-        return None
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
-    for name, value in section.facts:
-        grid.add_row(_text(name), _text(value))
-    return grid
-
-
-def _strip(section: Section) -> Table | None:
-    if not section.strip:
-        return None
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(style="dim", no_wrap=True)
-    for name, signs, share in section.strip:
-        grid.add_row(_text(name), Text.assemble(*((s, "bold red" if s == "█" else "") for s in signs)), Text(share))
-    return grid
-
-
-def _table(section: Section) -> Padding | None:
-    if not section.table:
-        return None
-    header, *rows = section.table
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
-    for k, name in enumerate(header):
-        table.add_column(_text(name), justify="right" if 0 < k < 3 else "left", no_wrap=k < 3)
-    for row in rows:
-        table.add_row(*map(_text, row))
-    return Padding(table, (1, 0, 0, 0) if section.strip else 0)
-
-
-def _findings(section: Section) -> Table | None:
+def _parts(section: Section) -> Iterator[Table | Padding]:
+    """Return the facts, the strip, the table and the findings of a section, as far as it has them."""
     from dpsc.answers.words import sentence
 
-    if not section.findings:
-        return None
-    grid = Table.grid(padding=(0, 1))
+    if section.facts or section.strip:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(no_wrap=bool(section.strip))
+        for name, value in section.facts:
+            grid.add_row(_text(name), _text(value))
+        for name, signs, share in section.strip:
+            strip = Text.assemble(*((sign, "bold red" if sign == "█" else "") for sign in signs))
+            grid.add_row(_text(name), strip, Text(share, "dim", no_wrap=True))
+        yield grid
+    if section.table:
+        header, *rows = section.table
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1))
+        for k, name in enumerate(header):
+            table.add_column(_text(name), justify="right" if 0 < k < 3 else "left", no_wrap=k < 3)
+        for row in rows:
+            table.add_row(*map(_text, row))
+        yield Padding(table, (1, 0, 0, 0) if section.strip else 0)
     for finding in section.findings:
-        sign, style = ("✕", "bold red") if finding.grade == "correct" else ("•", "yellow")
-        grid.add_row(Text(sign, style), _text(sentence(finding.words)))
+        grid, correct = Table.grid(padding=(0, 1)), finding.grade == "correct"
+        grid.add_row(Text("✕", "bold red") if correct else Text("•", "yellow"), _text(sentence(finding.words)))
         for example in finding.examples:
             grid.add_row("", _text(f"  {example}", "dim"))
         more = finding.count - len(finding.examples)
         if finding.examples and more > 0 and finding.kind != "alike":
             grid.add_row("", Text(f"  and {more:,} more", "dim"))
-    return grid
+        yield grid
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -10,14 +10,14 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
 from dpsc.cli import terminal
-from dpsc.cli.options import Force, command
+from dpsc.cli.options import Force, command, option
 from dpsc.errors import DpscError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SPENT = f"epsilon {EPSILON:g}, delta {DELTA:g}"
 @command("demo")
 def demo(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for everything it makes.")] = Path("demo-output"),
+    out: Path = option("The folder for everything it makes.", "--out", "-o", default=Path("demo-output")),
     force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""
@@ -70,15 +70,15 @@ class Story:
 
         crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
         self._head("The question.", f"{crew} Do they leave later?")
-        self._say(
+        self._screen.print(
             f"The delays are real: {n + datasets.CHANGED:,} planes that fly from New York, every fortnight of 2013. "
             f"The crew is not: we added {datasets.MINUTES_ADDED:g} minutes to the average of the {datasets.CHANGED}, "
             f"so that the answer is known. Protected are the other {n:,} planes, each with its whole year. These "
             "delays are public; they stand in for records that are not, such as patients' visits or customers' "
             "purchases."
         )
-        self._say("  custodian/donors.csv   private: one row per plane and fortnight")
-        self._say(f"  analyst/target.csv     public: the average of the {datasets.CHANGED}")
+        self._screen.print("  custodian/donors.csv   private: one row per plane and fortnight")
+        self._screen.print(f"  analyst/target.csv     public: the average of the {datasets.CHANGED}")
         self._screen.print(f"  Commands run in the folder {self._out}.", soft_wrap=True)
 
         self._head("1. Plan", "(analyst; no donor is touched, nothing is spent)")
@@ -120,10 +120,10 @@ class Story:
         self._found(_verdict(found))
 
         self._head("Was it right?", _against(found, datasets.MINUTES_ADDED, "minutes"))
-        self._say("How far each forecast of the path without the new crew is from the true one:")
+        self._screen.print("How far each forecast of the path without the new crew is from the true one:")
         for name, minutes in _missed(found, datasets.MINUTES_ADDED).items():
-            self._say(f"  {name:<24}{minutes:5.1f} minutes")
-        self._say("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
+            self._screen.print(f"  {name:<24}{minutes:5.1f} minutes")
+        self._screen.print("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
 
     def _wages(self) -> None:
         from dpsc import datasets
@@ -152,6 +152,8 @@ class Story:
             )
 
     def _ending(self) -> None:
+        from dpsc import datasets
+
         men = ", the same for the men" if (self._folder / "analyst" / "wages.dpsc.json").exists() else ""
         self._head("Spent:", f"{SPENT} for the planes{men}. More questions are free.")
         self._head("Open", "")
@@ -159,15 +161,17 @@ class Story:
             if (self._folder / "analyst" / name).exists():
                 self._screen.print(f"  {self._out / 'analyst' / name}", soft_wrap=True)
         self._head("Try next", "")
-        for line in next_commands(self._out):
-            self._screen.print(f"  {line}", soft_wrap=True)
+        release, target = self._out / "analyst" / "donors.dpsc.json", self._out / "analyst" / "target.csv"
+        for typed in (
+            ["inspect", release],
+            ["estimate", release, target, "--treatment-time", datasets.CHANGED_ON],
+            ["check", self._out / "custodian" / "donors.csv", "--periods", target],
+        ):
+            self._screen.print(f"  {started_as()} {shlex.join(map(str, typed))}", soft_wrap=True)
 
     def _head(self, title: str, text: str) -> None:
         self._screen.print()
         self._screen.print(Text.assemble((title, "bold"), f" {text}"))
-
-    def _say(self, text: str) -> None:
-        self._screen.print(text)
 
     def _found(self, text: str) -> None:
         self._screen.print(Padding(Text(text), (0, 0, 0, 2)))
@@ -218,29 +222,12 @@ def _missed(found: PrivateResult | UnprovenResult, effect: float) -> dict[str, f
     return {name: float(np.sqrt(np.mean((forecast - truth) ** 2))) for name, forecast in forecasts.items()}
 
 
-def next_commands(out: Path) -> list[str]:
-    """Return what to type next, as it works from here."""
-    from dpsc.datasets import CHANGED_ON
-
-    release, target = out / "analyst" / "donors.dpsc.json", out / "analyst" / "target.csv"
-    return [
-        f"{started_as()} {shlex.join(map(str, typed))}"
-        for typed in (
-            ["inspect", release],
-            ["estimate", release, target, "--treatment-time", CHANGED_ON],
-            ["check", out / "custodian" / "donors.csv", "--periods", target],
-        )
-    ]
-
-
 def started_as() -> str:
     """Return what to type to start this program again from here: its name alone only if that finds it."""
-    called = sys.argv[0]
-    if Path(called).name == "__main__.py":
-        return f"{_shortest('python', sys.executable)} -m dpsc"
-    return _shortest("dpsc", called) if Path(called).stem == "dpsc" else "dpsc"
-
-
-def _shortest(name: str, path: str) -> str:
+    called, as_module = sys.argv[0], Path(sys.argv[0]).name == "__main__.py"
+    if not as_module and Path(called).stem != "dpsc":
+        return "dpsc"
+    name, path, rest = ("python", sys.executable, " -m dpsc") if as_module else ("dpsc", called, "")
     found = shutil.which(name)
-    return name if found is not None and os.path.abspath(found) == os.path.abspath(path) else shlex.quote(path)
+    is_it = found is not None and os.path.abspath(found) == os.path.abspath(path)
+    return (name if is_it else shlex.quote(path)) + rest

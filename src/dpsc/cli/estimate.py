@@ -1,19 +1,25 @@
-"""``dpsc estimate``: the analyst turns a release and public targets into answers."""
+"""``dpsc estimate`` and ``dpsc compare``: the analyst turns a release and public targets into answers, side by side."""
 
 from __future__ import annotations
 
+import json as js
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import Answer, Table, command, option
-from dpsc.errors import ParameterError
+from dpsc.cli.options import Answer, Force, Json, Table, Title, command, option
+from dpsc.errors import ParameterError, ReleaseError
 
+if TYPE_CHECKING:
+    from dpsc.answers.document import Document
+
+LARGEST = 50 * 2**20  # bytes of an answer
 _several = partial(option, panel="Several treated units")
 
 
@@ -24,10 +30,16 @@ class Question:
     treatment_time: str | None = option("The first treated period, of the target or of all units.")
     unit: str | None = _several("The column that names the units.")
     treatment_time_column: str | None = _several(
-        "The column with each unit's own first treated period, the same in all its rows; empty for a unit "
-        "that was never treated: it is shown and not used for any number."
+        "The column with each unit's own first treated period, the same in all its rows; empty for a unit that was "
+        "never treated: it is shown and not used for any number."
     )
     weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
+    averages: int | None = option(
+        "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
+        "of measurement are noticed more often.",
+        min=1,
+    )
+    averages_column: str | None = _several("The column that says it for each unit; empty where it is not known.")
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:
@@ -40,7 +52,9 @@ class Question:
                 "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates "
                 "of their own --unit COLUMN --treatment-time-column COLUMN."
             )
-        for name in ("treatment_time_column", "weight_column"):
+        if self.averages is not None and self.averages_column is not None:
+            raise ParameterError("give --averages for all units or --averages-column for each, not both.")
+        for name in ("treatment_time_column", "weight_column", "averages_column"):
             if self.unit is None and getattr(self, name) is not None:
                 option = "--" + name.replace("_", "-")
                 raise ParameterError(
@@ -52,13 +66,7 @@ class Question:
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
-    target: Annotated[
-        Path,
-        typer.Argument(
-            help="The target: a table with a column of periods and one of numbers. With --unit a long table of several "
-            "targets, one row per unit and period."
-        ),
-    ],
+    target: Annotated[Path, typer.Argument(help="A table of periods and numbers; with --unit, a long one of units.")],
     question: Question,
     table: Table,
     answer: Answer,
@@ -82,7 +90,13 @@ def estimate(
     spec, title = table.spec(question.unit), answer.title or ""
     if question.unit is None:
         found: Result | Study = ask.one(
-            loaded, target, str(question.treatment_time), spec, level=answer.level, title=title
+            loaded,
+            target,
+            str(question.treatment_time),
+            spec,
+            averages=question.averages,
+            level=answer.level,
+            title=title,
         )
     else:
         found = ask.several(
@@ -92,7 +106,70 @@ def estimate(
             spec,
             start=question.treatment_time_column,
             weight=question.weight_column,
+            averages=question.averages_column or question.averages,
             level=answer.level,
             title=title,
         )
-    render.hand_over(found, answer, terminal.typed(ctx))
+    if answer.out is not None:
+        with render.place(answer.out, answer.force) as output:
+            render.write(found, output.place, command=terminal.typed(ctx), units=answer.units)
+    render.show(found, answer)
+
+
+@command("compare")
+def compare(
+    ctx: typer.Context,
+    answers: Annotated[list[Path], typer.Argument(help="Answers: result.json files, or folders with one.")],
+    out: Path | None = option(
+        "By its ending the figure (.png, .svg), a page (.html), the table (.csv, .xlsx), the numbers (.json), or a "
+        "folder with page, figure and table.",
+        "--out",
+        "-o",
+    ),
+    title: Title = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Show answers side by side: two releases, two budgets, two targets, two dates; one table, one figure."""
+    from dpsc.answers.compare import of
+    from dpsc.cli import render
+
+    paths = [path / "result.json" if path.is_dir() else path for path in answers]
+    terminal.keep_apart(out, *paths)
+    if len(paths) < 2:
+        raise ParameterError("name at least two answers to compare: result.json files, or folders with one.")
+    names = _names(answers)
+    compared = of([(name, _read(path)) for name, path in zip(names, paths, strict=True)], title or "")
+    if out is not None:
+        with render.place(out, force) as output, terminal.working("drawing"):
+            endings = [out.suffix.lower()] if render.is_file(out) else [".html", ".png", ".svg", ".csv", ".json"]
+            for ending in endings:
+                place = output.place if render.is_file(out) else output.place / f"comparison{ending}"
+                files.write(place, render.as_file(compared, ending, terminal.typed(ctx)))
+    if json:
+        terminal.print_json(compared.content())
+        return
+    render.show_comparison(compared)
+    if out is not None:
+        terminal.console().print(f"\nOpen {out if render.is_file(out) else out / 'comparison.html'}", soft_wrap=True)
+
+
+def _names(answers: list[Path]) -> list[str]:
+    """Return short names that differ: of the file, with as many folders in front as it takes."""
+    full = [path.with_suffix("").parts if path.suffix == ".json" else path.parts for path in answers]
+    plain = [parts[:-1] if parts[-1] == "result" and len(parts) > 1 else parts for parts in full]
+    for length in range(1, max(map(len, plain)) + 1):
+        names = ["/".join(parts[-length:]) for parts in plain]
+        if len(set(names)) == len(names):
+            return names
+    raise ParameterError("the same answer is named twice.")
+
+
+def _read(path: Path) -> Document:
+    from dpsc.answers.compare import checked
+
+    text = files.read_text(path, "result.json of dpsc", LARGEST)
+    try:
+        return checked(js.loads(text), str(path))
+    except (ValueError, RecursionError):
+        raise ReleaseError(f"{path} is not valid JSON; name the result.json of dpsc estimate or dpsc fit.") from None

@@ -1,7 +1,8 @@
-"""``dpsc inspect``: what is in a release, what it guarantees, how noisy it is."""
+"""``dpsc inspect`` and ``dpsc merge``: what is in a release and what it guarantees; releases become one."""
 
 from __future__ import annotations
 
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Annotated
 
@@ -10,21 +11,17 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import Force, Json, command
-from dpsc.errors import ParameterError
+from dpsc.cli.options import Force, Json, command, option
+from dpsc.errors import ParameterError, ReleaseError
 
 
 @command("inspect")
 def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    page: Annotated[
-        Path | None, typer.Option("--page", help="Write the page for whoever receives it: an .html file.")
-    ] = None,
-    record: Annotated[
-        bool, typer.Option("--record", help="Print a record for a registry of differential-privacy deployments (JSON).")
-    ] = False,
-    custodian: Annotated[str | None, typer.Option(help="For --record: who publishes the release.")] = None,
-    intended_use: Annotated[str | None, typer.Option(help="For --record: what it is to be used for.")] = None,
+    page: Path | None = option("Write the page for whoever receives it: an .html file."),
+    record: bool = option("Print a record for a registry of differential-privacy deployments (JSON).", default=False),
+    custodian: str | None = option("For --record: who publishes the release."),
+    intended_use: str | None = option("For --record: what it is to be used for."),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -35,8 +32,8 @@ def inspect(
 
     if not record and (custodian is not None or intended_use is not None):
         raise ParameterError("--custodian and --intended-use are for --record.")
-    for option, text in (("custodian", custodian), ("intended_use", intended_use)):
-        printable(option, text or "")
+    printable("custodian", custodian or "")
+    printable("intended_use", intended_use or "")
     terminal.keep_apart(page, release)
     loaded, digest = file_format.load_with_hash(release, Release)
     if page is not None:
@@ -51,3 +48,30 @@ def inspect(
         render.show_release(loaded, release, digest)
         if page is not None:
             terminal.console().print(f"\nOpen {page}", soft_wrap=True)
+
+
+@command("merge")
+def merge(
+    releases: Annotated[list[Path], typer.Argument(help="Release files of custodians with different donors.")],
+    out: Path = option("The merged release file.", "--out", "-o", default=MISSING),
+    disjoint: bool = option("Your word that no donor is in two of them; the files cannot show it.", default=False),
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Add up releases of different donors, made over the same periods in the same way; costs no budget."""
+    from dpsc.analyst.release import Release
+    from dpsc.cli import render
+    from dpsc.release.file_format import sha256
+
+    terminal.keep_apart(out, *releases)
+    if len(releases) < 2:
+        raise ReleaseError("name at least two release files to merge.")
+    with terminal.output_file(out, force) as output:
+        merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
+        merged.save(output.place)
+    digest = sha256(out)
+    if json:
+        terminal.print_json(render.release_json(merged, out, digest))
+        return
+    render.show_release(merged, out, digest)
+    terminal.console().print(f"\nWritten to {out}.", soft_wrap=True)

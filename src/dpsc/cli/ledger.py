@@ -31,16 +31,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Place = Annotated[
-    str,
-    typer.Option(
-        "--ledger",
-        envvar="DPSC_LEDGER",
-        help="A SQLite file, or postgresql+psycopg://user@host/name.",
-        show_default=True,
-        metavar="URL",
-    ),
-]
+_KINDS = "A SQLite file, or postgresql+psycopg://user@host/name."
+Place = Annotated[str, typer.Option("--ledger", envvar="DPSC_LEDGER", help=_KINDS, metavar="URL")]
 Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", show_default=False)]
 
 
@@ -53,13 +45,10 @@ class Terms:
 
     epsilon: float = option("The budget of everything ever released from it, together.", default=MISSING)
     delta: float = option("The budget's delta, well below one over the number of donors.", default=MISSING)
-    pure: float = option(
-        "The part of epsilon for releases with delta = 0; the rest is for Gaussian noise.", default=0.0
-    )
+    pure: float = option("The part for releases with delta = 0; the rest is for Gaussian noise.", default=0.0)
     other: str | None = option(
-        "The part for releases of which only (epsilon, delta) is known, such as fit --method objective.",
+        "The part for releases of which only epsilon and delta are known (fit --method objective).",
         metavar="EPSILON,DELTA",
-        show_default=False,
     )
 
     def budget(self) -> Budget:
@@ -82,16 +71,13 @@ class Terms:
 def init(
     name: Annotated[str, typer.Argument(help="A name for the data set.")],
     terms: Terms,
-    about: Annotated[
-        list[str] | None,
-        typer.Option(help="A public fact as KEY=VALUE, for example n=500 or outcome=sales; may be repeated."),
-    ] = None,
-    who: Annotated[str | None, typer.Option(help="Your name; the system's user by default.")] = None,
+    about: list[str] | None = option("A public fact as KEY=VALUE, for example n=500; may be repeated."),
+    who: str | None = option("Your name; the system's user by default."),
     i_know: IKnow = False,
     ledger: Place = DEFAULT,
 ) -> None:
     """Enter a data set with its budget; makes the ledger if there is none."""
-    from dpsc.custodian.custody.options import require_reasonable, require_small_delta
+    from dpsc.custodian.custody.release import require_reasonable, require_small_delta
     from dpsc.ledger import Ledger
 
     budget = terms.budget()
@@ -123,9 +109,7 @@ def init(
 @command("ledger show")
 def show(
     name: Name = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Say what is left at this delta; the budget's own by default.")
-    ] = None,
+    delta: float | None = option("Say what is left at this delta; the budget's own by default."),
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
@@ -175,7 +159,7 @@ def entries(name: Name = None, as_json: Json = False, ledger: Place = DEFAULT) -
 @app.command()
 @command("ledger verify")
 def verify(
-    head: Annotated[str | None, typer.Option(help="A head that was noted earlier: it must still be there.")] = None,
+    head: str | None = option("A head that was noted earlier: it must still be there."),
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
@@ -203,10 +187,8 @@ def verify(
 @command("ledger export")
 def export(
     name: Name = None,
-    out: Annotated[Path | None, typer.Option(help="A .csv or .json file; the screen by default.")] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="csv or json; by the file's name, else csv.", metavar="csv|json")
-    ] = None,
+    out: Path | None = option("A .csv or .json file; the screen by default."),
+    format_: str | None = option("csv or json; by the file's name, else csv.", "--format", metavar="csv|json"),
     ledger: Place = DEFAULT,
 ) -> None:
     """Write the ledger as CSV (bookings) or JSON (everything, with the chain)."""

@@ -34,7 +34,7 @@ def command(name: str) -> Callable[[Command], Command]:
             if isinstance(kind, type) and is_dataclass(kind):
                 groups[parameter.name] = kind
                 inner = get_type_hints(kind, include_extras=True)
-                options += [_parameter(each.name, _hint(each, inner[each.name]), each.default) for each in fields(kind)]
+                options += [_parameter(each.name, inner[each.name], each) for each in fields(kind)]
             else:
                 options.append(_parameter(parameter.name, kind, parameter.default))
 
@@ -53,22 +53,18 @@ def command(name: str) -> Callable[[Command], Command]:
 
 
 def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
+    """Return a parameter as typer knows it; a switch has no opposite: there is no --no-force."""
+    if isinstance(default, Field):
+        about, default = default.metadata, default.default
+        if about:
+            names = about["names"] or ((f"--{name.replace('_', '-')}",) if default is False else ())
+            kind = Annotated[kind, typer.Option(*names, **about["how"])]
     none = inspect.Parameter.empty if default is MISSING else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=none, annotation=kind)
 
 
-def _hint(field: Field[object], kind: object) -> object:
-    """Return the annotation of a field; a switch has no opposite: there is no --no-force."""
-    if "names" not in field.metadata:
-        return kind
-    names = field.metadata["names"]
-    if field.default is False and not names:
-        names = (f"--{field.name.replace('_', '-')}",)
-    return Annotated[kind, typer.Option(*names, **field.metadata["how"])]
-
-
 def option(help: str, *names: str, default: Any = None, panel: str | None = None, **how: Any) -> Any:
-    """Return a field that is an option, for a dataclass of them; with the default ``MISSING`` it must be given."""
+    """Return a field that is an option, of a command or a dataclass; with the default ``MISSING`` it must be given."""
     metadata = {"names": names, "how": {"help": help, "rich_help_panel": panel, **how}}
     return field(default=default, metadata=metadata)
 
@@ -80,13 +76,8 @@ moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
-IKnow = Annotated[
-    bool,
-    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta not below one over the number of donors."),
-]
-Title = Annotated[
-    str | None, typer.Option(help="The question, as figures and the report put it: 'Wages, had they not been trained'.")
-]
+IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta that is not below 1/n.")]
+Title = Annotated[str | None, typer.Option(help="The question, for figures and report: 'Wages without the training'.")]
 Periods = Annotated[
     str | None,
     typer.Option(
@@ -95,22 +86,11 @@ Periods = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
-Smoothness = Annotated[
-    str | None,
-    typer.Option(help="How persistent such series are, from public knowledge: high (default), mild or none."),
-]
-Reference = Annotated[
-    Path | None, typer.Option(help="A table with a public path to subtract: one column of periods, one of numbers.")
-]
-LedgerUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--ledger",
-        help=f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder.",
-        metavar="URL",
-        rich_help_panel=_LEDGER,
-    ),
-]
+_PERSISTENT = "How persistent such series are, from public knowledge: high (default), mild or none."
+Smoothness = Annotated[str | None, typer.Option(help=_PERSISTENT)]
+Reference = Annotated[Path | None, typer.Option(help="A public path to subtract: a table of periods and numbers.")]
+_BY_DEFAULT = f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder."
+LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, metavar="URL", rich_help_panel=_LEDGER)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,15 +118,14 @@ class DonorTable(Table):
     wide: bool = columns("One row per unit, one column per period.", default=False)
     periods: Periods = None
     bounds: tuple[float, float] | None = option(
-        "Public bounds of the outcome; donors beyond them are clipped silently.", metavar="LO HI"
+        "Public bounds of the outcome; donors beyond are clipped silently.", metavar="LO HI"
     )
     missing: str | None = option(
         "Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
         "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
     )
     repeated: str | None = option(
-        "A cell that several rows give: missing (default), sum (as of bills), mean (as of readings) or last "
-        "(as of corrections)."
+        "A cell that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
 
     def spec(self, unit: str | None = None) -> TableSpec:
@@ -161,9 +140,8 @@ class Knowledge:
     smoothness: Smoothness = None
     reference: Reference = None
     scale: float | None = moves(
-        "How much a donor's series moves, from public knowledge: the standard deviation of its values around "
-        "their own mean, over the whole time. A factor of two matters little. Without it, it is found privately, "
-        "if there are enough donors."
+        "How much a donor's series moves, from public knowledge: its standard deviation over the whole time. A factor "
+        "of two matters little. Without it, it is found privately, if there are enough donors."
     )
     like: Path | None = moves(
         "Instead of --scale: a table with a public series that moves about like a donor, such as the target "
@@ -178,9 +156,7 @@ class Payer:
 
     ledger: LedgerUrl = None
     dataset: str | None = _ledger("The data set of the ledger that pays; needed if it has several.", "--dataset")
-    partition: str | None = _ledger(
-        "The group of donors, if they are one of several disjoint groups with public membership."
-    )
+    partition: str | None = _ledger("The group of donors, if groups are disjoint and membership is public.")
     purpose: str | None = _ledger("What the release is for, kept in the ledger.")
     no_ledger: bool = _ledger("Book nothing, and say nothing about it.", default=False)
 
@@ -195,8 +171,8 @@ class Answer:
     """Where an answer goes, and what is written on it."""
 
     out: Path | None = option(
-        "Where to write, by its ending: a page (.html), a workbook (.xlsx), the numbers (.json), the table "
-        "(.csv), the figure (.png, .svg), or a folder with all of them.",
+        "By its ending a page (.html), a workbook (.xlsx), the numbers (.json), the table (.csv), the figure (.png, "
+        ".svg), or a folder with all of them.",
         "--out",
         "-o",
     )

@@ -9,10 +9,11 @@ from contextlib import nullcontext
 from dataclasses import MISSING, asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.table import Table as Grid
+from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
@@ -22,7 +23,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpsc.analyst.plan import Plan, Taking, Way
+    from dpsc.analyst.plan import Plan, Taking
     from dpsc.release.settings import Settings
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
@@ -39,9 +40,7 @@ class Asked:
     after: int = option("Periods from the intervention on (h).", default=MISSING)
     epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
     delta: float = option("Well below one over the number of donors.", default=1e-6)
-    target: Path | None = option(
-        "The target before the intervention; errors are then in its units.", "--target", "--like"
-    )
+    target: Path | None = option("The target before the intervention, for errors in its units.", "--target", "--like")
     averages: int = option("How many units the target is the average of.", min=1, default=1)
 
 
@@ -51,8 +50,8 @@ class Question:
 
     error: float | None = option("The error that may be made: say what it takes.")
     detect: str | None = option(
-        "The average effect that must be seen, as a number or, like 5%, as a share of the target's "
-        "mean before the intervention: what it takes."
+        "The average effect that must be seen, as a number or, like 5%, a share of the target's mean before the "
+        "intervention: say what it takes."
     )
     releases: int | None = option("How many releases share each budget, for example one a quarter.", min=2, max=1000)
 
@@ -78,8 +77,8 @@ class Assumed:
     smoothness: Smoothness = None
     rank: int = option("Assumed: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "Assumed: size of what donors share over size of what is each one's own; by default what the "
-        "target's history makes likely."
+        "Assumed: size of what donors share over size of what is each one's own; by default what the target's "
+        "history makes likely."
     )
     runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
 
@@ -88,13 +87,9 @@ class Assumed:
 class Agreed:
     """What several sites agree on."""
 
-    settings: Path | None = option(
-        "Also write the public choices that sites must share: a file for dpsc release --settings."
-    )
+    settings: Path | None = option("Also write what sites must share: a file for dpsc release --settings.")
     sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
-    scale: float | None = option(
-        "For --settings: how much a donor's series moves, as a standard deviation; or give --target."
-    )
+    scale: float | None = option("For --settings: how much a donor moves, a standard deviation; or give --target.")
     periods: Periods = None
     reference: Reference = None
 
@@ -106,7 +101,7 @@ def plan(
     question: Question,
     assumed: Assumed,
     agreed: Agreed,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder for the curves and the table.")] = None,
+    out: Path | None = option("The folder for the curves and the table.", "--out", "-o"),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -230,11 +225,7 @@ def _show(table: pd.DataFrame, unit: str) -> None:
     names = ("detectable", "error", "error_in_shock", "without_privacy", "last_value")
     for row, *cells in zip(table.itertuples(), *(words.column(table[name]) for name in names), strict=True):
         shown.add_row(f"{row.n:,}", f"{row.epsilon:g}", _right(row.guess), *cells)
-    screen = terminal.console()
-    screen.print(shown)
-    screen.print()
-    for line in _LEGEND:
-        screen.print(line, style="dim")
+    terminal.blocks(terminal.console(), shown, Text("\n".join(_LEGEND), "dim"))
 
 
 def _grid(title: str, heads: Sequence[str]) -> Grid:
@@ -264,18 +255,26 @@ _LEGEND = (
 def _show_ways(taking: Taking, wished: str) -> None:
     """Say what it takes to reach what is wished, or what to change."""
     from dpsc.analyst.plan import EPSILONS
+    from dpsc.privacy.guarantee import best_guess
 
-    screen = terminal.console()
     n = int(taking.expected.table["n"].iloc[0])
-    if not taking.ways:
-        screen.print(
-            f"{wished}: no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as "
-            "many periods before the intervention. What would help: a target that averages more units.",
-            style="bold",
-        )
-        return
+    said = []
     for way in taking.ways:
-        screen.print(f"{wished}: {_way(way, n)}", style="bold")
+        guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
+        enough = f"ε = {way.epsilon:.2g} is enough"
+        if way.change == "budget":
+            large = "; that is a large budget" if way.epsilon > 4 else ""
+            said.append(f"{enough} with {n:,} donors ({guess}){large}.")
+        else:
+            donors = way.change == "donors"
+            what = f"{way.n:,} donors" if donors else f"{way.T0} periods before the intervention"
+            said.append(f"with {what}, {enough} ({guess}).")
+    nothing = (
+        f"no budget up to ε = {EPSILONS[-1]:g} is enough, nor ten times as many donors, nor twice as many periods "
+        "before the intervention. What would help: a target that averages more units."
+    )
+    for line in said or [nothing]:
+        terminal.console().print(f"{wished}: {line}", style="bold")
 
 
 def _wish(question: Question, wished: float | None) -> str:
@@ -290,17 +289,6 @@ def _wish(question: Question, wished: float | None) -> str:
     return f"{said} of the target's mean before the intervention, which is {words.number(wished)}"
 
 
-def _way(way: Way, n: int) -> str:
-    from dpsc.privacy.guarantee import best_guess
-
-    guess = f"an attacker would guess right {_right(best_guess(way.epsilon, 0))} of the time"
-    if way.change == "budget":
-        large = "; that is a large budget" if way.epsilon > 4 else ""
-        return f"ε = {way.epsilon:.2g} is enough with {n:,} donors ({guess}){large}."
-    what = f"{way.n:,} donors" if way.change == "donors" else f"{way.T0} periods before the intervention"
-    return f"with {what}, ε = {way.epsilon:.2g} is enough ({guess})."
-
-
 def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], unit: str) -> None:
     """Print what each of several releases may cost, and what fewer would bring."""
     from dpsc.answers import words
@@ -310,20 +298,18 @@ def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], un
     columns = [words.column([row[name] for row in rows]) for name in _EACH]
     for row, *cells in zip(rows, *columns, strict=True):
         shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
-    screen = terminal.console()
-    screen.print(shown)
-    screen.print(
-        "\nThe ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
-        "new periods or new donors need another.",
-        style="dim",
+    told = (
+        "The ε of each is what the ledger's own accounting allows. One release answers any number of questions; only "
+        "new periods or new donors need another."
     )
+    terminal.blocks(terminal.console(), shown, Text(told, "dim"))
 
 
 def _share_of(text: str, level: float | None) -> float:
     """Understand an effect: a number, or a percentage of the target's mean before the intervention."""
-    number_, is_percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    is_percent = text.strip().endswith("%")
     try:
-        value = float(number_)
+        value = float(text.strip().removesuffix("%"))
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):

@@ -16,7 +16,7 @@ from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
-    from dpsc.custodian.custody.options import Choices
+    from dpsc.custodian.custody.release import Choices
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
     from dpsc.types import JsonObject
@@ -64,12 +64,12 @@ def release(
     payer: Payer,
 ) -> None:
     """Turn private donors into one small private release."""
-    from dpsc.custodian.custody import options
+    from dpsc.custodian.custody import release as steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
 
     out = asked.out
-    options.require_reasonable(asked.epsilon, how.i_know)
+    steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
     account = payer.account()
@@ -77,7 +77,7 @@ def release(
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
     said = table.spec(unit)
-    chosen = options.of_options(
+    chosen = steps.of_options(
         said,
         epsilon=asked.epsilon,
         delta=asked.delta,
@@ -85,7 +85,7 @@ def release(
         grid_bits=how.grid_bits,
         **asdict(knowledge),
     )
-    options.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
+    steps.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
     source = donors_in(
         donors,
         replace(said, missing=chosen.missing),
@@ -132,7 +132,7 @@ def _made(
     reference: Path | None,
 ) -> Release:
     """Add up the donors, book what the release costs, make it and write it."""
-    from dpsc.custodian.custody import run as steps
+    from dpsc.custodian.custody import release as steps
 
     with terminal.output_file(out, how.force) as output:
         with terminal.working("opening the donors"):
@@ -170,7 +170,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: termin
 
     The scale, for which a release may count donors with noise, is left out.
     """
-    from dpsc.custodian.custody.options import require_small_delta, require_worth_having
+    from dpsc.custodian.custody.release import require_small_delta, require_worth_having
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm

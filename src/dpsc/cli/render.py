@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -53,7 +52,6 @@ _NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "md", "tsv", "parquet
 
 def show_result(result: Result, units: str | None = None) -> None:
     """Print the effect of each period with its interval, effects as people state them, and the answer in words."""
-    screen = terminal.console()
     frame = result.to_frame().drop(columns=result.baselines.columns)
     paths = [*frame["observed"], *frame["counterfactual"]]
     columns = {
@@ -65,31 +63,17 @@ def show_result(result: Result, units: str | None = None) -> None:
     for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
         if end in frame:
             columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
-    screen.print(_table(columns, title=result.headline))
-    screen.print()
-    _show_question(screen, result.title)
-    facts = Table.grid(padding=(0, 2))
-    if math.isfinite(result.att):
-        facts.add_row("average effect", Text(_with_interval(result)))
+    facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
-        _add_effects(facts, result)
-        facts.add_row(
-            "seen 4 times in 5", Text(f"an average effect of {number(result.detectable())} or more, up or down")
-        )
-    _add_guarantee(facts, result.private, str(result.guarantee), result.reason)
-    for note in result.notes:
-        facts.add_row("beware", Text(note), style="yellow")
-    screen.print(facts)
-    screen.print()
-    screen.print(Text(" ".join(answer(result, units))))
-    if result.verdict is not None:
-        screen.print()
-        screen.print(_light(result.verdict))
+        facts |= _effects(result)
+    light = None if result.verdict is None else _light(result.verdict)
+    words = Text(" ".join(answer(result, units)))
+    table = _table(columns, title=result.headline)
+    terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), words, light)
 
 
 def show_study(study: Study, units: str | None = None) -> None:
     """Print the effect on each unit, by time since the intervention, pooled, and the answer in words."""
-    screen = terminal.console()
     rows = study.by_unit()
     columns = {
         "unit": [str(name) for name in rows.index],
@@ -99,39 +83,31 @@ def show_study(study: Study, units: str | None = None) -> None:
         **_effect_columns(rows),
         "donors help": ["–" if grade is None else str(grade) for grade in rows["donors_help"]],
     }
-    screen.print(_table(columns, title=f"{len(rows)} treated units", left=2))
-    screen.print()
     event = study.by_event_time()
-    shown = {"periods after": [str(k) for k in event.index], "units": [str(count) for count in event["units"]]}
-    screen.print(_table(shown | _effect_columns(event), title="by time since the intervention, 0 is the first"))
-    screen.print()
-    _show_question(screen, study.title)
-    facts = Table.grid(padding=(0, 2))
+    by_time = {"periods after": [str(k) for k in event.index], "units": [str(count) for count in event["units"]]}
+    facts = {}
     for name, row in study.effects().iloc[:2].iterrows():
         effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
         interval = f"{percent(study.level)} interval {low} to {high}"
-        facts.add_row(str(name), Text(f"{effect}   {interval}   p-value {p_text(row['p_value'])}"))
-    _add_guarantee(facts, study.private, str(study.guarantee), study.reason)
+        facts[str(name)] = f"{effect}   {interval}   p-value {p_text(row['p_value'])}"
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
-        facts.add_row("never treated", Text(f"{names}: for the reader only, no number rests on them"))
-    for note in study.notes:
-        facts.add_row("beware", Text(note), style="yellow")
-    screen.print(facts)
-    screen.print()
-    screen.print(Text(" ".join(study_answer(study, units))))
+        facts["never treated"] = f"{names}: for the reader only, no number rests on them"
+    terminal.blocks(
+        terminal.console(),
+        _table(columns, title=f"{len(rows)} treated units", left=2),
+        _table(by_time | _effect_columns(event), title="by time since the intervention, 0 is the first"),
+        _question(study),
+        _facts(study, facts),
+        Text(" ".join(study_answer(study, units))),
+    )
 
 
 def show_comparison(compared: Comparison) -> None:
     """Print answers side by side, and what differs between them."""
-    screen = terminal.console()
-    screen.print(_table(compared.columns()))
-    screen.print()
-    screen.print(Text(compared.sentence()))
     differing = compared.differences()
-    if differing:
-        screen.print()
-        screen.print(_table({"answer": compared.names} | differing, left=1 + len(differing)))
+    differ = _table({"answer": compared.names} | differing, left=1 + len(differing)) if differing else None
+    terminal.blocks(terminal.console(), _table(compared.columns()), Text(compared.sentence()), differ)
 
 
 def _table(columns: Mapping[str, Sequence[str]], title: str | None = None, left: int = 1) -> Table:
@@ -152,32 +128,38 @@ def _effect_columns(rows: pd.DataFrame) -> dict[str, list[str]]:
     return {"effect": effect, "from": low, "to": high, "p-value": [p_text(p) for p in rows["p_value"]]}
 
 
-def _show_question(screen: Console, title: str) -> None:
-    if title:
-        screen.print(Text(title, "bold"))
-        screen.print()
+def _question(found: Finding) -> Text | None:
+    return Text(found.title, "bold") if found.title else None
 
 
-def _add_effects(facts: Table, result: Result) -> None:
-    """Add the total, the percentage or why there is none, and the p-value, where they are known."""
-    average, total, level = result.average, result.total, percent(result.level)
+def _facts(found: Finding, known: Mapping[str, str]) -> Table:
+    """Return what is known, the guarantee, and what to beware of."""
+    facts = Table.grid(padding=(0, 2))
+    for name, value in known.items():
+        facts.add_row(name, Text(value))
+    if found.private:
+        facts.add_row("guarantee", Text(str(found.guarantee)))
+    else:
+        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {found.reason}"), style="bold red")
+    for note in found.notes:
+        facts.add_row("beware", Text(note), style="yellow")
+    return facts
+
+
+def _effects(result: Result) -> dict[str, str]:
+    """Return the total, the percentage or why there is none, and the p-value, where they are known."""
+    average, total, level, facts = result.average, result.total, percent(result.level), {}
     if math.isfinite(total.effect):
         effect, low, high = column([total.effect, total.lower, total.upper], sign=True)
-        facts.add_row("total effect", Text(f"{effect}   {level} interval {low} to {high}"))
+        facts["total effect"] = f"{effect}   {level} interval {low} to {high}"
     if math.isfinite(average.percent):
         part, low, high = column([average.percent, average.percent_lower, average.percent_upper], sign=True, decimals=1)
-        facts.add_row("in percent", Text(f"{part}%   {level} interval {low}% to {high}%"))
+        facts["in percent"] = f"{part}%   {level} interval {low}% to {high}%"
     elif result.no_percent:
-        facts.add_row("in percent", Text(result.no_percent))
+        facts["in percent"] = result.no_percent
     if math.isfinite(average.p_value):
-        facts.add_row("p-value", Text(f"{p_text(average.p_value)}   {no_effect_chance(average)}"))
-
-
-def _add_guarantee(facts: Table, private: bool, guarantee: str, reason: str) -> None:
-    if private:
-        facts.add_row("guarantee", Text(guarantee))
-    else:
-        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {reason}"), style="bold red")
+        facts["p-value"] = f"{p_text(average.p_value)}   {no_effect_chance(average)}"
+    return facts | {"seen 4 times in 5": f"an average effect of {number(result.detectable())} or more, up or down"}
 
 
 _LIGHTS = {"yes": ("●", "bold green"), "unclear": ("◐", "bold yellow"), "no": ("○", "bold red")}
@@ -201,18 +183,7 @@ def _with_interval(result: Result) -> str:
 
 def show_release(release: Release, path: Path, digest: str) -> None:
     """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
-    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
-    table.add_column(style="dim")
-    table.add_column()
-    for name, value in describe(release).items():
-        table.add_row(name, Text(value))
-    terminal.console().print(table)
-    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
-
-
-def describe(release: Release) -> dict[str, str]:
-    """Return what is public about a release."""
-    return {
+    told = {
         "outcome": release.outcome,
         "donors": release_words.donors(release),
         "periods": release_words.periods(release),
@@ -227,6 +198,11 @@ def describe(release: Release) -> dict[str, str]:
         "made": f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else ""),
         "identity": ", ".join(release.identities),
     }
+    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
+    for name, value in told.items():
+        table.add_row(Text(name, "dim"), Text(value))
+    terminal.console().print(table)
+    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
 
 
 def release_json(release: Release, path: Path, digest: str) -> JsonObject:
@@ -315,11 +291,3 @@ def show(found: Finding, answer: Answer) -> None:
     if answer.out is not None:
         opened = answer.out if is_file(answer.out) else answer.out / PAGE
         terminal.console().print(f"\nOpen {opened}", soft_wrap=True)
-
-
-def hand_over(found: Finding, answer: Answer, command: str) -> None:
-    """Write and show an answer that has already been found."""
-    if answer.out is not None:
-        with place(answer.out, answer.force) as output:
-            write(found, output.place, command=command, units=answer.units)
-    show(found, answer)

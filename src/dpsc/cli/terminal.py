@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from dpsc import checks, files
@@ -201,6 +201,14 @@ def output_file(path: Path, force: bool, option: str = "-o") -> Iterator[Output]
 def console(*, stderr: bool = False) -> Console:
     """Return a console to which everything is text: names and labels are never markup, numbers are not coloured."""
     return Console(stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+def blocks(screen: Console, *parts: RenderableType | None) -> None:
+    """Print what there is of these, with an empty line between."""
+    for k, part in enumerate(part for part in parts if part is not None):
+        if k:
+            screen.print()
+        screen.print(part)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError
-from dpsc.ledger import names, records
+from dpsc.ledger import records
 from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, fixed_afterwards, groups
 from dpsc.ledger.chain import Head, Row, end_of
 from dpsc.ledger.records import DataSet, Entry, State
@@ -92,11 +92,11 @@ class History:
 
     def dataset(self, name: str) -> DataSet:
         """Return a data set, or say which ones there are."""
-        found = self.datasets.get(name) or self.datasets.get(names.normalised(name))
+        found = self.datasets.get(name) or self.datasets.get(records.normalised(name))
         if found is None:
             known = ", ".join(map(repr, self.datasets)) or "none yet"
-            twin = names.twin(name, self.datasets)
-            advice = "enter it with dpsc ledger init" if twin is None else f"use {twin!r}, which {names.DIFFERS}"
+            twin = records.twin(name, self.datasets)
+            advice = "enter it with dpsc ledger init" if twin is None else f"use {twin!r}, which {records.DIFFERS}"
             raise LedgerError(f"the ledger has no data set {name!r} (it has: {known}); {advice}.")
         return found
 

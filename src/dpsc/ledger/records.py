@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError, without_passwords
-from dpsc.ledger import names
 from dpsc.ledger.budget import Budget
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -20,6 +20,7 @@ from dpsc.types import JsonObject
 State = Literal["booked", "confirmed", "failed"]
 LONGEST_TEXT = 500
 LONGEST_JSON = 20_000
+DIFFERS = "differs from it only in case, spaces or Unicode form"  # a name that a reader takes for another
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def text(name: str, value: object) -> str:
 
 def name(what: str, value: object) -> str:
     """Return a name as it is written down, or refuse it."""
-    return text(what, names.normalised(text(what, value)))
+    return text(what, normalised(text(what, value)))
 
 
 def guarantee_to_json(guarantee: Guarantee) -> JsonObject:
@@ -209,3 +210,25 @@ def unreadable(number: int, problem: Exception) -> LedgerError:
         f"entry {number} of the ledger cannot be read ({kind}): it was edited or damaged. Run dpsc ledger verify, and "
         "restore the ledger from a backup; nothing is booked until then."
     )
+
+
+def normalised(name: str) -> str:
+    r"""Return the form in which a new name is written down: composed characters, no spaces around it.
+
+    Examples
+    --------
+    >>> normalised(" Cafe\u0301 ") == "Caf\u00e9"
+    True
+    """
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def twin(name: str, known: Iterable[str]) -> str | None:
+    """Return a known name that is another one and that a reader would take for the same.
+
+    Examples
+    --------
+    >>> twin("Sales 2020 ", ["costs", "sales 2020"])
+    'sales 2020'
+    """
+    return next((other for other in known if other != name and checks.read_as(other) == checks.read_as(name)), None)

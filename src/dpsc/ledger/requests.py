@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dpsc.errors import BudgetError, LedgerError
 from dpsc.files import same_file
-from dpsc.ledger import names, records
+from dpsc.ledger import records
 from dpsc.ledger.budget import Budget, Charge, Cost, groups
 
 
@@ -63,10 +63,10 @@ def another_description(name: str, known: Mapping[str, object], given: Mapping[s
 
 def require_no_twin(what: str, name: str, known: Collection[str]) -> None:
     """Refuse a new name that a reader would take for a known one: it would have a budget of its own."""
-    twin = None if name in known else names.twin(name, known)
+    twin = None if name in known else records.twin(name, known)
     if twin is not None:
         raise LedgerError(
-            f"the ledger knows the {what} {twin!r}, and {name!r} {names.DIFFERS}. If the donors are the same, use "
+            f"the ledger knows the {what} {twin!r}, and {name!r} {records.DIFFERS}. If the donors are the same, use "
             f"{twin!r}; other donors need a name that differs in more."
         )
 

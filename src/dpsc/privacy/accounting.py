@@ -8,6 +8,7 @@ relative error of 1e-16 each, so that two halves are one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,11 +17,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
 from dpsc import checks
-from dpsc.privacy.searching import largest, smallest
 
 _SLACK = 1e-9  # the relative precision of the searches below, always rounded to the safe side
 _ROUNDING = 2.0**-50  # above the relative error of the few operations in a formula below
 _TINY = 1e-300  # a delta that underflows counts as this
+Condition = Callable[[float], bool]
 PI = Fraction(31416, 10000)  # at least pi
 
 
@@ -202,3 +203,37 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     4.2247
     """
     return largest(lambda mu: gaussian_delta(mu, epsilon) <= delta, start=epsilon, precision=_SLACK)
+
+
+def smallest(holds: Condition, upper: float, *, precision: float) -> float:
+    """Return about the first point at which an increasing condition holds; it must hold at ``upper``."""
+    if holds(0.0):
+        return 0.0
+    lower = 0.0
+    while upper - lower > precision * upper:
+        middle = (lower + upper) / 2
+        lower, upper = (lower, middle) if holds(middle) else (middle, upper)
+    return upper
+
+
+def largest(holds: Condition, start: float, *, precision: float, known: float | None = None) -> float:
+    """Return about the last point at which a decreasing condition holds.
+
+    ``known`` is a point where it holds. It may be far below the last one, so the search from there goes by ratios.
+
+    Examples
+    --------
+    >>> round(largest(lambda x: x**2 <= 2, start=1.0, precision=1e-9), 6)
+    1.414214
+    """
+    lower, upper = known, start
+    while holds(upper):
+        lower, upper = upper, 2 * upper
+    if lower is None:
+        lower = upper / 2
+        while not holds(lower):
+            lower, upper = lower / 2, lower
+    while upper - lower > precision * upper:
+        middle = (lower + upper) / 2 if known is None else math.sqrt(lower * upper)
+        lower, upper = (middle, upper) if holds(middle) else (lower, middle)
+    return lower

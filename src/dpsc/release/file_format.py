@@ -348,7 +348,11 @@ def _scale(stored: JsonObject) -> Scale:
         (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
     )
     _require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
-    return Scale(value, source, share)
+    level = _number(stored.get("level", 0.0))  # which 0.2.0 did not write
+    _require(
+        level == 0 or (_is_movement(level) and source == "like and counted"), "the level is not of a sensible size"
+    )
+    return Scale(value, source, share, level)
 
 
 def _is_movement(value: float) -> bool:

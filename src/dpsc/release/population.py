@@ -143,6 +143,8 @@ class Population:
         What noise hides of these directions.
     bulk : T × T
         The covariance of what each unit has for itself.
+    white : float
+        The part of its variance that is new in every period.
     directions : int
         How many common directions rise above the noise.
     counted : float
@@ -156,6 +158,7 @@ class Population:
     common: Array
     direction_error: Array
     bulk: Array
+    white: float
     directions: int
     counted: float
     has_level: bool
@@ -175,7 +178,11 @@ class Population:
     def times(self, factor: float) -> Population:
         """Return the population with covariances multiplied, for a population without a mean."""
         return replace(
-            self, common=factor * self.common, direction_error=factor * self.direction_error, bulk=factor * self.bulk
+            self,
+            common=factor * self.common,
+            direction_error=factor * self.direction_error,
+            bulk=factor * self.bulk,
+            white=factor * self.white,
         )
 
     @classmethod
@@ -206,6 +213,7 @@ class Population:
             common=unit * split.common(back),
             direction_error=unit * split.lost * back @ back.T,
             bulk=unit * split.bulk,
+            white=unit * split.white,
             directions=len(split.sizes),
             counted=counted,
             has_level=False,
@@ -221,6 +229,7 @@ class Population:
             common=split.common(back) / n,
             direction_error=split.lost * back @ back.T / n,
             bulk=split.bulk / n,
+            white=split.white / n,
             directions=len(split.sizes),
             counted=float(n),
             has_level=True,
@@ -239,6 +248,8 @@ class Split:
     lost : float
         What noise hides of the common directions, in each of all directions.
     bulk : T × T
+    white : float
+        The bulk's variance that is new in every period.
     bulk_in_directions : k × k
     """
 
@@ -246,6 +257,7 @@ class Split:
     sizes: Array
     lost: float
     bulk: Array
+    white: float
     bulk_in_directions: Array
 
     @classmethod
@@ -276,6 +288,7 @@ class Split:
             vectors=V,
             sizes=eta,
             lost=max(0.0, float(np.sum(theta - eta))) / k,
+            white=float(amounts[_BULK_PERSISTENCE.index(0.0)]),
             bulk=_mixed(amounts, _bulk_over_time(row_map.T)) + floor * row_map.kernel.matrix(row_map.T),
             bulk_in_directions=bulk + floor * np.eye(k),
         )
@@ -302,6 +315,7 @@ class Split:
             vectors=weakened.undone(self.vectors),
             lost=more * self.lost,
             bulk=more * self.bulk,
+            white=more * self.white,
             bulk_in_directions=more * self.bulk_in_directions,
         )
 

@@ -18,7 +18,10 @@ from dpsc.types import Array
 _FEWEST_DIRECTIONS = 3
 _DIRECTIONS_PER_DONOR = 0.8  # over the noise's standard deviation
 ENOUGH_PER_DIRECTION = 1.25  # the same the other way round: donors that fill a direction, for each unit of noise
-_CONSTANT = 0.7  # of the scale
+SMALL_CONSTANT = 0.7  # R over the scale: at least, and whatever n is in releases of version 0.2.0
+_LARGE_CONSTANT = 2.5  # at most
+_CONSTANT_GROWS = 0.12  # times the cube root of donors for each unit of noise
+ENOUGH_FOR_CONSTANT = (_LARGE_CONSTANT / _CONSTANT_GROWS) ** 3  # donors for each unit of noise: more change nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class RowMap:
     directions : int or None
         How many, at most T - 1. None as in version 0.1.0: rows keep their level, and there is no constant.
     constant : float
-        R, about half of a typical |w|; 0 without directions.
+        R, 0.7 to 2.5 times a typical |w|: more with more donors; 0 without directions.
     grid_bits : int
         Entries are cut off at 2^-grid_bits.
     """
@@ -133,13 +136,28 @@ def directions_for(n: int, T: int, noise_scale: float, kernel: Kernel) -> int:
     return min(T - 1, max(_FEWEST_DIRECTIONS, round(_DIRECTIONS_PER_DONOR * n / noise_scale)))
 
 
-def constant_for(scale: float) -> float:
+def constant_over_scale(n: int, noise_scale: float) -> float:
+    """Return R over the scale for n donors.
+
+    A donor counts by ``R^2 / (R^2 + |w|^2)``. The larger R, the nearer is the weighted mean to the plain one, which
+    averages of thousands follow: the difference falls like 1 / R^2. But its noise grows like R s / n. Both together
+    are smallest where R grows with the cube root of n / s.
+
+    n is public, the number of all donors' labels (or of enough of them): with usable rows alone one donor more or less
+    would change every vector. ``noise_scale`` is as in :func:`directions_for`. Two digits are kept, so that the number
+    is the same whatever machine computes it, and people can agree on it.
+    """
+    grown = _CONSTANT_GROWS * (n / noise_scale) ** (1 / 3)
+    return float(round(max(SMALL_CONSTANT, min(_LARGE_CONSTANT, grown)), 2))
+
+
+def constant_for(scale: float, over_scale: float) -> float:
     """Return the constant R for donors that typically move by ``scale``.
 
-    A larger one shows the mean better and second moments worse. It is rounded to 20 binary digits, so that sites that
-    agree on the scale have the same one, whatever machine they use.
+    It is rounded to 20 binary digits, so that sites that agree on the scale have the same one, whatever machine they
+    use.
     """
-    digits, power = math.frexp(_CONSTANT * scale)
+    digits, power = math.frexp(over_scale * scale)
     return math.ldexp(round(digits * 2**20), power - 20)
 
 

@@ -52,11 +52,15 @@ class Scale:
         "none" in releases of version 0.1.0, which have no scale.
     share : float
         Of the squared mu of the release's budget that the counts cost.
+    level : float
+        The usual size of the public series' values, two digits of it: donors of other units have another. 0 if it is
+        not known.
     """
 
     value: float
     source: ScaleFrom
     share: float
+    level: float = 0.0
 
 
 NO_SCALE = Scale(0.0, "none", 0.0)
@@ -76,11 +80,25 @@ def guess_from(like: TargetLike, T: int, kernel: Kernel) -> float | None:
     return size if least < size <= LARGEST_SCALE else None
 
 
+def level_of(like: object) -> float:
+    """Return the usual size of a public series' values: two digits of their mean absolute value."""
+    values = to_floats(like, "like")
+    level = float(np.abs(values[np.isfinite(values)]).mean())
+    return float(f"{level:.2g}") if 1 / LARGEST_SCALE <= level <= LARGEST_SCALE else 0.0
+
+
 def require_scale(scale: float) -> None:
     """Refuse a scale that is not a positive number of sensible size."""
     checks.finite_number("scale", scale, above=0)
     if not 1 / LARGEST_SCALE <= scale <= LARGEST_SCALE:
         raise ParameterError(f"{Parameter('scale')} must not be beyond {LARGEST_SCALE:g}.")
+
+
+def require_constant(constant: float) -> None:
+    """Refuse a constant, as a share of the scale, that is not a positive number of sensible size."""
+    checks.finite_number("constant", constant, above=0)
+    if not 1e-3 <= constant <= 1e3:
+        raise ParameterError(f"{Parameter('constant')} must be between 0.001 and 1,000.")
 
 
 def share_for(n: int, mu: float, guessed: bool) -> float:

@@ -21,13 +21,13 @@ from dpsc.periods.calendar import calendar
 from dpsc.release.file_format import object_in, periods_from_json, periods_to_json
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
-from dpsc.release.rowmap import directions_for, whitened_size
-from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_scale
+from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, whitened_size
+from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_constant, require_scale
 from dpsc.tables.spec import Missing, rule_for
 from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__
 
-FORMAT, VERSION = "dpsc-settings", 1
+FORMAT, VERSION = "dpsc-settings", 2
 _LARGEST_FILE = 2**20  # bytes
 _ABOUT_THE_FILE = ("format", "version", "made_by")
 
@@ -40,9 +40,11 @@ class Settings:
     ----------
     scale : float
         How much a donor's series moves over the whole time, in the outcome's units, as in :class:`dpsc.GramRelease`.
-        The constant of a release follows from it.
     directions : int
         How many of the smoothest directions to keep: as many as the donors of all sites together can fill.
+    constant : float
+        The constant of the releases, as a share of the scale: from how many donors all sites have together, so that
+        sites of any size, with any budget, have the same. In settings of version 1 it was 0.7.
     smoothness : {"high", "mild", "none"}
     periods : Index, optional
         The periods of all releases; they are not agreed on if they are not given.
@@ -65,6 +67,7 @@ class Settings:
     _: KW_ONLY
     scale: float
     directions: int
+    constant: float = SMALL_CONSTANT
     smoothness: Smoothness = "high"
     periods: Times | None = None
     reference: Array | None = None
@@ -76,6 +79,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         require_scale(self.scale)
+        require_constant(self.constant)
         Kernel.named(self.smoothness)
         rule_for(self.missing, declared=False)
         if self.periods is not None:
@@ -116,6 +120,7 @@ class Settings:
             "smoothness": self.smoothness,
             "scale": float(self.scale),
             "directions": int(self.directions),
+            "constant": float(self.constant),
             "grid_bits": int(self.grid_bits),
             "missing": self.missing,
             "epsilon": self.epsilon,
@@ -163,7 +168,7 @@ def _build(said: JsonObject) -> Settings:
         if said.get(name) is None:
             raise ReleaseError(f"they do not say {name!r}, without which releases do not add up.")
     given = {name: value for name, value in said.items() if value is not None}
-    for name in ("scale", "directions", "grid_bits", "epsilon", "delta"):
+    for name in ("scale", "directions", "constant", "grid_bits", "epsilon", "delta"):
         if name in given and type(given[name]) not in (int, float):
             raise ReleaseError(f"{name!r} is not a number.")
     if "periods" in given:
@@ -193,7 +198,7 @@ def agreed(
     Parameters
     ----------
     n, T, sites : int
-        From them follows how many directions the merged release can fill.
+        From them follow how many directions the merged release can fill, and its constant.
     epsilon, delta : float
         The budget of each site.
     scale, like
@@ -213,6 +218,7 @@ def agreed(
     return Settings(
         scale=scale,
         directions=directions_for(n, T, noise, Kernel.named(smoothness)),
+        constant=constant_over_scale(n, noise),
         smoothness=smoothness,
         grid_bits=grid_bits,
         epsilon=epsilon,

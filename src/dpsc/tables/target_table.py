@@ -18,7 +18,8 @@ from dpsc.tables.reader import open_table, require_column, require_rows, require
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
-_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT}
+AVERAGES = Parameter("averages_column", "")
+_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT, "averages": AVERAGES}
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,24 @@ class Targets:
     starts : dict of str or None
         The first treated period as it is written; None for a unit that was never treated.
     weights : dict of float, or None
+    averages : dict of int, or None
+        How many units each target is the average of, if the table says it.
     """
 
     series: dict[str, pd.Series[float]]
     starts: dict[str, str | None]
     weights: dict[str, float] | None
+    averages: dict[str, int] | None = None
 
 
 def read(
-    path: Path, said: TableSpec, *, start: str | None, weight: str | None = None, start_of_all: str | None = None
+    path: Path,
+    said: TableSpec,
+    *,
+    start: str | None,
+    weight: str | None = None,
+    averages: str | None = None,
+    start_of_all: str | None = None,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
 
@@ -49,17 +59,18 @@ def read(
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     unit, dialect = said.unit, said.dialect
     with in_file(path):
-        given = [name for name in (unit, start, weight) if name is not None]
+        given = [name for name in (unit, start, weight, averages) if name is not None]
         if len(set(given)) < len(given):
-            raise TableError(f"{UNIT}, {START} and {WEIGHT} must name different columns.")
+            raise TableError(f"{UNIT}, {START}, {WEIGHT} and {AVERAGES} must name different columns.")
         table = open_table(path, [], dialect, given)
         header = table.schema.names
-        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT)):
+        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
             if name is not None:
                 find(header, name, it)
         time, outcome = _the_others(header, given, said.time, said.outcome)
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
+        numbers |= {} if averages is None else {"averages": averages}
         table = table.with_text(list(labels.values()))
         for column, name in (labels | numbers).items():
             require_column(table, name, _OPTIONS[column], number=column in numbers)
@@ -109,6 +120,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     series: dict[str, pd.Series[float]] = {}
     starts: dict[str, str | None] = {}
     weights: dict[str, float] = {}
+    averages: dict[str, int] = {}
     for label, rows in frame.groupby("unit", sort=False):
         name = str(label)
         twice = rows["time"].duplicated()
@@ -120,10 +132,23 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
             if weight is None:
                 raise TableError(f"unit {name!r} has no weight in column {names['weight']!r} ({WEIGHT}).")
             weights[name] = float(weight)
+        if "averages" in frame and starts[name] is not None:
+            number = _same(rows["averages"], name, names["averages"], AVERAGES)
+            if number is not None:
+                averages[name] = _whole(number, name, names["averages"])
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
         raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
-    return Targets(series, starts, weights if "weight" in frame else None)
+    return Targets(series, starts, weights if "weight" in frame else None, averages if "averages" in frame else None)
+
+
+def _whole(number: float, unit: str, column: str) -> int:
+    """Return how many units a target is the average of."""
+    if not (number >= 1 and number == int(number)):
+        raise TableError(
+            f"unit {unit!r} has {number:g} in column {column!r} ({AVERAGES}): a target averages 1 unit or more."
+        )
+    return int(number)
 
 
 def _same(values: pd.Series[Any], unit: str, column: str, it: Parameter) -> Any:

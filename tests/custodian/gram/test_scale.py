@@ -18,7 +18,7 @@ from dpsc.custodian.gram.sources import ArrayDonors, sum_of_rows
 from dpsc.privacy import discrete
 from dpsc.privacy.source import seeded, system
 from dpsc.release.kernel import Kernel
-from dpsc.release.rowmap import constant_for, movement, whitened_size
+from dpsc.release.rowmap import constant_for, constant_over_scale, movement, whitened_size
 from dpsc.release.scale import COUNTED_AT_MOST, LARGEST_SHARE, LEAST, MOST_COUNTS, estimated, noisy_counts, share_for
 from dpsc.types import Array, Integers
 from tests.conftest import scale_pvalue
@@ -148,6 +148,7 @@ def test_the_scale_is_estimated_with_the_number_of_donors_that_were_counted(
     monkeypatch.setattr("dpsc.custodian.gram.algorithm.estimated", watched)
     monkeypatch.setattr("dpsc.custodian.gram.algorithm.COUNTED_AT_MOST", 100)
     monkeypatch.setattr("dpsc.custodian.gram.algorithm.ENOUGH_PER_DIRECTION", 1e-3)
+    monkeypatch.setattr("dpsc.custodian.gram.algorithm.ENOUGH_FOR_CONSTANT", 1e-3)
     donors = in_engine(engine, walks(400), tmp_path, cluster.scheduler_address)
     assert replace(MAKE, like=walks(1)[0]).custodian_sum(donors).n == 400
     assert told == [400 if engine == "dask" else 100]
@@ -198,7 +199,8 @@ def test_the_scale_of_real_rows_is_about_their_median_movement() -> None:
         assert made.scale.source == source
         assert 0 < made.scale.share < 0.05
         assert 0.5 < made.scale.value / median < 2
-        assert made.row_map.constant == constant_for(made.scale.value)
+        noise = algorithm._scales(made.scale.share)[0] / 4.0**18
+        assert made.row_map.constant == constant_for(made.scale.value, constant_over_scale(10_000, noise))
 
 
 def test_a_given_scale_costs_nothing_and_donors_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

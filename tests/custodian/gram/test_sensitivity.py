@@ -7,21 +7,25 @@ public map is; and it changes two counts by one. The attacks reach these bounds,
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
 
+from dpsc import GramRelease, scan
 from dpsc.custodian.donors.blocks import row_writer
 from dpsc.custodian.gram.exact_sum import Counts, Products
 from dpsc.custodian.gram.integer_rows import IntegerRows
 from dpsc.custodian.gram.sources import sum_of_rows
 from dpsc.evidence.audit.sensitivities import rows_of_every_kind
 from dpsc.release.kernel import Kernel
-from dpsc.release.rowmap import RowMap
+from dpsc.release.rowmap import RowMap, constant_for
 from dpsc.release.scale import LEAST, MOST, MOST_COUNTS
 from dpsc.types import Array, Integers
 from tests.making import row_map
@@ -197,3 +201,29 @@ def test_a_movement_is_counted_between_the_powers_of_two_around_it() -> None:
     counts = sum_of_rows(rows, Counts(8, kernel, None), block=7)
     expected = np.bincount(np.floor(np.log2(sizes)).astype(int) - LEAST, minlength=MOST_COUNTS)
     np.testing.assert_array_equal(counts, expected)
+
+
+def test_one_donor_replaced_moves_the_sum_no_further_although_the_constant_follows_from_their_number(
+    tmp_path: Path,
+) -> None:
+    """A donor whose cells are all unusable still counts; if it did not, all vectors would change."""
+    rng, n = np.random.default_rng(0), 60
+    rows = np.cumsum(rng.normal(size=(n, 8)), axis=1)
+    make = GramRelease(epsilon=400.0, delta=1e-6, scale=2.0, seed=0)
+    totals = []
+    for replaced in (rows[0], np.full(8, np.nan), np.full(8, np.inf), np.eye(8)[3] * 1e300, np.zeros(8)):
+        frame = pd.DataFrame(np.vstack([replaced, rows[1:]]), index=[f"p{i:02}" for i in range(n)])
+        path = tmp_path / "donors.csv"
+        long = frame.reset_index(names="u").melt("u", var_name="t", value_name="y").sort_values(["u", "t"])
+        long.to_csv(path, index=False)
+        for engine in ("memory", "stream"):
+            columns: dict[str, Any] = {"unit": "u", "time": "t", "outcome": "y", "engine": engine}
+            totals.append(make.custodian_sum(scan(path, **columns, periods="0..7", missing="kernel")))
+    first = totals[0]
+    assert first.row_map.constant > 1.1 * constant_for(first.scale.value, 0.7)  # it follows from n
+    for other in totals[1:]:
+        assert other.n == n
+        assert other.row_map.constant == first.row_map.constant
+        assert ((first.total - other.total).astype(object) ** 2).sum() <= 2 * 16**18
+    fewer = make.custodian_sum(rows[:50])
+    assert fewer.row_map.constant < first.row_map.constant

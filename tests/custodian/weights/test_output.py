@@ -24,7 +24,7 @@ from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.output import release_ridge, shorten_rows
 from dpsc.privacy import sensitivity
 from dpsc.privacy.additive import StepBudget
-from dpsc.privacy.solving import solver_error
+from dpsc.privacy.exact import solver_error
 from dpsc.types import Array
 from tests.conftest import NoNoise, scale_pvalue
 from tests.making import SECRET, make_panel

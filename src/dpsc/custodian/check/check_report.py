@@ -17,26 +17,24 @@ MISSING = Parameter("missing")
 _WORST = 5  # periods that are listed
 _A_LINE = 48  # periods of a line of the strip
 _HEIGHTS = "▁▂▃▄▅▆▇"
+_NEVER = (
+    "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
+    "path, the scale, epsilon, and which units to leave out. Choose them from public knowledge. A choice made by "
+    "looking at these numbers tells something about single people, and no noise covers it: the guarantee would no "
+    "longer hold."
+)
+_MAY = (
+    "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "
+    "rules that are the same for everybody, not by looking at single people."
+)
 
 
 @dataclass(frozen=True)
 class Section:
     """A heading with what is below it; most have one of these.
 
-    Attributes
-    ----------
-    title, note : str
-    facts : list of pairs
-        A name and a value.
-    strip : list of pairs
-        A name and block characters, and words after them.
-    table : list of rows
-        The first is the header; columns of numbers begin at the second.
-    findings : list of Finding
-    lines : list of str
-        Paragraphs.
-    commands : list of str
-        To be run as they are.
+    Facts have names and values; the strip has names, signs and words after them. A table begins with its header, and
+    its second and third columns are numbers. Lines are paragraphs; commands are to be run as they are.
     """
 
     title: str
@@ -63,8 +61,8 @@ class Section:
 def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[str] = ()) -> list[Section]:
     """Return everything that is shown, in order; ``datasets`` are those of the ledger."""
     seen = made.seen
-    correct = [finding for finding in made.findings if finding.grade == "correct"]
-    look = [finding for finding in made.findings if finding.grade == "look"]
+    correct = [finding for finding in seen.findings if finding.grade == "correct"]
+    look = [finding for finding in seen.findings if finding.grade == "look"]
     parts = [understood(seen)]
     if correct:
         parts.append(Section("To correct", "a release would be refused, or wrong", findings=correct))
@@ -72,29 +70,26 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
         parts.append(Section("Worth a look", "a release would be made all the same", findings=look))
     if seen.periods:
         parts += [calendar(seen), presence(seen), rules(seen)]
-    parts += choices()
+    parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
+    parts.append(Section("What may be corrected", lines=[_MAY]))
     if made.outlook is not None:
         parts.append(expected(made.outlook))
     if commands:
-        as_it_is = f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
-        once = "when all is corrected" if correct else as_it_is
-        lines = _beside(made.like_before is not None, datasets)
-        parts.append(Section("The command to run", once, commands=commands, lines=lines))
-    return parts
-
-
-def _beside(like: bool, datasets: Sequence[str]) -> list[str]:
-    """Say what a custodian should know about the command."""
-    lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
-    if not like:
-        lines.append(
-            "If you know a public series that moves about like a donor, such as the target before the intervention, "
-            f"add {Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}: the release is better for it."
+        when = (
+            "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
         )
-    if len(datasets) > 1:
-        names = ", ".join(map(repr, datasets))
-        lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")
-    return lines
+        lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
+        if made.like_before is None:
+            series = f"{Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}"
+            lines.append(
+                "If you know a public series that moves about like a donor, such as the target before the "
+                f"intervention, add {series}: the release is better for it."
+            )
+        if len(datasets) > 1:
+            names = ", ".join(map(repr, datasets))
+            lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")
+        parts.append(Section("The command to run", when, commands=commands, lines=lines))
+    return parts
 
 
 def verdict(found: Sequence[Finding]) -> str:
@@ -182,46 +177,20 @@ def rules(seen: CustodianExamination) -> Section:
     """Say what each rule for missing cells would fill."""
     filling, all_cells = seen.filling, max(1, seen.units * len(seen.periods))
     if not filling.cells and not filling.without:
-        return Section(
-            "Missing cells", lines=[f"There are none: every rule for missing cells ({MISSING}) does nothing."]
-        )
+        return Section("Missing cells", lines=[f"There are none: every rule for them ({MISSING}) does nothing."])
     count, who = f"{filling.cells:,} ({_percent(filling.cells / all_cells)})", f"{filling.units:,}"
     outside = filling.before + filling.after
+    by = f"{filling.between:,} on straight lines between its own numbers, {outside:,} by repeating its first or last"
     table = [
         (str(MISSING), "fills cells", "of units", "how"),
         ("kernel", count, who, "what the public kernel expects, given the unit's own other cells; the default"),
-        (
-            "interpolate",
-            count,
-            who,
-            f"{filling.between:,} on straight lines between the unit's own numbers, "
-            f"{outside:,} by repeating its first or last",
-        ),
+        ("interpolate", count, who, by),
         ("midpoint", count, who, f"the middle of {Parameter('bounds')}, the same for everybody"),
         ("error", "0", "0", "nothing: a release is refused"),
     ]
-    lines = []
-    if filling.without:
-        lines.append(f"{filling.without:,} units without any number stay empty: each counts as a fixed public vector.")
+    empty = f"{filling.without:,} units without any number stay empty: each counts as a fixed public vector."
+    lines = [empty] if filling.without else []
     return Section("What each rule for missing cells would fill", table=table, lines=lines)
-
-
-def choices() -> list[Section]:
-    """Say what must not be chosen from what was just seen, and what may be corrected."""
-    never = (
-        "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
-        "path, the scale, epsilon, and which units to leave out. Choose them from public knowledge. A choice made by "
-        "looking at these numbers tells something about single people, and no noise covers it: the guarantee would no "
-        "longer hold."
-    )
-    may = (
-        "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "
-        "rules that are the same for everybody, not by looking at single people."
-    )
-    return [
-        Section("What must NOT be chosen from this view", lines=[never]),
-        Section("What may be corrected", lines=[may]),
-    ]
 
 
 def expected(outlook: Outlook) -> Section:
@@ -238,13 +207,10 @@ def expected(outlook: Outlook) -> Section:
     if outlook.worth_having:
         facts.append(("could be seen", f"{outlook.directions} of {outlook.T - 1} ways in which a series can move"))
     if outlook.unit:
+        error, last, effect = map(_about, (outlook.error, outlook.last_value, outlook.detectable))
         facts += [
-            (
-                "error",
-                f"about {_about(outlook.error)}; without donors, by the target's last value, about "
-                f"{_about(outlook.last_value)}",
-            ),
-            ("effect", f"an average effect of {_about(outlook.detectable)} or more would be seen in 8 of 10 cases"),
+            ("error", f"about {error}; without donors, by the target's last value, about {last}"),
+            ("effect", f"an average effect of {effect} or more would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
         ]
     lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []

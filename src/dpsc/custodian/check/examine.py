@@ -17,7 +17,7 @@ import pyarrow as pa
 from dpsc.custodian.check import findings, guess, lenient_reader
 from dpsc.custodian.check.findings import Filling, Finding
 from dpsc.custodian.check.guess import Declaration
-from dpsc.custodian.check.lenient_reader import Codes, Gathered, joined
+from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered, joined
 from dpsc.custodian.donors.missing import settled
 from dpsc.errors import TableError
 from dpsc.periods import calendar as calendars
@@ -62,8 +62,6 @@ class CustodianExamination:
     late, leaving, gaps : int
         Units whose first period, or last one, is not that of the table; units that miss periods in between.
     filling : Filling
-    scattered : int
-        Units whose rows do not follow each other.
     findings : tuple of Finding
     """
 
@@ -82,7 +80,6 @@ class CustodianExamination:
     leaving: int = 0
     gaps: int = 0
     filling: Filling = field(default_factory=lambda: Filling(0, 0, 0, 0, 0, 0))
-    scattered: int = 0
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -197,16 +194,21 @@ def _calendar(times: Times) -> str:
 
 
 def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -> CustodianExamination:
-    spec = known.spec
-    units, labels, values = joined(found.unit).astype(np.int64), joined(found.label), joined(found.value)
-    rows, of_row = joined(found.row), joined(found.of_row)
-    places = np.append(when.places, -1)[labels]
-    n, T = len(found.units), len(when.times)
-    names = list(found.units)
-    first_row = findings.first_rows(of_row, n)
-
-    there = (units >= 0) & (places >= 0) & np.isfinite(values)
-    given, told = units[there] * T + places[there], values[there]
+    spec, n, T = known.spec, len(found.units), len(when.times)
+    of_row, label = joined(found.of_row), joined(found.label)
+    cells = findings.Cells(
+        found,
+        when,
+        unit=joined(found.unit).astype(np.int64),
+        label=label,
+        place=np.append(when.places, -1)[label],
+        row=joined(found.row),
+        value=joined(found.value),
+        first_row=_first_rows(of_row, n),
+    )
+    placed = (cells.unit >= 0) & (cells.place >= 0)
+    there = placed & np.isfinite(cells.value)
+    given, told = cells.unit[there] * T + cells.place[there], cells.value[there]
     keys, order = _distinct(given)
     numbers = told[order]
     if len(keys) < len(given):
@@ -226,37 +228,23 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         int((T - 1 - last).sum()),
         n - len(has_cell),
     )
-    constant = _constant(numbers, starts, count, has_cell)
-
-    def at(cell: int) -> str:
-        period = "" if places[cell] < 0 else f" ({dates.period_name(when.times[places[cell]])})"
-        return f"{found.row_name(int(rows[cell]))}{period}"
-
+    constant, empty = _constant(numbers, starts, count, has_cell), np.setdiff1d(np.arange(n), has_cell)
+    names, shown = list(found.units), spec.parts()
     everything = [
         *findings.cells_that_are_wrong(found),
-        *findings.labels_that_are_wrong(found, when, labels, at),
-        *findings.repeated(found, units, labels, places, values, rows, there, spec.repeated),
-        *findings.alike(found, names, first_row),
+        *findings.labels_that_are_wrong(cells),
+        *findings.repeated(cells, there, spec.repeated),
+        *findings.alike(cells),
         *findings.nobody(have, when, wide=spec.wide),
-        *findings.refused_cells(filling, spec.missing),
-        *findings.numbers_to_look_at(values, there | (np.isinf(values) & (units >= 0) & (places >= 0)), at),
-        *findings.units_to_look_at(
-            "constant",
-            constant,
-            "the same number in every period. A release takes each for a fixed public vector",
-            names,
-            first_row,
-            found,
-        ),
-        *findings.units_to_look_at(
-            "no cell",
-            np.setdiff1d(np.arange(n), has_cell),
-            "no number in any period, and still counts as a donor",
-            names,
-            first_row,
-            found,
-        ),
+        *findings.said("missing", filling.cells + filling.without if spec.missing == "error" else 0),
+        *findings.numbers_to_look_at(cells, there | (placed & np.isinf(cells.value))),
+        *findings.said("constant", len(constant), (cells.named(names[k]) for k in constant[:SHOWN])),
+        *findings.said("no cell", len(empty), (cells.named(names[k]) for k in empty[:SHOWN])),
+        *findings.to_be_said({name: shown[name] for name in known.only_in_rows}),
+        *findings.scattered(0 if spec.wide else _scattered(of_row, n), known.path),
     ]
+    if T == 1:
+        everything.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
     return replace(
         known,
         missing=tuple((n - have).tolist()),
@@ -264,9 +252,16 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         leaving=int((seen[last] < seen[-1]).sum()),
         gaps=int((seen[last] - seen[first] + 1 > count).sum()),
         filling=filling,
-        scattered=0 if spec.wide else _scattered(of_row, n),
-        findings=tuple(sorted(everything, key=lambda finding: finding.grade)),
+        findings=findings.in_order(everything),
     )
+
+
+def _first_rows(of_row: Codes, n: int) -> Codes:
+    """Return the first row of each unit."""
+    first = np.full(n, len(of_row))
+    seen = of_row >= 0
+    np.minimum.at(first, of_row[seen], np.flatnonzero(seen))
+    return first
 
 
 def _distinct(keys: Codes) -> tuple[Codes, Codes]:

@@ -5,8 +5,9 @@ Private: for the custodian's rehearsal only (:mod:`dpsc.custodian.check.examine`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,10 +19,10 @@ from dpsc.custodian.donors.frames import groups_alike
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING
-from dpsc.tables.spec import Missing, Repeated
+from dpsc.tables.spec import Repeated
+from dpsc.tables.table_file import files_at, fits_in_memory
 from dpsc.types import Array
 
-DECIMAL, PERIODS = Parameter("decimal"), Parameter("periods")
 EXTREME = 100.0  # times the median
 Grade = Literal["correct", "look"]
 
@@ -77,16 +78,83 @@ class Filling:
     without: int
 
 
-At = Callable[[int], str]  # names the row and the period of a cell
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a table that were read. Private.
+
+    Attributes
+    ----------
+    found : Gathered
+    when : Declaration
+    unit, label, place, row, value : arrays
+        Of each cell: its unit, the label of its period and that period's place (-1 where there is none), its row, its
+        number or NaN.
+    first_row : array
+        Of each unit.
+    """
+
+    found: Gathered
+    when: Declaration
+    unit: Codes
+    label: Codes
+    place: Codes
+    row: Codes
+    value: Array
+    first_row: Codes
+
+    def at(self, cell: int) -> str:
+        """Name the row and the period of a cell."""
+        place = self.place[cell]
+        period = "" if place < 0 else f" ({dates.period_name(self.when.times[place])})"
+        return f"{self.found.row_name(int(self.row[cell]))}{period}"
+
+    def named(self, unit: str) -> str:
+        """Name a unit and its first row."""
+        row = self.found.row_name(int(self.first_row[self.found.units[unit]]))
+        return f"{visible(unit)[:40]!r} ({row})"
+
+
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def first_rows(of_row: Codes, n: int) -> Codes:
-    """Return the first row of each unit."""
-    first = np.full(n, len(of_row))
-    seen = of_row >= 0
-    np.minimum.at(first, of_row[seen], np.flatnonzero(seen))
-    return first
+_IGNORED = "A release ignores such rows"
+_SAID: dict[str, tuple[Grade, str, str]] = {  # what is counted, and what is said of it
+    "fields": ("correct", "line", "{have} too many or too few fields. A release refuses the table"),
+    "text": ("correct", "cell", "{are} no number. A release refuses the table; leave a missing value empty"),
+    "ambiguous": ("correct", "cell", f"{{are}} a number in two ways, such as 1.234; say {Parameter('decimal')}"),
+    "no unit": ("correct", "row", f"{{have}} no unit. {_IGNORED}: nobody is counted for them"),
+    "no period": ("correct", "row", f"{{have}} no period. {_IGNORED}"),
+    "unread period": ("correct", "row", f"{{have}} a period that cannot be read. {_IGNORED}"),
+    "outside": ("look", "row", f"{{are}} outside the declared periods. {_IGNORED}"),
+    "missing": ("correct", "cell", f"{{are}} missing, and {Parameter('missing', 'error')} refuses the table"),
+    "negative": ("look", "number", "{are} below zero, the others are not"),
+    "infinite": ("look", "number", "{are} infinite; taken for missing"),
+    "extreme": (
+        "look",
+        "number",
+        "{are} more than {times:g} times the median of {median:.4g}. Are cents and euros mixed?",
+    ),
+    "constant": (
+        "look",
+        "unit",
+        "{have} the same number in every period. A release takes each for a fixed public vector",
+    ),
+    "no cell": ("look", "unit", "{have} no number in any period, and still counts as a donor"),
+}
+
+
+def said(kind: str, count: int, examples: Iterable[str] = (), **values: float) -> list[Finding]:
+    """Return a finding if there is anything to count."""
+    if not count:
+        return []
+    grade, what, words = _SAID[kind]
+    words = words.format(are=counted(count, what, "is", "are"), have=counted(count, what, "has", "have"), **values)
+    return [Finding(grade, kind, count, words, tuple(examples))]
+
+
+def counted(count: int, what: str, one: str, several: str) -> str:
+    """Say how many there are, with a verb."""
+    return f"1 {what} {one}" if count == 1 else f"{count:,} {what}s {several}"
 
 
 def unreadable(problem: TableError) -> Finding:
@@ -97,42 +165,22 @@ def unreadable(problem: TableError) -> Finding:
 
 def cells_that_are_wrong(found: Gathered) -> list[Finding]:
     """Find cells that are no numbers, and rows without unit or period."""
-    about: list[tuple[str, int, str]] = [
-        ("text", found.text, "{cells} no number. A release refuses the table; leave a missing value empty"),
-        ("ambiguous", found.ambiguous, "{cells} a number in two ways, such as 1.234; say " + str(DECIMAL)),
-        ("no unit", found.no_unit, "{rows} no unit. A release ignores such rows: nobody is counted for them"),
-        ("no period", found.no_period, "{rows} no period. A release ignores such rows"),
-    ]
     problems = [] if found.unreadable is None else [unreadable(found.unreadable)]
-    if found.wrong_lines:
-        count, lines = len(found.wrong_lines), tuple(f"line {line}" for line in found.wrong_lines[:SHOWN])
-        words = f"{_have(count, 'line')} too many or too few fields. A release refuses the table"
-        problems.append(Finding("correct", "fields", count, words, lines))
-    for kind, count, words in about:
-        if count:
-            filled = words.format(cells=_are(count, "cell"), rows=_have(count, "row"))
-            problems.append(Finding("correct", kind, count, filled, tuple(found.examples.get(kind, ()))))
+    problems += said("fields", len(found.wrong_lines), (f"line {line}" for line in found.wrong_lines[:SHOWN]))
+    for kind in ("text", "ambiguous", "no unit", "no period"):
+        problems += said(kind, found.counts[kind], found.examples.get(kind, ()))
     return problems
 
 
-def labels_that_are_wrong(found: Gathered, when: Declaration, labels: Codes, at: At) -> list[Finding]:
+def labels_that_are_wrong(cells: Cells) -> list[Finding]:
     """Find rows whose period cannot be read or was not declared."""
-    findings = []
+    when, written, findings = cells.when, list(cells.found.labels), []
     if when.problem:
         findings.append(Finding("correct", "dates", 1, f"the periods are not clear: {when.problem.rstrip('.')}"))
-    written = list(found.labels)
-    unread, outside = ~when.read, when.read & (when.places < 0)
-    for kind, those in (("unread period", unread), ("outside", outside)):
-        cells = np.flatnonzero((labels >= 0) & np.append(those, False)[labels])
-        if not len(cells):
-            continue
-        examples = tuple(f"{at(int(cell))} says {visible(str(written[labels[cell]]))[:40]!r}" for cell in cells[:SHOWN])
-        if kind == "unread period":
-            words = f"{_have(len(cells), 'row')} a period that cannot be read. A release ignores such rows"
-            findings.append(Finding("correct", kind, len(cells), words, examples))
-        else:
-            words = f"{_are(len(cells), 'row')} outside the declared periods. A release ignores such rows"
-            findings.append(Finding("look", kind, len(cells), words, examples))
+    for kind, labels in (("unread period", ~when.read), ("outside", when.read & (when.places < 0))):
+        those = np.flatnonzero((cells.label >= 0) & np.append(labels, False)[cells.label]).tolist()
+        names = (f"{cells.at(k)} says {visible(str(written[cells.label[k]]))[:40]!r}" for k in those[:SHOWN])
+        findings += said(kind, len(those), names)
     return findings
 
 
@@ -144,41 +192,34 @@ _RULES = {
 }
 
 
-def repeated(
-    found: Gathered,
-    units: Codes,
-    labels: Codes,
-    places: Codes,
-    values: Array,
-    rows: Codes,
-    there: Mask,
-    rule: Repeated | None,
-) -> list[Finding]:
+def repeated(cells: Cells, there: Mask, rule: Repeated | None) -> list[Finding]:
     """Find cells that several rows give: a problem, unless it was said what they are."""
-    cells = np.flatnonzero(there)
-    keys = units[cells] * (int(places.max()) + 1) + places[cells]
-    earlier, later = (cells[those] for those in pairs_of_equals(keys))
+    units, values, rows, T = cells.unit, cells.value, cells.row, int(cells.place.max()) + 1
+    keys, positions = units * T + cells.place, np.flatnonzero(there)
+    earlier, later = (positions[those] for those in pairs_of_equals(keys[there]))
     if not len(later):
         return []
-    few = np.lexsort((places[later], rows[later]))[: SHOWN * (int(places.max()) + 1)]
+    few = np.lexsort((cells.place[later], rows[later]))[: SHOWN * T]
     pairs = {(int(rows[later[k]]), int(rows[earlier[k]])): bool(values[later[k]] == values[earlier[k]]) for k in few}
+    name = cells.found.row_name
     examples = tuple(
-        f"{found.row_name(row)} repeats {found.row_name(other)}" + (", the same number" if same else ", another number")
+        f"{name(row)} repeats {name(other)}" + (", the same number" if same else ", another number")
         for (row, other), same in list(pairs.items())[:SHOWN]
     )
-    count = len(np.unique(units[later] * (int(places.max()) + 1) + places[later]))
-    same, finer = int((values[later] == values[earlier]).sum()), int((labels[later] != labels[earlier]).sum())
+    count, same = len(np.unique(keys[later])), int((values[later] == values[earlier]).sum())
+    finer = int((cells.label[later] != cells.label[earlier]).sum())
     besides = [f"{same:,} with the same number"] if same else []
     besides += [f"{finer:,} on another date in the period"] if finer else []
     words = (
-        f"{_are(count, 'cell')} given by several rows. Units: {len(np.unique(units[later])):,}, rows beyond the first: "
-        f"{len(later):,}{' (' + ', '.join(besides) + ')' if besides else ''}"
+        f"{counted(count, 'cell', 'is', 'are')} given by several rows. Units: {len(np.unique(units[later])):,}, rows "
+        f"beyond the first: {len(later):,}{' (' + ', '.join(besides) + ')' if besides else ''}. "
     )
     if rule is not None:
-        return [Finding("look", "twice", count, f"{words}. {Parameter('repeated', rule)} {_RULES[rule]}", examples)]
+        words += f"{Parameter('repeated', rule)} {_RULES[rule]}"
+        return [Finding("look", "twice", count, words, examples)]
     rules = "; ".join(f"{Parameter('repeated', name)} {does}" for name, does in _RULES.items())
     words += (
-        ". If they are of several people, give each an identifier of their own. If not, say what such cells are: "
+        "If they are of several people, give each an identifier of their own. If not, say what such cells are: "
         f"{rules}. A release takes them for missing unless you say so"
     )
     return [Finding("correct", "twice", count, words, examples)]
@@ -193,16 +234,12 @@ def pairs_of_equals(keys: Codes) -> tuple[Codes, Codes]:
     return order[again], order[again + 1]
 
 
-def alike(found: Gathered, names: list[str], first_row: Codes) -> list[Finding]:
+def alike(cells: Cells) -> list[Finding]:
     """Find units that differ only in how they are written."""
-    groups = groups_alike(names)
+    groups = groups_alike(cells.found.units)
     if not groups:
         return []
-    row_of = {name: found.row_name(int(first_row[k])) for k, name in enumerate(names)} if len(names) < 10**6 else {}
-    examples = tuple(
-        " and ".join(f"{visible(name)[:40]!r}" + (f" ({row_of[name]})" if name in row_of else "") for name in group[:3])
-        for group in groups[:SHOWN]
-    )
+    examples = tuple(" and ".join(map(cells.named, group[:3])) for group in groups[:SHOWN])
     count = sum(map(len, groups))
     words = (
         f"{count:,} units have names that differ only in case, spaces or Unicode form. If two are one person, the "
@@ -220,64 +257,52 @@ def nobody(have: Codes, when: Declaration, *, wide: bool) -> list[Finding]:
     what = "A release refuses the table" if wide else "A release would fill it for everybody"
     words = (
         f"{listed}: missing for EVERYBODY. Was a file lost? {what}; if there is nothing to find, declare the periods "
-        f"without it, as a list ({PERIODS})"
+        f"without it, as a list ({Parameter('periods')})"
     )
     return [Finding("correct", "nobody", len(empty), words)]
 
 
-def refused_cells(filling: Filling, rule: Missing | None) -> list[Finding]:
-    """Find missing cells, if these are refused."""
-    count = filling.cells + filling.without
-    if rule != "error" or not count:
-        return []
-    words = f"{_are(count, 'cell')} missing, and {Parameter('missing', 'error')} refuses the table"
-    return [Finding("correct", "missing", count, words)]
-
-
-def numbers_to_look_at(values: Array, there: Mask, at: At) -> list[Finding]:
+def numbers_to_look_at(cells: Cells, there: Mask) -> list[Finding]:
     """Find negative, infinite and extreme numbers."""
-    findings = []
-
-    def note(kind: str, mask: Mask, words: Callable[[int], str]) -> None:
-        cells = np.flatnonzero(mask)
-        if len(cells):
-            examples = tuple(f"{at(int(cell))} says {values[cell]:.10g}" for cell in cells[:SHOWN])
-            findings.append(Finding("look", kind, len(cells), words(len(cells)), examples))
-
+    values, findings = cells.value, []
     with np.errstate(invalid="ignore"):
         sizes = np.abs(values[there & np.isfinite(values) & (values != 0)])
-        typical = float(np.median(sizes)) if len(sizes) else 0.0
+        median = float(np.median(sizes)) if len(sizes) else 0.0
         negative = there & (values < 0)
-        if negative.sum() <= 0.2 * there.sum():  # otherwise numbers are below zero as a matter of course
-            note("negative", negative, lambda count: f"{_are(count, 'number')} below zero, the others are not")
-        note("infinite", there & np.isinf(values), lambda count: f"{_are(count, 'number')} infinite; taken for missing")
-        large = there & np.isfinite(values) & (np.abs(values) > EXTREME * typical) & (typical > 0)
-        note(
-            "extreme",
-            large,
-            lambda count: (
-                f"{_are(count, 'number')} more than {EXTREME:g} times the median of {typical:.4g}. Are cents "
-                "and euros mixed?"
-            ),
-        )
+        if negative.sum() > 0.2 * there.sum():  # numbers are below zero as a matter of course
+            negative = np.zeros_like(there)
+        large = there & np.isfinite(values) & (np.abs(values) > EXTREME * median) & (median > 0)
+    for kind, mask in (("negative", negative), ("infinite", there & np.isinf(values)), ("extreme", large)):
+        those = np.flatnonzero(mask).tolist()
+        numbers = (f"{cells.at(k)} says {values[k]:.10g}" for k in those[:SHOWN])
+        findings += said(kind, len(those), numbers, times=EXTREME, median=median)
     return findings
 
 
-def units_to_look_at(
-    kind: str, units: Codes, what: str, names: Sequence[str], first_row: Codes, found: Gathered
-) -> list[Finding]:
-    """Name units of one kind."""
-    if not len(units):
-        return []
-    examples = tuple(
-        f"{visible(names[unit])[:40]!r} ({found.row_name(int(first_row[unit]))})" for unit in units[:SHOWN]
+def to_be_said(shown: Mapping[str, str | bool]) -> list[Finding]:
+    """Ask for what only the rows showed: one donor's rows must not decide what is published, or how others are read."""
+    asked, names = [Parameter(*each) for each in shown.items()], [str(Parameter(name)) for name in shown]
+    they_decide, they, them = ("They decide", "they", "them") if len(asked) > 1 else ("It decides", "it", "it")
+    words = (
+        f"say {' and '.join(names)} and check again. {they_decide} what is published, or how everybody's numbers are "
+        f"read, so {they} must come from what you know of the data, not from its rows, where one person could decide "
+        f"{them}"
     )
-    return [Finding("look", kind, len(units), f"{_have(len(units), 'unit')} {what}", examples)]
+    examples = tuple(f"the rows show {it}" for it in asked)
+    return [Finding("correct", "to be said", len(asked), words, examples)] if asked else []
 
 
-def _are(count: int, what: str) -> str:
-    return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
+def scattered(count: int, path: Path) -> list[Finding]:
+    """Say that rows must be together in a file that is too large to be held in memory."""
+    if not count or fits_in_memory(files_at(path), wide=False):
+        return []
+    words = (
+        f"the rows of {count:,} units do not follow each other, and the file is read as a stream. Sort it by unit, or "
+        f"add {Parameter('engine', 'memory')}"
+    )
+    return [Finding("correct", "scattered", count, words)]
 
 
-def _have(count: int, what: str) -> str:
-    return f"1 {what} has" if count == 1 else f"{count:,} {what}s have"
+def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return first what must be corrected, then what is worth a look."""
+    return tuple(sorted(found, key=lambda finding: finding.grade))

@@ -18,7 +18,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.checks import is_number
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.periods import calendar, dates
 from dpsc.periods.dates import in_order, plain
@@ -38,6 +37,8 @@ TIME_FORMAT = Parameter("time_format")
 _MOSTLY = 0.8  # of the cells of a column that decides what it holds
 _YEAR = re.compile(r"(1[5-9]|2[01])\d\d")
 _NUMBERED = re.compile(r"(\D*)(\d+)")
+_WITH = {mark: Numbers(mark, THOUSANDS.replace(mark, "")) for mark in ".,"}  # decimals after a point, after a comma
+_EITHER = Numbers(".,", THOUSANDS)
 
 
 def columns(names: Sequence[str], sample: Mapping[str, Any], said: TableSpec) -> TableSpec:
@@ -51,16 +52,13 @@ def columns(names: Sequence[str], sample: Mapping[str, Any], said: TableSpec) ->
         The first rows of every column, as text.
     said : TableSpec
     """
-    if said.wide or (said.time is None and said.outcome is None and _is_wide(names, said)):
-        return replace(said, unit=said.unit or _unit(names, sample, periods_in(names, said)), wide=True)
+    periods = periods_in(names, said)
+    looks_wide = len(periods) >= 2 and 2 * len(periods) >= len(names)
+    if said.wide or (said.time is None and said.outcome is None and looks_wide):
+        return replace(said, unit=said.unit or _unit(names, sample, periods), wide=True)
     time = said.time or _time(names, sample, said)
     unit = said.unit or _unit(names, sample, {time, said.outcome})
     return replace(said, unit=unit, time=time, outcome=said.outcome or _outcome(names, sample, {unit, time}))
-
-
-def _is_wide(names: Sequence[str], said: TableSpec) -> bool:
-    found = periods_in(names, said)
-    return len(found) >= 2 and 2 * len(found) >= len(names)
 
 
 def periods_in(names: Sequence[str], said: TableSpec) -> set[str | None]:
@@ -103,11 +101,11 @@ def _unit(names: Sequence[str], sample: Mapping[str, Any], taken: set[str | None
 
 
 def _outcome(names: Sequence[str], sample: Mapping[str, Any], taken: set[str | None]) -> str:
-    free = [name for name in names if name not in taken and share_of_numbers(sample[name]) >= 0.5]
-    hinted = [name for name in free if _hinted(name, "outcome")]
-    decimals = [name for name in free if _holds_decimals(sample[name])]
+    free = [name for name in names if name not in taken and _mostly_numbers(sample[name])]
     if not free:
         raise _unclear("the numbers", OUTCOME)
+    hinted = [name for name in free if _hinted(name, "outcome")]
+    decimals = [name for name in free if _holds_decimals(sample[name])]
     return (hinted or decimals or free[::-1])[0]
 
 
@@ -126,28 +124,29 @@ def cells_of(column: Any) -> Any:
     return trimmed.filter(pc.invert(pc.is_in(trimmed, value_set=pa.array([*MISSING, None], trimmed.type))))
 
 
-def share_of_numbers(column: Any) -> float:
-    """Return which share of the cells that hold something are numbers, however they are written."""
+def _mostly_numbers(column: Any) -> bool:
+    """Tell whether half the cells that hold something are numbers, however they are written."""
     cells = cells_of(column)
-    return 0.0 if not len(cells) else pc.sum(fits(cells, Numbers(".,", THOUSANDS))).as_py() / len(cells)
+    return bool(len(cells)) and 2 * _count(cells, _EITHER) >= len(cells)
 
 
 def _holds_decimals(column: Any) -> bool:
     cells = cells_of(column)
-    numbers = cells.filter(fits(cells, Numbers(".,", THOUSANDS)))
-    return bool(len(numbers)) and pc.any(pc.match_substring_regex(numbers, "[.,]")).as_py() is True
+    return pc.any(pc.match_substring_regex(cells.filter(_fits(cells, _EITHER)), "[.,]")).as_py() is True
 
 
-def fits(cells: Any, numbers: Numbers) -> Any:
+def _fits(cells: Any, numbers: Numbers) -> Any:
     """Return which cells are numbers in this way of writing them."""
-    if not numbers.plain:
-        return pc.is_valid(numbers.read(cells).texts)
-    return pa.array([is_number(cell) for cell in cells.to_pylist()], pa.bool_())
+    return pc.is_valid(numbers.read(cells).texts)
+
+
+def _count(cells: Any, numbers: Numbers) -> int:
+    return int(pc.sum(_fits(cells, numbers)).as_py() or 0)
 
 
 def two_readings(cells: Any) -> Any:
     """Return which cells are numbers both with a decimal point and with a decimal comma, and not the same."""
-    point, comma = (Numbers(mark, THOUSANDS.replace(mark, "")).read(cells).texts for mark in ".,")
+    point, comma = (numbers.read(cells).texts for numbers in _WITH.values())
     return pc.fill_null(pc.not_equal(point, comma), False)
 
 
@@ -164,18 +163,16 @@ def dialect_for(cells: Any, given: Dialect, sep: str | None) -> Dialect:
     """
     found = given
     if given.decimal is None:
-        point, comma = (fits(cells, Numbers(mark, THOUSANDS.replace(mark, ""))) for mark in ".,")
+        point, comma = (_fits(cells, numbers) for numbers in _WITH.values())
         both = (point, comma), (comma, point)
         only_point, only_comma = (int(pc.sum(pc.and_not(one, other)).as_py() or 0) for one, other in both)
         if only_comma > only_point:
             found = replace(found, decimal=",")
-        elif only_point and (sep == ";" or sep in ("\t", "|")):
+        elif only_point and sep in (";", "\t", "|"):
             found = replace(found, decimal=".")
     if given.thousands is None and found.numbers(sep).thousands == "":
-        wrong = cells.filter(pc.invert(fits(cells, found.numbers(sep))))
-        decimal = found.numbers(sep).decimals
-        marks = [mark for mark in THOUSANDS if mark not in decimal]
-        counts = {mark: int(pc.sum(fits(wrong, Numbers(decimal, mark))).as_py() or 0) for mark in marks}
+        wrong, decimal = cells.filter(pc.invert(_fits(cells, found.numbers(sep)))), found.numbers(sep).decimals
+        counts = {mark: _count(wrong, Numbers(decimal, mark)) for mark in THOUSANDS if mark not in decimal}
         best = max(counts, key=lambda mark: counts[mark])
         if 2 * counts[best] > len(wrong):
             found = replace(found, thousands=best)
@@ -286,36 +283,20 @@ def _typed(times: pd.Index[Any]) -> str:
         return ",".join(dates.period_name(period) for period in times)
     places = calendar.ordinals(times)
     starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(times)]
-    return ",".join(_run(times[a:b]) for a, b in itertools.pairwise(starts))
-
-
-def _run(times: pd.Index[Any]) -> str:
-    first, last = dates.period_name(times[0]), dates.period_name(times[-1])
-    return first if len(times) == 1 else f"{first}..{last}"
+    ends = [(dates.period_name(times[a]), dates.period_name(times[b - 1])) for a, b in itertools.pairwise(starts)]
+    return ",".join(first if first == last else f"{first}..{last}" for first, last in ends)
 
 
 def _placed(labels: list[Any], times: pd.Index[Any], typed: str, time_format: str | None, problem: str) -> Declaration:
     """Place labels as a release does, each by itself; without a format if that does as well."""
-    plain_places = calendar.places(labels, times)
-    places, chosen = plain_places, None
+    places, chosen = calendar.places(labels, times), None
     if time_format is not None:
         formatted = calendar.places(labels, times, time_format)
-        if (formatted >= 0).sum() > (plain_places >= 0).sum():
+        if (formatted >= 0).sum() > (places >= 0).sum():
             places, chosen = formatted, time_format
-    numbers = _are_numbers(times)
-    read = np.array(
-        [
-            place >= 0 or is_period(label, chosen) or (numbers and _is_whole(label))
-            for label, place in zip(labels, places, strict=True)
-        ],
-        dtype=bool,
-    )
-    return Declaration(times, places, read, typed, chosen, problem)
-
-
-def _are_numbers(times: pd.Index[Any]) -> bool:
-    """Tell whether the periods are whole numbers, so that other whole numbers are periods outside."""
-    return bool(pd.api.types.is_integer_dtype(times))
+    numbers = pd.api.types.is_integer_dtype(times)  # then other whole numbers are periods outside
+    outside = [is_period(label, chosen) or (numbers and _is_whole(label)) for label in labels]
+    return Declaration(times, places, (places >= 0) | np.array(outside, dtype=bool), typed, chosen, problem)
 
 
 def _is_whole(label: Any) -> bool:

@@ -6,6 +6,7 @@ For the custodian's rehearsal only (:mod:`dpsc.custodian.check.examine`): everyt
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ SHOWN = 5  # examples of each kind
 MOST_CELLS = 12_000_000  # that are looked at, so that memory stays bounded
 _FIRST = 20_000  # rows from which columns and marks are guessed
 _AT_ONCE = 2**18
-Codes = np.ndarray[Any, np.dtype[np.int64]]
+Codes = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 
 @dataclass
@@ -46,8 +47,8 @@ class Gathered:
         The unit of each row, -1 where there is none.
     unit, label, row, value : lists of arrays
         Of each cell: its unit, the label of its period (-1 where there is none), its row, its number or NaN.
-    text, ambiguous, no_unit, no_period : int
-        How many cells are no number, or a number in two ways; how many rows have no unit or no period.
+    counts : Counter
+        How many cells are "text" or "ambiguous", no number or two; how many rows have "no unit" or "no period".
     examples : dict
         The first few of each, in words.
     wrong_lines : list of int
@@ -61,10 +62,7 @@ class Gathered:
     label: list[Codes] = field(default_factory=list)
     row: list[Codes] = field(default_factory=list)
     value: list[Array] = field(default_factory=list)
-    text: int = 0
-    ambiguous: int = 0
-    no_unit: int = 0
-    no_period: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     all_rows: bool = True
     unreadable: TableError | None = None
@@ -81,11 +79,11 @@ class Gathered:
         name = formats.row_name(position, path)
         return name if len(self.parts) == 1 else f"{Path(path).name}, {name}"
 
-    def note(self, kind: str, row: int, what: str = "") -> None:
-        """Keep an example, if there are not enough yet."""
-        known = self.examples.setdefault(kind, [])
-        if len(known) < SHOWN:
-            known.append(f"{self.row_name(row)}{what}")
+    def note(self, kind: str, first: int, mask: Any, about: Callable[[int], str] = lambda row: "") -> None:
+        """Count the rows of a mask, of which the first is row ``first``, and keep some as examples."""
+        rows, known = np.flatnonzero(mask), self.examples.setdefault(kind, [])
+        self.counts[kind] += len(rows)
+        known += [f"{self.row_name(first + row)}{about(row)}" for row in rows[: SHOWN - len(known)].tolist()]
 
 
 def open_as_text(path: Path, said: TableSpec) -> tables.Table:
@@ -121,10 +119,7 @@ def _as_text(column: Any) -> Any:
         return column
     if pa.types.is_floating(column.type):
         return pa.array([excel.label(value) for value in column.to_pylist()], pa.string())
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException:
-        return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
+    return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.string())
 
 
 def joined(parts: list[Any]) -> Any:
@@ -147,32 +142,29 @@ def gather(
     rows were read; it may stop the reading, by raising.
     """
     names = [said.unit, *periods] if said.wide else [said.unit, str(said.time), str(said.outcome)]
-    take = _wide if said.wide else _long
-    found = _gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), take, numbers, [], on_rows)
+
+    def gathered(batches: Iterator[Rows], wrong: list[int]) -> Gathered:
+        found = Gathered(wrong_lines=wrong)
+        try:
+            for rows in batches:
+                _take(found, rows, numbers, said.wide)
+                on_rows(rows.batch.num_rows)
+                if sum(map(len, found.value)) >= MOST_CELLS:
+                    found.all_rows = False
+                    break
+        except TableError as problem:
+            found.unreadable = problem
+        except pa.ArrowException:
+            found.unreadable = TableError("it cannot be read.")
+        return found
+
+    found = gathered(tables.rows_of(table, names, max(1, 3 * _AT_ONCE // len(names))), [])
     path = _text_file(table)
     if found.unreadable is None or path is None:
         return found
     wrong: list[int] = []
-    again = _gathered(_skipping(path, table, names, wrong), take, numbers, wrong, on_rows)
+    again = gathered(_skipping(path, table, names, wrong), wrong)
     return again if wrong and again.unreadable is None else found
-
-
-def _gathered(
-    batches: Iterator[Rows], take: Any, numbers: Numbers, wrong: list[int], on_rows: Callable[[int], None]
-) -> Gathered:
-    found = Gathered(wrong_lines=wrong)
-    try:
-        for rows in batches:
-            take(found, rows, numbers)
-            on_rows(rows.batch.num_rows)
-            if sum(map(len, found.value)) >= MOST_CELLS:
-                found.all_rows = False
-                break
-    except TableError as problem:
-        found.unreadable = problem
-    except pa.ArrowException:
-        found.unreadable = TableError("it cannot be read.")
-    return found
 
 
 def _text_file(table: tables.Table) -> Path | None:
@@ -201,53 +193,33 @@ def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int
         first += batch.num_rows
 
 
-def _begin(found: Gathered, rows: Rows) -> tuple[int, Codes]:
-    """Count the rows in, and return the first one's number and the units of all."""
-    first = found.rows
+def _take(found: Gathered, rows: Rows, numbers: Numbers, wide: bool) -> None:
+    """Add rows, whose first column is the unit; then come a period and a number, or a number for each period."""
+    first, batch, known = found.rows, rows.batch, found.labels
     if not found.parts or found.parts[-1][1] != rows.path:
         found.parts.append((first, rows.path))
     kept, units = cells.units_of(rows)
     coded = units.dictionary_encode()
     new = [found.units.setdefault(unit, len(found.units)) for unit in coded.dictionary.to_pylist()]
-    codes = np.full(len(kept), -1, dtype=np.int64)
-    codes[kept] = np.array(new, dtype=np.int64)[coded.indices.to_numpy()]
-    found.no_unit += int((codes < 0).sum())
-    for row in np.flatnonzero(codes < 0)[:SHOWN]:
-        found.note("no unit", first + int(row))
-    found.rows += len(codes)
-    found.of_row.append(codes.astype(np.int32))
-    return first, codes
-
-
-def _long(found: Gathered, rows: Rows, numbers: Numbers) -> None:
-    first, units = _begin(found, rows)
-    labels = _codes(rows.batch.column(1), found.labels)
-    found.no_period += int((labels < 0).sum())
-    for row in np.flatnonzero(labels < 0)[:SHOWN]:
-        found.note("no period", first + int(row))
-    known = list(found.labels)
-
-    def about(row: int) -> str:
-        return "" if labels[row] < 0 else f" ({visible(str(known[labels[row]]))})"
-
-    values = _numbers(found, rows.batch.column(2), rows.path, numbers, first, about)
-    _keep(found, units, labels, first + np.arange(len(units)), values)
-
-
-def _wide(found: Gathered, rows: Rows, numbers: Numbers) -> None:
-    first, units = _begin(found, rows)
-    for name, column in zip(rows.batch.schema.names[1:], rows.batch.columns[1:], strict=True):
-        label = found.labels.setdefault(name, len(found.labels))
-        values = _numbers(found, column, rows.path, numbers, first, lambda row, name=name: f" ({name})")
-        there = np.flatnonzero(~np.isnan(values))
-        _keep(found, units[there], np.full(len(there), label), first + there, values[there])
-
-
-def _keep(found: Gathered, units: Codes, labels: Codes, rows: Codes, values: Array) -> None:
-    found.unit.append(units.astype(np.int32))
-    found.label.append(labels.astype(np.int32))
-    found.row.append(rows.astype(np.int32))
-    found.value.append(values)
+    unit = np.full(len(kept), -1, dtype=np.int32)
+    unit[kept] = np.array(new, dtype=np.int32)[coded.indices.to_numpy()]
+    found.note("no unit", first, unit < 0)
+    found.rows += len(unit)
+    found.of_row.append(unit)
+    if wide:
+        labels = (np.full(len(unit), known.setdefault(name, len(known))) for name in batch.schema.names[1:])
+        columns = zip(labels, batch.columns[1:], strict=True)
+    else:
+        columns = zip([_codes(batch.column(1), known)], [batch.column(2)], strict=True)
+    for label, column in columns:
+        if not wide:
+            found.note("no period", first, label < 0)
+        values = _numbers(found, column, rows.path, numbers, first, label)
+        there = np.flatnonzero(~np.isnan(values)) if wide else np.arange(len(values))
+        found.unit.append(unit[there])
+        found.label.append(label[there].astype(np.int32))
+        found.row.append((first + there).astype(np.int32))
+        found.value.append(values[there])
 
 
 def _codes(column: Any, known: dict[Any, int]) -> Codes:
@@ -262,7 +234,7 @@ def _codes(column: Any, known: dict[Any, int]) -> Codes:
     return np.asarray(np.array([*new, -1], dtype=np.int64)[indices])
 
 
-def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: int, about: Any) -> Array:
+def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: int, label: Codes) -> Array:
     """Return the cells of a column as numbers, NaN where there is none, and note what is no number."""
     column = arrow.plain(column)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -273,8 +245,13 @@ def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: i
     # Arrow itself reads plain CSV, and to it a cell with nothing but a space is not empty.
     raw = column if numbers.plain and formats.is_text(Path(path)) else trimmed
     column = pc.if_else(pc.is_in(raw, value_set=pa.array(MISSING, raw.type)), None, trimmed)
+
+    def says(row: int) -> str:
+        period = f" ({visible(str(list(found.labels)[label[row]]))})" if label[row] >= 0 else ""
+        return f"{period} says {visible(column[row].as_py())[:40]!r}"
+
     if len(numbers.decimals) > 1:
-        _note(found, "ambiguous", column, guess.two_readings(column), first, about)
+        found.note("ambiguous", first, guess.two_readings(column).to_numpy(zero_copy_only=False), says)
     read = column if numbers.plain else numbers.read(column).texts
     try:
         values = read.cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -283,12 +260,5 @@ def _numbers(found: Gathered, column: Any, path: str, numbers: Numbers, first: i
     values = np.asarray(values, dtype=np.float64)
     if np.isnan(values).sum() > column.null_count:
         there = pc.is_valid(column).to_numpy(zero_copy_only=False)
-        _note(found, "text", column, pa.array(np.isnan(values) & there), first, about)
+        found.note("text", first, np.isnan(values) & there, says)
     return values
-
-
-def _note(found: Gathered, kind: str, column: Any, mask: Any, first: int, about: Any) -> None:
-    rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-    setattr(found, kind, getattr(found, kind) + len(rows))
-    for row in rows[:SHOWN].tolist():
-        found.note(kind, first + row, f"{about(row)} says {visible(column[row].as_py())[:40]!r}")

@@ -15,17 +15,14 @@ from dpsc.analyst.plan import plan
 from dpsc.checks import small
 from dpsc.custodian.check import lenient_reader
 from dpsc.custodian.check.examine import CustodianExamination, custodian_examine
-from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.donors.missing import BOUNDS
+from dpsc.custodian.check.findings import Finding, in_order
 from dpsc.custodian.gram.algorithm import GramRelease
-from dpsc.custodian.gram.exact_sum import OnRows
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import best_guess
 from dpsc.release.scale import share_for
 from dpsc.tables import series as public_series
-from dpsc.tables.spec import MIDPOINT, TableSpec
-from dpsc.tables.table_file import files_at, fits_in_memory
+from dpsc.tables.spec import TableSpec
 
 _RUNS = 6  # simulated panels: a first look, for which dpsc plan has more
 
@@ -76,10 +73,10 @@ class Outlook:
         """Whether anything could be learned."""
         return self.noise_share < 1
 
-    @property
-    def ready(self) -> bool:
-        """Whether a release would be made and worth having."""
-        return self.worth_having and self.finds_scale and self.small_delta
+
+def three_quarters(T: int) -> int:
+    """Return how many periods are taken to be before the intervention, as long as nothing is said."""
+    return max(1, min(T - 1, round(0.75 * T)))
 
 
 def outlook(
@@ -114,7 +111,7 @@ def outlook(
     False
     """
     algorithm = GramRelease(epsilon=epsilon, delta=delta)
-    T0 = max(1, min(T - 1, round(0.75 * T))) if T0 is None else T0
+    T0 = three_quarters(T) if T0 is None else T0
     share, enough = algorithm.noise_share(n, T), True
     try:
         share_for(n, algorithm.mu, like)
@@ -168,26 +165,13 @@ def problems_of(outlook: Outlook) -> list[Finding]:
     return found
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """How the release would be made."""
-
-    bounds: tuple[float, float] | None
-    epsilon: float
-    delta: float
-    target: Path | None = None
-    before: int | None = None
-    averages: int = 1
-
-
 @dataclass(frozen=True, repr=False)
 class Rehearsal:
-    """Everything that a rehearsal found. Private: for the custodian only.
+    """What was seen, and what a release would be like. Private: for the custodian only.
 
     Attributes
     ----------
     seen : CustodianExamination
-    findings : tuple of Finding
     outlook : Outlook or None
         None if there is nothing to release.
     like_before : str or None
@@ -195,46 +179,32 @@ class Rehearsal:
     """
 
     seen: CustodianExamination
-    findings: tuple[Finding, ...]
     outlook: Outlook | None = None
     like_before: str | None = None
 
-    @property
-    def ready(self) -> bool:
-        """Whether nothing needs to be corrected."""
-        return all(finding.grade != "correct" for finding in self.findings)
 
-
-def rehearse(donors: Path, said: TableSpec, wishes: Wishes) -> Rehearsal:
+def rehearse(
+    donors: Path,
+    said: TableSpec,
+    epsilon: float,
+    delta: float,
+    target: Path | None = None,
+    before: int | None = None,
+    averages: int = 1,
+) -> Rehearsal:
     """Examine the donors and say what a release would be like. Private: for the custodian only."""
-    if said.missing == "midpoint" and wishes.bounds is None:
-        raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
-    seen, found = custodian_examined(donors, said)
+    seen = custodian_examine(donors, said)
     T = len(seen.periods)
     if not seen.units or T < 2:
-        return Rehearsal(seen, tuple(found))
-    if wishes.before is not None and wishes.before >= T:
-        before = Parameter("before", wishes.before)
-        raise ParameterError(f"{before} leaves no period after the intervention: there are {T}.")
-    T0 = wishes.before or max(1, min(T - 1, round(0.75 * T)))
-    like = wishes.target is not None and wishes.before is not None
-    history = None if wishes.target is None else _history(wishes.target, seen.periods[T0], T0, said)
-    expected = outlook(
-        seen.units, T, wishes.epsilon, wishes.delta, T0=T0, target=history, averages=wishes.averages, like=like
-    )
-    everything = sorted([*found, *problems_of(expected)], key=lambda finding: finding.grade)
-    return Rehearsal(seen, tuple(everything), expected, seen.periods[T0] if like else None)
-
-
-def custodian_examined(
-    donors: Path, said: TableSpec, on_rows: OnRows = lambda rows: None
-) -> tuple[CustodianExamination, list[Finding]]:
-    """Examine the donors; return what was seen, and what must be corrected or said. Private: for the custodian only."""
-    seen = custodian_examine(donors, said, on_rows)
-    found = [*seen.findings, *_to_be_said(seen), *_order(seen)]
-    if seen.units and len(seen.periods) == 1:
-        found.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
-    return seen, sorted(found, key=lambda finding: finding.grade)
+        return Rehearsal(seen)
+    if before is not None and before >= T:
+        raise ParameterError(f"{Parameter('before', before)} leaves no period after the intervention: there are {T}.")
+    T0 = before or three_quarters(T)
+    like = target is not None and before is not None
+    history = None if target is None else _history(target, seen.periods[T0], T0, said)
+    expected = outlook(seen.units, T, epsilon, delta, T0=T0, target=history, averages=averages, like=like)
+    seen = replace(seen, findings=in_order([*seen.findings, *problems_of(expected)]))
+    return Rehearsal(seen, expected, seen.periods[T0] if like else None)
 
 
 def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[list[str]]:
@@ -244,35 +214,9 @@ def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[l
     return [list(sample), *map(list, zip(*columns, strict=True))]
 
 
-def _order(seen: CustodianExamination) -> list[Finding]:
-    """Say that rows must be together in a file that is too large to be held in memory."""
-    if not seen.scattered or fits_in_memory(files_at(seen.path), wide=False):
-        return []
-    words = (
-        f"the rows of {seen.scattered:,} units do not follow each other, and the file is read as a stream. Sort it by "
-        f"unit, or add {Parameter('engine', 'memory')}"
-    )
-    return [Finding("correct", "scattered", seen.scattered, words)]
-
-
 def _history(target: Path, first: str, T0: int, said: TableSpec) -> pd.Series[float]:
     """Return the target before the intervention: before the period of that name, or its first T0 values."""
     series = public_series.like(target, None, said)
     assert series is not None
     names = [period_name(period) for period in series.index]
     return series.iloc[: names.index(first) if first in names else T0]
-
-
-def _to_be_said(seen: CustodianExamination) -> list[Finding]:
-    """Ask for what only the rows showed: one donor's rows must not decide what is published, or how others are read."""
-    shown = seen.spec.parts()
-    asked = {name: Parameter(name, shown[name]) for name in seen.only_in_rows}
-    if not asked:
-        return []
-    they_decide, they, them = ("They decide", "they", "them") if len(asked) > 1 else ("It decides", "it", "it")
-    words = (
-        f"say {' and '.join(str(Parameter(name)) for name in asked)} and check again. {they_decide} what is published, "
-        f"or how everybody's numbers are read, so {they} must come from what you know of the data, not from its rows, "
-        f"where one person could decide {them}"
-    )
-    return [Finding("correct", "to be said", len(asked), words, tuple(f"the rows show {it}" for it in asked.values()))]

@@ -49,7 +49,7 @@ class Account:
         said = [Parameter(name) for name, value in given.items() if value is not None]
         if no_ledger and said:
             raise ParameterError(f"{said[0]} and {NO_LEDGER} contradict each other; leave one of them out.")
-        found = None if no_ledger else place or os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
+        found = None if no_ledger else place or _usual_place()
         if found is None:
             if said:
                 raise ParameterError(
@@ -117,12 +117,27 @@ class Account:
 
     def told(self) -> list[str]:
         """Say what the release cost, and what is spent and left."""
-        assert self.ledger is not None
-        assert self.entry is not None
+        ledger, entry = self.ledger, self.entry
+        assert ledger is not None
+        assert entry is not None
+        label = entry.partition
         try:
-            return _told(self.ledger, self.entry)
+            history = ledger.history()
+            balance, left = history.balance(entry.dataset), history.remaining(entry.dataset, partition=label)
         except LedgerError as problem:  # the release is made and booked, whatever can be read now
-            return [f"Booked as entry {self.entry.number}. What is left cannot be shown: {problem}"]
+            return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
+        known, of = balance.dataset, "" if label is None else f", partition {label!r}"
+        spent = balance.spent if label is None else balance.partitions[label]
+        kind = "pure" if known.delta == 0 else "Gram"
+        room = f"a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "nothing"
+        why = explained(balance) if spent == balance.spent else None
+        return [
+            f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",
+            f"  cost   epsilon {entry.promise['epsilon']:g} at delta {entry.promise['delta']:g}",
+            f"  spent  epsilon {spent:.4g} of {known.epsilon:g} at delta {known.delta:g}",
+            f"  left   {room}",
+            *([] if why is None else [why]),
+        ]
 
     def _last_look(self) -> None:
         """Stop, by raising, if that was asked for: afterwards the release is booked."""
@@ -155,33 +170,13 @@ def explained(balance: Balance) -> str | None:
         what = f"spent and left come to more than {known.epsilon:g}"
     else:
         return None
-    why = (
-        f"all releases rarely reveal the most they can at the same time, and delta {known.delta:g} covers the rare case"
-    )
-    return f"Why {what}: {why}."
-
-
-def _told(ledger: Ledger, entry: Entry) -> list[str]:
-    history, label = ledger.history(), entry.partition
-    balance = history.balance(entry.dataset)
-    known = balance.dataset
-    of = "" if label is None else f", partition {label!r}"
-    spent = balance.spent if label is None else balance.partitions[label]
-    left = history.remaining(known.name, partition=label)
-    kind = "pure" if known.delta == 0 else "Gram"
-    lines = [
-        f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",
-        f"  cost   epsilon {entry.promise['epsilon']:g} at delta {entry.promise['delta']:g}",
-        f"  spent  epsilon {spent:.4g} of {known.epsilon:g} at delta {known.delta:g}",
-        f"  left   a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "  left   nothing",
-    ]
-    why = explained(balance) if spent == balance.spent else None
-    return [*lines, why] if why is not None else lines
+    rare = f"delta {known.delta:g} covers the rare case"
+    return f"Why {what}: all releases rarely reveal the most they can at the same time, and {rare}."
 
 
 def datasets_here() -> list[str] | None:
     """Return the data sets of the ledger that a release from here is booked in; None if there is no ledger."""
-    place = os.environ.get("DPSC_LEDGER") or (DEFAULT if _is_here() else None)
+    place = _usual_place()
     if place is None:
         return None
     from dpsc.ledger import Ledger
@@ -189,5 +184,6 @@ def datasets_here() -> list[str] | None:
     return [known.name for known in Ledger(place).datasets()]
 
 
-def _is_here() -> bool:
-    return os.path.lexists(DEFAULT)  # a broken link is no reason to book nothing
+def _usual_place() -> str | None:
+    here = DEFAULT if os.path.lexists(DEFAULT) else None  # a broken link is no reason to book nothing
+    return os.environ.get("DPSC_LEDGER") or here

@@ -25,19 +25,30 @@ from dpsc.periods.match import aligned
 from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.division import warn_of_large_delta
+from dpsc.privacy.additive import warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, MOST_COORDINATES, require_public_labels
-from dpsc.release.rowmap import ENOUGH_PER_DIRECTION, RowMap, constant_for, directions_for, whitened_size
+from dpsc.release.rowmap import (
+    ENOUGH_FOR_CONSTANT,
+    ENOUGH_PER_DIRECTION,
+    SMALL_CONSTANT,
+    RowMap,
+    constant_for,
+    constant_over_scale,
+    directions_for,
+    whitened_size,
+)
 from dpsc.release.scale import (
     COUNTED_AT_MOST,
     LARGEST_SHARE,
     Scale,
     estimated,
     guess_from,
+    level_of,
     noisy_counts,
+    require_constant,
     require_scale,
     share_for,
 )
@@ -93,6 +104,9 @@ class GramRelease:
         reference is subtracted from it if it is a Series over the donors' periods.
     directions : int, optional
         How many of the smoothest directions to keep, at most T - 1; by default as many as the donors can fill.
+    constant : float, optional
+        How large the constant beside each donor's movement is, as a share of the scale. By default it grows with the
+        number of donors from 0.7 to 2.5; with ``directions``, on which sites agree whose releases add up, it is 0.7.
     grid_bits : int
         The resolution of the integer arithmetic: entries of unit vectors are cut off at 2^-grid_bits. The default has
         room for sixty million donors; each bit less gives room for four times as many.
@@ -115,6 +129,7 @@ class GramRelease:
     scale: float | None = None
     like: Any | None = None
     directions: int | None = None
+    constant: float | None = None
     grid_bits: int = GRID_BITS
     seed: int | None = None
 
@@ -134,6 +149,8 @@ class GramRelease:
             guess_from(self.like, 2, Kernel.named(self.smoothness))
         if self.directions is not None:
             checks.whole_number("directions", self.directions, at_least=1)
+        if self.constant is not None:
+            require_constant(self.constant)
         if not 4 <= checks.whole_number("grid_bits", self.grid_bits, at_least=1) <= 26:
             raise ParameterError(f"{Parameter('grid_bits')} must be between 4 and 26, not {self.grid_bits}.")
 
@@ -162,6 +179,7 @@ class GramRelease:
             reference=agreed.reference_path,
             scale=agreed.scale,
             directions=agreed.directions,
+            constant=agreed.constant,
             grid_bits=agreed.grid_bits,
             seed=seed,
         )
@@ -224,10 +242,13 @@ class GramRelease:
         donor and public numbers, replacing one changes the sum of q q' by a matrix D of squared Frobenius norm
         ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2)
         above it has ``mu^2 = sum_i D_ii^2 / s^2 + sum_{i<j} 2 D_ij^2 / s^2 = ||D||_F^2 / s^2 <= 2 * 16^k / s^2``, so
-        s = sqrt(2) 4^k / mu. It holds for any public map of one row; it would break if a vector could be longer (round
-        to nearest instead of truncating), or if rows were dropped or scaled by something computed from other
-        rows. The scale, if donors are counted for it, is released before with a share of mu^2, so that it is public
-        for the matrix (adaptive composition: docs/gaussian-calibration.md).
+        s = sqrt(2) 4^k / mu. It holds for any public map of one row. The constant R of the map follows from the scale
+        and from the number of donors' labels (:func:`dpsc.release.rowmap.constant_over_scale`), which neighbours share
+        and the release publishes: both data sets are mapped with the same R. It would break if a vector could be longer
+        (round to nearest instead of truncating), if rows were dropped or scaled by something computed from other rows,
+        or if R followed from the number of usable rows, which one donor can change. The scale, if donors are counted
+        for it, is released before with a share of mu^2, so that it is public for the matrix (adaptive
+        composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
@@ -287,7 +308,9 @@ class GramRelease:
         scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
-        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value), self.grid_bits)
+        constant = self._over_scale
+        over_scale = constant_over_scale(counted, noise) if constant is None else constant
+        row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, over_scale), self.grid_bits)
         total, n = where.add_up(Products(row_map), on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
@@ -333,7 +356,8 @@ class GramRelease:
         summand = Counts(T, kernel, reference)
         if self.scale is not None and (isinstance(where, ArrayDonors) or self.directions is not None):
             return summand.zero, len(where.values) if isinstance(where, ArrayDonors) else 0
-        enough = math.ceil(ENOUGH_PER_DIRECTION * T * self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits)
+        noise = self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits
+        enough = math.ceil(max(ENOUGH_PER_DIRECTION * T, ENOUGH_FOR_CONSTANT) * noise)
         enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
         counts, counted = where.add_up(summand, on_rows, enough)
         if counted == 0:
@@ -354,7 +378,10 @@ class GramRelease:
         apart = None if self.seed is None else self.seed + 2**64  # other noise than the matrix has
         noisy = noisy_counts(counts, counted, mu, self.grid_bits, randomness.choose(apart))
         value = estimated(noisy, counted, mu, guess)
-        return Scale(value, "counted" if guess is None else "like and counted", share)
+        if guess is None:
+            return Scale(value, "counted", share)
+        public = donors.target[: donors.T0] if self.like is None else self.like
+        return Scale(value, "like and counted", share, level_of(public))
 
     def _guess(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> float | None:
         """Return what the public series says about the scale, None if there is no such series or it does not move."""
@@ -385,13 +412,18 @@ class GramRelease:
             Kernel.named(self.smoothness),
             self.reference_for(summed.times),
             made.directions if self.directions is None else min(self.directions, made.T - 1),
-            made.constant,
+            made.constant if self._over_scale is None else constant_for(summed.scale.value, self._over_scale),
             self.grid_bits,
         )
         if not made.same_as(mine) or (summed.scale.source == "given") != (self.scale is not None):
             raise ParameterError("this sum was made with another smoothness, reference, scale or grid_bits.")
         if summed.scale_paid_by not in (None, self._payer):
             raise ParameterError("the scale of this sum was found with another epsilon, delta or seed.")
+
+    @property
+    def _over_scale(self) -> float | None:
+        """The constant over the scale, if it is agreed on; None if it follows from the number of donors."""
+        return SMALL_CONSTANT if self.constant is None and self.directions is not None else self.constant
 
     @property
     def _payer(self) -> tuple[float, float, int | None]:

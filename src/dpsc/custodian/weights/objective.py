@@ -19,8 +19,7 @@ from dpsc.errors import ParameterError
 from dpsc.privacy import discrete, exact, sensitivity
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.additive import StepBudget, release_integers
-from dpsc.privacy.division import single, warn_of_large_delta
+from dpsc.privacy.additive import StepBudget, release_integers, single, warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, Integers
 

@@ -17,10 +17,9 @@ from dpsc.custodian.weights.printed import PrintedOutputPerturbation
 from dpsc.custodian.weights.projection import check_answer, findings, onto_l1_ball, release_answer, sizes
 from dpsc.privacy import exact, sensitivity
 from dpsc.privacy import source as randomness
-from dpsc.privacy.additive import StepBudget, release_integers
-from dpsc.privacy.division import divide, warn_of_large_delta
+from dpsc.privacy.additive import StepBudget, divide, release_integers, warn_of_large_delta
+from dpsc.privacy.exact import solver_error
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.privacy.solving import solver_error
 from dpsc.types import Array
 
 NAME = "OutputPerturbation"

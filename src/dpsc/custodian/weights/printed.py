@@ -20,8 +20,8 @@ from dpsc.errors import UnprovenError
 from dpsc.privacy import laplace, sensitivity
 from dpsc.privacy import source as noise
 from dpsc.privacy.additive import NoiseLaw
+from dpsc.privacy.exact import require_solvable
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.privacy.solving import require_solvable
 from dpsc.types import Array
 
 WHY_UNPROVEN = (

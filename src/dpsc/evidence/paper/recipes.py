@@ -28,8 +28,7 @@ from dpsc.custodian.weights.output import OutputPerturbation
 from dpsc.custodian.weights.printed import default_c, divide_budget, printed_beta
 from dpsc.evidence.paper.points import Dataset, Point
 from dpsc.privacy import sensitivity
-from dpsc.privacy.additive import StepBudget, discrete_scale
-from dpsc.privacy.division import divide, single
+from dpsc.privacy.additive import StepBudget, discrete_scale, divide, single
 from dpsc.types import Array, one_thread
 
 _AT_ONCE = 1000  # runs per block, so that memory does not grow with the number of runs

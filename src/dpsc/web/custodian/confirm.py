@@ -13,9 +13,9 @@ from pathlib import Path
 from dpsc import checks, files
 from dpsc.analyst.release import Release
 from dpsc.checks import command, options
-from dpsc.custodian.custody import run
-from dpsc.custodian.custody.options import Choices, of_options
+from dpsc.custodian.custody import release as steps
 from dpsc.custodian.custody.payer import Account
+from dpsc.custodian.custody.release import Choices, of_options
 from dpsc.custodian.gram.dask import DaskDonors
 from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
@@ -115,7 +115,7 @@ class Confirm:
             found.append("Drop the donors, under “Data”.")
         elif not self._data.current:
             found.append("Check again, under “Check”: something was changed since.")
-        elif not checked.ready:
+        elif not checked.seen.ready:
             found.append("Correct what the check found, under “Check”.")
         if not dataset:
             found.append("Choose the data set that pays, under “Budget”.")
@@ -253,12 +253,12 @@ def make(request: Request, work: Work) -> Made:
     """Add up the donors, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
     chosen, out = request.chosen, request.out
     account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
-    work.expected = run.opened(request.source, chosen, request.reference)
-    summed = run.added_up(request.source, chosen, work.on_rows, i_know=False)
+    work.expected = steps.opened(request.source, chosen, request.reference)
+    summed = steps.added_up(request.source, chosen, work.on_rows, i_know=False)
     require_free(out, out.parent)
     with files.beside(out) as part:
         place, public = part / out.name, request.n_is_public
-        made = run.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
+        made = steps.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
     page, record = _about(out, request.use)
     return Made(made, out, page, record, tuple(account.told()), request.recipient, request.command)
 

@@ -16,9 +16,8 @@ import pandas as pd
 from dpsc.answers.words import sentence
 from dpsc.checks import command, options
 from dpsc.custodian.check import check_report
-from dpsc.custodian.check.examine import MARK, CustodianExamination
-from dpsc.custodian.check.findings import Finding
-from dpsc.custodian.check.run import Rehearsal, custodian_examined, custodian_first_rows
+from dpsc.custodian.check.examine import MARK, CustodianExamination, custodian_examine
+from dpsc.custodian.check.run import Rehearsal, custodian_first_rows, three_quarters
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
@@ -38,19 +37,13 @@ class Checked:
 
     key: tuple[object, ...]
     seen: CustodianExamination
-    findings: tuple[Finding, ...]
     rows: list[list[str]]
     named: Callable[[Parameter], str]
-
-    @property
-    def ready(self) -> bool:
-        """Whether nothing needs to be corrected."""
-        return all(finding.grade != "correct" for finding in self.findings)
 
     @cached_property
     def sections(self) -> list[check_report.Section]:
         """What is shown."""
-        return [part.rendered(self.named) for part in check_report.sections(Rehearsal(self.seen, self.findings))]
+        return [part.rendered(self.named) for part in check_report.sections(Rehearsal(self.seen))]
 
 
 class Data:
@@ -92,7 +85,7 @@ class Data:
     def before(self) -> int:
         """How many periods are before the intervention: as said, or three quarters of all."""
         first, T = self._form["like_before"], len(self.periods)
-        return self.periods.index(first) if first in self.periods[2:] else max(1, min(T - 1, round(0.75 * T)))
+        return self.periods.index(first) if first in self.periods[2:] else three_quarters(T)
 
     # Each step ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +170,7 @@ class Data:
         return "donors.csv" if self.donors is None else self.donors.name
 
     def _found(self) -> dict[str, object]:
-        verdict = check_report.verdict(() if self.checked is None else self.checked.findings)
+        verdict = check_report.verdict(() if self.checked is None else self.checked.seen.findings)
         about = {"donors": self.donors, "checked": self.checked, "current": self.current}
         return {**about, "verdict": verdict}
 
@@ -217,12 +210,12 @@ class Data:
         form = self._form
         form.work.on_rows(0)
         try:
-            seen, found = form.read(custodian_examined, donors.path, said, on_rows=form.work.on_rows)
+            seen = form.read(custodian_examine, donors.path, said, on_rows=form.work.on_rows)
             rows = form.read(custodian_first_rows, donors.path, said)
         finally:
             form.work.on_rows(0)  # whatever came of it: if somebody asked to stop, it was stopped
         with form.changing():
-            self.checked, self._typed = Checked(key, seen, tuple(found), rows, form.named), ("", "")
+            self.checked, self._typed = Checked(key, seen, rows, form.named), ("", "")
             for name in seen.only_in_rows:
                 form.problems[name] = "Say this from what you know of the data, not from its rows."
 

@@ -1,9 +1,13 @@
-"""``dpsc audit``: attack every mechanism, or check one release file, and say what a file cannot show."""
+"""``dpsc audit`` and ``dpsc reproduce``: the evidence for what dpsc claims, and the paper's claims beside it.
+
+An audit attacks every mechanism, or checks one release file and says what a file cannot show.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,11 +21,13 @@ from rich.text import Text
 from dpsc import files
 from dpsc.cli import terminal
 from dpsc.cli.options import Json, command, option
-from dpsc.errors import ParameterError, ReleaseError
+from dpsc.errors import DpscError, ParameterError, ReleaseError
 
 if TYPE_CHECKING:
     from dpsc.evidence.audit.case import Finding
     from dpsc.evidence.audit.run import Audit
+    from dpsc.evidence.paper.claims import Judgement
+    from dpsc.evidence.paper.points import Recipe
 
 QUICK, THOROUGH = 40_000, 1_000_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -34,9 +40,7 @@ class Attacks:
 
     mechanism: list[str] | None = option("A mechanism to attack; may be repeated. All by default.")
     runs: int | None = option("Runs on each of two neighbouring data sets; 40,000 by default.", min=1000)
-    seed: int | None = option(
-        "Make the audit repeatable; it then attacks seeded noise, a stand-in for the real noise.", min=0
-    )
+    seed: int | None = option("Make it repeatable: attack seeded noise, a stand-in for the real noise.", min=0)
     out: Path | None = option("The folder for figure and JSON; audit-output by default.", "--out", "-o")
     thorough: bool = option("A million runs at four budgets; takes a long time.", default=False)
     show_broken: bool = option("Also attack mechanisms known to be broken, which must be caught.", default=False)
@@ -44,10 +48,8 @@ class Attacks:
 
 @command("audit")
 def audit(
-    release: Annotated[
-        Path | None, typer.Argument(help="A release file to check. Without it, the software is attacked.")
-    ] = None,
-    sha256: Annotated[str | None, typer.Option("--sha256", help="The hash that the file should have.")] = None,
+    release: Annotated[Path | None, typer.Argument(help="A release to check; else software is attacked.")] = None,
+    sha256: str | None = option("The hash that the file should have.", "--sha256"),
     *,
     attacks: Attacks,
     json: Json = False,
@@ -176,3 +178,54 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
         screen.print(Text(f"  - {line}"))
     screen.print("\nThis checked a file. Plain dpsc audit attacks the software that makes such files.")
     return fine
+
+
+@command("reproduce")
+def reproduce(
+    figure: list[str] | None = option("A figure to draw; may be repeated. All by default."),
+    recipe: list[str] | None = option("published, printed or ours; may be repeated."),
+    runs: int = option("Runs per point.", min=2, default=500),
+    seed: int = option("The same seed gives the same numbers.", min=0, default=0),
+    out: Path = option("The folder for figures, tables and report.", "--out", "-o", default=Path("reproduction")),
+    resume: bool = option("Go on where an interrupted run stopped.", default=False),
+) -> None:
+    """Run the paper's experiments again, under three recipes for the noise."""
+    from dpsc.evidence.paper.figures import SPECS
+    from dpsc.evidence.paper.points import RECIPES
+    from dpsc.evidence.paper.reproduce import points_of, reproduce
+
+    figures = terminal.choose("figure", figure or [], list(SPECS))
+    recipes = terminal.choose("recipe", recipe or [], list(RECIPES))
+    started = time.monotonic()
+    points = len(points_of(figures, recipes))
+    try:
+        with terminal.progress(f"{runs} runs per point", points) as advance:
+            findings = reproduce(out, figures, recipes, runs=runs, seed=seed, resume=resume, on_progress=advance)
+    except KeyboardInterrupt:
+        again = f"dpsc reproduce --runs {runs} --seed {seed} --out {out} --resume"
+        raise DpscError(
+            f"interrupted; finished points are kept. Go on with the same figures and recipes: {again}"
+        ) from None
+    screen = terminal.console()
+    if findings:
+        screen.print(_verdicts(findings, recipes))
+    screen.print(f"{points} points of {runs} runs in {time.monotonic() - started:.0f} s. Open:")
+    screen.print(f"  {out / 'report.html'}", soft_wrap=True)
+    screen.print(f"  {out / 'claims.csv'} and {', '.join(figures)} as .png, .svg, .csv", soft_wrap=True)
+
+
+def _verdicts(findings: Sequence[Judgement], recipes: Sequence[Recipe]) -> Table:
+    """Return the verdicts, one row per claim."""
+    words = {"holds": ("holds", "green"), "does not hold": ("does not", "red"), "undecided": ("undecided", "dim")}
+    counts = {r: Counter(f.verdict for f in findings if f.recipe == r) for r in recipes}
+    published = Text.assemble("published\n", ("NOT PRIVATE", "bold red"))
+    heads = {"published": published, "printed": Text("printed"), "ours": Text("ours")}
+    table = Table(title="What the paper's experiment section says", title_justify="left", show_footer=True)
+    table.add_column("claim", footer="claims that hold")
+    for recipe in recipes:
+        total = sum(counts[recipe].values())
+        table.add_column(heads[recipe], footer=f"{counts[recipe]['holds']} of {total}", no_wrap=True)
+    for claim in dict.fromkeys(finding.claim for finding in findings):
+        verdicts = {f.recipe: f.verdict for f in findings if f.claim == claim}
+        table.add_row(claim.sentence, *(Text(*words[verdicts[recipe]]) for recipe in recipes))
+    return table

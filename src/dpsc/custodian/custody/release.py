@@ -1,10 +1,17 @@
-"""What a release may choose, alone or beside settings that sites agreed on; budgets that protect nobody are refused."""
+"""A release in steps: choose, open the donors, add them up, book what it costs, draw noise, write.
+
+What may be refused is refused before anything is booked: budgets that protect nobody, choices that contradict what
+sites agreed on. The sum over the donors may carry a scale that was found with noise. It is private until it is booked:
+if the booking is refused, nobody sees it.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,8 +23,17 @@ from dpsc.release.kernel import Smoothness
 from dpsc.release.matrix import GRID_BITS
 from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
+from dpsc.tables.formats import in_file
 from dpsc.tables.spec import Missing, TableSpec
 from dpsc.types import Times
+
+if TYPE_CHECKING:
+    from dpsc.analyst.release import Release
+    from dpsc.custodian.custody.payer import Account
+    from dpsc.custodian.gram.algorithm import CustodianSum
+    from dpsc.custodian.gram.dask import DaskDonors
+    from dpsc.custodian.gram.exact_sum import OnRows
+    from dpsc.custodian.gram.sources import FileDonors
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
@@ -138,3 +154,39 @@ def of_options(
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:
     given = path if agreed.periods is None else aligned(path, agreed.periods)[0]
     return agreed.reference is not None and np.array_equal(given.to_numpy(), agreed.reference)
+
+
+def opened(donors: FileDonors | DaskDonors, chosen: Choices, reference: Path | None) -> int | None:
+    """Look whether the donors can be read and the reference fits; return how many there are, if that is known."""
+    with in_file(reference or ""):
+        chosen.algorithm.reference_for(donors.times)
+    return donors.rows_expected()
+
+
+def added_up(donors: FileDonors | DaskDonors, chosen: Choices, on_rows: OnRows, *, i_know: bool) -> CustodianSum:
+    """Add up the donors. Private; nothing is booked yet."""
+    algorithm = chosen.algorithm
+    summed = algorithm.custodian_sum(donors, on_rows=on_rows)
+    require_small_delta(algorithm.delta, summed.n, i_know)
+    require_worth_having(algorithm, summed.n, len(summed.times), i_know)
+    return summed
+
+
+def booked(
+    summed: CustodianSum,
+    chosen: Choices,
+    account: Account,
+    out: Path,
+    place: Path,
+    finish: Callable[[], None],
+    *,
+    n_is_public: bool,
+    provenance: str = "",
+) -> Release:
+    """Book what the release costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
+    about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
+    with account.booking(chosen.algorithm, output=out, description=about):  # before the release exists
+        made = chosen.algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
+        made.save(place)
+        finish()
+    return made
