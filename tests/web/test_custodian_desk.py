@@ -18,8 +18,8 @@ from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
 from dpsc.errors import Parameter, rendered
 from dpsc.web.custodian.app import CustodianDesk, page
-from dpsc.web.custodian.fields import FIELDS
-from dpsc.web.work import File, Stopped, Work
+from dpsc.web.custodian.form import FIELDS, Stopped, Work
+from dpsc.web.desk import File
 from tests.web.conftest import PERIODS, held
 
 
@@ -385,7 +385,7 @@ def test_the_budget_page_and_the_command_say_the_same_number_for_averages(empty:
     assert expected is not None
     assert expected.detectable == pytest.approx(row["detectable"])
     shown = empty.budget.numbers()
-    assert "a target that averages 1,000." in shown
+    assert "a target that averages 1,000 people." in shown
     assert "A first look" not in shown
     for written in ("0", "2.5", "many", "10001"):
         says(empty, averages=written)
@@ -395,6 +395,7 @@ def test_the_budget_page_and_the_command_say_the_same_number_for_averages(empty:
         assert unknown is not None
         assert unknown.detectable is None or unknown.detectable != unknown.detectable
         assert "--averages" not in empty.budget.commands()
+        assert "correct how many people the target averages" in empty.budget.numbers()
     says(empty, averages="")
     assert "averages" not in empty.problems
     assert empty.budget.averages == 1

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpsc.cli import app
-from dpsc.web.analyst import panels, pasted
+from dpsc.cli import app as cli
+from dpsc.web.analyst import app, pasted
 from dpsc.web.analyst.app import _downloads
 from dpsc.web.analyst.desk import AnalystDesk, Columns
-from dpsc.web.work import File
+from dpsc.web.desk import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)
@@ -86,7 +86,7 @@ def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     desk.choose(5)
     desk.numbers_are(True, "target")
     assert desk.result is not None
-    shown = panels.answer(desk, panels.WIDE)
+    shown = app.answer(desk, app.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "about 1,000 times what" in shown
@@ -100,8 +100,8 @@ def test_a_number_of_people_that_is_none_is_said_beside_its_field(desk: AnalystD
     known = desk.result
     desk.say_averages(written)
     assert set(desk.problems) == {"averages"}
-    said = panels.averages_problem(desk, panels.WIDE)
-    assert "“the target is the average of how many people?” must be a whole number of at least 1, not" in said
+    said = app.averages_problem(desk, app.WIDE)
+    assert "“how many people the target averages” must be a whole number of at least 1, not" in said
     assert len(said) < 400
     assert desk.result is not None  # as if it were not known
     assert "averages" not in desk.result.parameters
@@ -112,35 +112,39 @@ def test_a_number_of_people_that_is_none_is_said_beside_its_field(desk: AnalystD
     assert desk.averages is None
 
 
+def answered(desk: AnalystDesk) -> bool:
+    return desk.result is not None
+
+
 def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(str(100 * w) for w in WAGES))
     desk.choose(5)
-    assert desk.result is None
+    assert not answered(desk)
     assert desk.tried == []  # nothing was seen
-    for panel in panels.PANELS.values():
-        assert 'id="sentence"' not in panel(desk, panels.WIDE)
-    asked = panels.answer(desk, panels.WIDE)
+    for panel in app.PANELS.values():
+        assert 'id="sentence"' not in panel(desk, app.WIDE)
+    asked = app.answer(desk, app.WIDE)
     assert "The target is about 100 times what the donors" in asked
     assert "Yes, it is: I will correct the target" in asked
     assert "No, the numbers are right: show the answer" in asked
-    assert "question under “Answer” first" in panels.export(desk, panels.WIDE)
+    assert "question under “Answer” first" in app.export(desk, app.WIDE)
     desk.numbers_are(False, "target")
-    assert desk.result is None
-    assert "Nothing is shown until then." in panels.answer(desk, panels.WIDE)
+    assert not answered(desk)
+    assert "Nothing is shown until then." in app.answer(desk, app.WIDE)
     desk.choose(4)
     assert desk.questions["target"].to_correct
     desk.numbers_are(True, "target")
-    shown = panels.answer(desk, panels.WIDE)
+    shown = app.answer(desk, app.WIDE)
     assert "Check this first: the target is about 100 times" in shown
     assert "Unclear." in shown
     assert desk.tried == ["1984"]
     desk.choose(5)
     assert desk.questions == {}  # it was said of these numbers
     desk.paste_target("\n".join(str(101 * w) for w in WAGES))
-    assert desk.result is None
+    assert not answered(desk)
     desk.paste_target("\n".join(map(str, WAGES)))
     assert desk.questions == {}
-    assert desk.result is not None
+    assert answered(desk)
     desk.numbers_are(True, "target")  # a click that came too late
 
 
@@ -153,19 +157,18 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
     desk.name_columns(Columns(averages="people"))
     desk.paste_several("unit;start;year;wage;people\n" + "\n".join(rows))
     assert desk.problems == {}
-    assert desk.study is None
-    assert desk.all_tried == []
+    assert not desk.all_tried
     (text,) = desk.questions["several"].texts
     assert text.startswith("b: the target is about 100 times")
-    assert 'id="several_right"' in panels.several(desk, panels.WIDE)
+    assert 'id="several_right"' in app.several(desk, app.WIDE)
     desk.numbers_are(True, "several")
     assert desk.study is not None
     assert desk.study.results["a"].parameters["averages"] == 200
     assert "averages" not in desk.study.results["b"].parameters
     assert desk.long_file is not None
-    words = shlex.split(panels.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    words = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
     assert words[words.index("--averages-column") + 1] == "people"
-    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    assert CliRunner().invoke(cli, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
 
@@ -173,7 +176,7 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
     desk.choose(5)
     desk.open_other(File(RELEASE, "wages.dpsc.json"))
     assert set(desk.questions) == {"target", "other"}
-    assert 'id="other_right"' in panels.comparison(desk, panels.WIDE)
+    assert 'id="other_right"' in app.comparison(desk, app.WIDE)
     desk.numbers_are(True, "other")  # the same release and numbers, so both are answered
     assert desk.questions == {}
     assert desk.comparison is not None
@@ -215,15 +218,15 @@ def test_command_and_script_give_the_same_answer(
     desk.say_averages("1,200")
     assert desk.result is not None
     assert desk.result.parameters["averages"] == 1200
-    assert "the average of 1,200 people" in panels.answer(desk, panels.WIDE)
+    assert "the average of 1,200 people" in app.answer(desk, app.WIDE)
     place = tmp_path / "analyst"
     place.mkdir()
     monkeypatch.chdir(place)
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(panels.command("wages.dpsc.json", desk.date, desk.units, desk.averages, "result.json"))
-    assert CliRunner().invoke(app, words[1:]).exit_code == 0
+    words = shlex.split(app.command("wages.dpsc.json", desk.date, desk.units, desk.averages, "result.json"))
+    assert CliRunner().invoke(cli, words[1:]).exit_code == 0
     made = json.loads(Path("result.json").read_text())
     assert made["average_effect"] == pytest.approx(desk.result.average.effect)
     assert made["parameters"]["averages"] == 1200
@@ -248,8 +251,8 @@ def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -
     assert desk.study is not None
     assert list(desk.study.results) == ["a", "b"]
     assert desk.long_file is not None
-    words = shlex.split(panels.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
-    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    words = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert CliRunner().invoke(cli, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
     desk.paste_target("\n".join(map(str, WAGES)))
@@ -265,7 +268,7 @@ def test_periods_on_the_chart_are_where_the_figure_has_them(desk: AnalystDesk) -
     for choose in (None, 5):
         if choose is not None:
             desk.choose(choose)
-        shown = panels.answer(desk, panels.WIDE)
+        shown = app.answer(desk, app.WIDE)
         at = np.array(shown.split('data-at="')[1].split('"')[0].split(), dtype=float)
         assert len(at) == 8
         assert 0.03 < at[0] < 0.2
@@ -281,8 +284,8 @@ def test_labels_of_a_release_are_never_markup(desk: AnalystDesk) -> None:
     desk.choose(5)
     assert desk.release_file is not None
     desk.release_file = File(desk.release_file.path, "<b>x</b>.json")
-    for panel in panels.PANELS.values():
-        shown = panel(desk, panels.WIDE)
+    for panel in app.PANELS.values():
+        shown = panel(desk, app.WIDE)
         assert "<script>" not in shown
         assert "<b>" not in shown
         assert "<img src=x" not in shown

@@ -39,7 +39,9 @@ class Question:
         "of measurement are noticed more often.",
         min=1,
     )
-    averages_column: str | None = _several("The column that says it for each unit; empty where it is not known.")
+    averages_column: str | None = _several(
+        "The column with how many units each target is the average of; empty where it is not known."
+    )
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:
@@ -82,9 +84,10 @@ def estimate(
     terminal.keep_apart(answer.out, release, target)
     if answer.out is not None:
         render.is_file(answer.out)
-    with suppress(OSError), target.open("rb") as file:
-        if FORMAT.encode() in file.read(400) and release.suffix != ".json":
-            raise ParameterError("the release comes first, then the target; they are the other way round.")
+    if release.suffix != ".json":
+        with suppress(OSError), target.open("rb") as file:
+            if FORMAT.encode() in file.read(400):
+                raise ParameterError("the release comes first, then the target; they are the other way round.")
     loaded = Release.load(release)
     spec, title = table.spec(question.unit), answer.title or ""
     if question.unit is None:

@@ -28,14 +28,11 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Label
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk, averages
-from dpsc.web.work import File, Reader
+from dpsc.web.desk import Desk, File, Reader, averages
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
 FEWEST_BEFORE = 2  # periods before the first treated one
-
-
 SAID = ("time", "outcome", "time_format", "decimal")  # of how a table is written
 
 
@@ -92,7 +89,7 @@ class AnalystDesk(Desk):
         "unit": "column of units",
         "treatment_time_column": "column of first treated periods",
         "weight_column": "column of weights",
-        "averages": "the target is the average of how many people?",
+        "averages": "how many people the target averages",
         "averages_column": "column of how many people are averaged",
         "time_format": "how dates are written",
         "decimal": "mark before decimals",
