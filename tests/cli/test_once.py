@@ -1,7 +1,7 @@
 """Nothing is done twice: what is booked is the very object that runs, and each file of a walk is opened once.
 
 The two walks are those of the architecture: a release of donors, and an estimate from a release. Openings are counted
-by the kernel, whoever opens a file; ``OPENED`` says where a file is still opened more often.
+by the kernel, whoever opens a file.
 """
 
 from __future__ import annotations
@@ -92,13 +92,6 @@ def test_a_large_delta_that_the_user_insists_on_is_warned_of_once(files: Path) -
     assert err.count("is not below 1/n") == 1
 
 
-# How often a file is opened today, at most, where it is more than once: with each engine, and by an estimate. A stream
-# passes over the donors twice, to count them and to add them up. These numbers only fall.
-OPENED = {
-    "memory": {"long.csv": 4, "wide.csv": 4, "long.parquet": 3, "wide.parquet": 3, "first.csv": 6, "second.csv": 3},
-    "stream": {"long.csv": 8, "wide.csv": 8, "long.parquet": 5, "wide.parquet": 5, "first.csv": 10, "second.csv": 7},
-    "estimate": {"target.csv": 5, "several.csv": 5},
-}
 TABLES = ["long.csv", "long.parquet", "long", "wide.csv", "wide.parquet", "wide"]
 RELEASE = [
     (steps, "opened"),
@@ -112,9 +105,9 @@ RELEASE = [
 ]
 
 
-def require_few(opened: Counter[str], walk: str) -> None:
+def require_once(opened: Counter[str]) -> None:
     assert opened
-    too_often = {name: times for name, times in opened.items() if times > OPENED[walk].get(name, 1)}
+    too_often = {name: times for name, times in opened.items() if times > 1}
     assert not too_often
 
 
@@ -170,7 +163,7 @@ def test_a_release_opens_each_file_and_takes_each_step_once(
     assert code == 0, err
     assert steps == dict.fromkeys(steps, 1)
     assert rows["schema.rows"] <= 4  # the payer, the booking, its confirmation, what is left
-    require_few(opened, engine)
+    require_once(opened)
 
 
 ESTIMATE = [
@@ -198,7 +191,7 @@ def test_an_estimate_opens_each_file_and_takes_each_step_once(
     assert steps == dict.fromkeys(steps, 1)
     assert set(written.values()) == {1}
     assert len(list((files / form).iterdir()) if form == "folder" else [form]) == len(written)
-    require_few(opened, "estimate")
+    require_once(opened)
 
 
 @following.LINUX
@@ -212,4 +205,4 @@ def test_a_study_opens_each_file_once(files: Path, made: Path, monkeypatch: pyte
         )
     assert code == 0, err
     assert steps == dict.fromkeys(steps, 1)
-    require_few(opened, "estimate")
+    require_once(opened)

@@ -82,9 +82,10 @@ def estimate(
     terminal.keep_apart(answer.out, release, target)
     if answer.out is not None:
         render.is_file(answer.out)
-    with suppress(OSError), target.open("rb") as file:
-        if FORMAT.encode() in file.read(400) and release.suffix != ".json":
-            raise ParameterError("the release comes first, then the target; they are the other way round.")
+    if release.suffix != ".json":
+        with suppress(OSError), target.open("rb") as file:
+            if FORMAT.encode() in file.read(400):
+                raise ParameterError("the release comes first, then the target; they are the other way round.")
     loaded = Release.load(release)
     spec, title = table.spec(question.unit), answer.title or ""
     if question.unit is None:

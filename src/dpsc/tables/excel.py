@@ -52,9 +52,9 @@ _UNREADABLE = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, S
 _COLUMN = re.compile(r"[A-Za-z]{1,3}")
 
 
-def require_small(path: Path) -> None:
+def require_small(file: IO[bytes]) -> None:
     """Refuse a workbook that is larger, or says that it is larger, than a table in Excel can be."""
-    with path.open("rb") as file, ZipFile(_Directory(file)) as archive:
+    with ZipFile(_Directory(file)) as archive:
         parts = archive.infolist()
         if len(parts) > _MOST_PARTS:
             raise beyond(f"it has more than {_MOST_PARTS:,} parts")
@@ -217,42 +217,37 @@ class Sheet:
     Attributes
     ----------
     path : Path
-    schema : Arrow schema
-        Columns of labels are text, all others numbers.
+    names : list of str
     cells : list of tuples
         The rows below the header, as Excel has them: numbers, texts, dates, None.
     """
 
     path: Path
-    schema: Any
+    names: list[str]
     cells: list[tuple[Any, ...]]
 
-    def get_fragments(self) -> Iterator[Any]:
-        """Return no files of a folder: it is one sheet."""
-        return iter(())
-
-    def rows(self, names: Sequence[str], size: int, numbers: Numbers) -> Iterator[Rows]:
-        """Return the named columns in batches, numbers as float64."""
+    def rows(self, schema: Any, names: Sequence[str], size: int, numbers: Numbers) -> Iterator[Rows]:
+        """Return the named columns in batches, those that are no text as float64."""
         for first in range(0, len(self.cells), size):
             part = self.cells[first : first + size]
-            columns = [self._column(name, part, first, numbers) for name in names]
+            columns = [self._column(schema.field(name), part, first, numbers) for name in names]
             yield Rows(str(self.path), first, pa.RecordBatch.from_arrays(columns, list(names)), numbers)
 
-    def _column(self, name: str, part: list[tuple[Any, ...]], first: int, numbers: Numbers) -> Any:
-        place = self.schema.names.index(name)
+    def _column(self, field: Any, part: list[tuple[Any, ...]], first: int, numbers: Numbers) -> Any:
+        place = self.names.index(field.name)
         written: list[Any] = [row[place] if place < len(row) else None for row in part]
-        if pa.types.is_string(self.schema.field(name).type):
+        if pa.types.is_string(field.type):
             return pa.array([label(cell) for cell in written], pa.string())
         # By their digits: float() refuses a whole number of 400 digits, and in a CSV it is infinite.
         values = np.array([float(str(cell)) if _is_number(cell) else np.nan for cell in written])
         texts = [None if _is_number(cell) else label(cell) for cell in written]  # numbers that are written as text
         if any(text is not None for text in texts):
-            read = arrow.floats(pa.array(texts, pa.string()), name, Rows(str(self.path), first, None, numbers))
+            read = arrow.floats(pa.array(texts, pa.string()), field.name, Rows(str(self.path), first, None, numbers))
             values = np.where([text is None for text in texts], values, read)
         return pa.array(values)
 
 
-def open_sheet(path: Path, dialect: Dialect, text: Sequence[str | None]) -> Sheet:
+def open_sheet(path: Path, dialect: Dialect) -> Sheet:
     """Read a sheet: the one that is named, or the only one."""
     if path.is_dir():
         raise formats.refusal(path, "this is a folder of Excel workbooks; give one of them, or save them as CSV.")
@@ -264,8 +259,9 @@ def open_sheet(path: Path, dialect: Dialect, text: Sequence[str | None]) -> Shee
     with formats.readable(path), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about styles and the like
         try:
-            require_small(path)
             with path.open("rb") as file:
+                require_small(file)
+                file.seek(0)
                 book = load_workbook(file, read_only=True, data_only=True)
                 rows = _rows(book, dialect)
         except DpscError:
@@ -277,8 +273,7 @@ def open_sheet(path: Path, dialect: Dialect, text: Sequence[str | None]) -> Shee
         names.pop()
     if not names:
         raise formats.refusal(path, "the first row of the sheet is empty; it should hold the names of the columns.")
-    schema = pa.schema((name, pa.string() if name in text else pa.float64()) for name in names)
-    return Sheet(path, schema, rows[1:])
+    return Sheet(path, names, rows[1:])
 
 
 def _rows(book: Any, dialect: Dialect) -> list[tuple[Any, ...]]:

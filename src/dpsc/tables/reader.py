@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from dpsc.errors import Parameter, TableError
 from dpsc.periods import calendar, dates, declare
@@ -23,23 +22,62 @@ from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
+from dpsc.tables.table_file import TableFile, files_at
 
 ROWS_AT_ONCE = 2**20
 HEADER = Parameter("periods")
+_MOST_OPEN = 100  # files of a folder, together
 _THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that was opened: its columns, where its rows are, and how they are read."""
+    """A table that was opened: its columns, where its rows are, and how they are read.
 
-    dataset: Any
+    Attributes
+    ----------
+    schema : Arrow schema
+        Columns of labels and columns of numbers, and those that are in the names of folders.
+    reading : Reading
+    files : list of TableFile
+        None for a workbook.
+    sheet : Sheet, optional
+        Of a workbook.
+    """
+
+    schema: Any
     reading: Reading
+    files: Sequence[TableFile] = ()
+    sheet: excel.Sheet | None = None
 
     @property
-    def schema(self) -> Any:
-        """The columns and their types."""
-        return self.dataset.schema
+    def kind(self) -> str:
+        """The kind of its files."""
+        return "xlsx" if self.sheet is not None else self.files[0].kind
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its files are text, CSV or TSV."""
+        return self.kind in ("csv", "tsv")
+
+    @property
+    def folders(self) -> set[str]:
+        """The columns that are in the names of folders (region=north)."""
+        return set(self.files[0].folders) if self.files else set()
+
+    def with_text(self, columns: Sequence[str | None]) -> Table:
+        """Return the same table with these columns as they are written, so that 007 is not 7 and NA is a name."""
+        if not self.is_text and self.sheet is None:
+            return self
+        text = (field.with_type(pa.string()) if field.name in columns else field for field in self.schema)
+        return replace(self, schema=pa.schema(text))
+
+    def each_file(self) -> Iterator[TableFile]:
+        """Yield the files; of a folder with very many, only one is open at a time."""
+        for file in self.files:
+            yield file
+            if len(self.files) > _MOST_OPEN:
+                file.close()
 
 
 def open_table(
@@ -52,27 +90,24 @@ def open_table(
     """
     kind = formats.format_name(path)
     _require_belonging(kind, dialect)
-    if kind == "xlsx":
-        sheet = excel.open_sheet(path, dialect, text)
-        with in_file(path):
-            spec.require_header(sheet.schema.names, text=True)
-        return Table(sheet, Reading(numbers=dialect.numbers()))
-    if kind not in ("csv", "tsv"):
-        reading = Reading(numbers=dialect.numbers())
-        dataset = _open(path, None, reading)
-        with in_file(path):
-            spec.require_header(dataset.schema.names, text=False)
-        return Table(dataset, reading)
+    sheet = excel.open_sheet(path, dialect) if kind == "xlsx" else None
+    files = files_at(path) if sheet is None else []
+    reading = Reading(numbers=dialect.numbers())
     with in_file(path):
-        names, reading = _header(path, dialect, [name for name in named if name is not None])
-        spec.require_header(names, text=True)
-    number = pa.float64() if reading.numbers.plain else pa.string()
-    schema = pa.schema((name, pa.string() if name in text else number) for name in names)
-    if path.is_dir():  # names of folders may hold columns too
-        found = _open(path, None, reading)
-        folders = formats.partitions_of(found)
-        schema = pa.schema([*schema, *(field for field in found.schema if field.name in folders)])
-    return Table(_open(path, schema, reading), reading)
+        if sheet is not None:
+            names = sheet.names
+        elif files[0].is_text:
+            names, reading = _header(files[0], dialect, [name for name in named if name is not None])
+        else:
+            schema = files[0].schema(reading)
+            names = schema.names
+        spec.require_header(names, text=sheet is not None or files[0].is_text)
+    if sheet is not None or files[0].is_text:
+        number = pa.float64() if sheet is not None or reading.numbers.plain else pa.string()
+        schema = pa.schema((name, pa.string() if name in text else number) for name in names)
+    for name in files[0].folders if files else ():
+        schema = schema if name in names else schema.append(pa.field(name, pa.string()))
+    return Table(schema, reading, files, sheet)
 
 
 def _require_belonging(kind: str, dialect: Dialect) -> None:
@@ -86,35 +121,17 @@ def _require_belonging(kind: str, dialect: Dialect) -> None:
             raise TableError(f"{Parameter(name)} is for {what}; leave it out.")
 
 
-def _header(path: Path, dialect: Dialect, named: Sequence[str]) -> tuple[list[str], Reading]:
+def _header(first: TableFile, dialect: Dialect, named: Sequence[str]) -> tuple[list[str], Reading]:
     """Return the names in the first line of a CSV, or of the first CSV of a folder, and how to read it."""
-    first = formats.files_in(path)[0] if path.is_dir() else path
-    line, encoding = formats.first_line(first, dialect.encoding)
+    line, encoding = first.first_line(dialect.encoding)
     if re.fullmatch(r'"?sep=.?\W*', line):
-        raise formats.refusal(first, "the first line only says which separator is used (sep=); remove that line.")
-    reading = dialects.reading_of(line, encoding, dialect, named, tabs=formats.format_name(first) == "tsv")
+        raise formats.refusal(first.path, "the first line only says which separator is used (sep=); remove that line.")
+    reading = dialects.reading_of(line, encoding, dialect, named, tabs=first.kind == "tsv")
     names = dialects.names_in(line, reading.sep)
     if not names:
-        raise formats.refusal(first, "the file is empty." if first.stat().st_size == 0 else "there is no header line.")
+        empty = first.path.stat().st_size == 0
+        raise formats.refusal(first.path, "the file is empty." if empty else "there is no header line.")
     return names, reading
-
-
-def _open(path: Path, schema: Any, reading: Reading) -> Any:
-    kind = formats.arrow_format(path, reading)
-    try:
-        with formats.readable(path, reading=reading):
-            if kind == "parquet" and not path.is_dir():
-                return formats.parquet_file(path)
-            partitioning = "hive" if path.is_dir() else None
-            dataset = ds.dataset(str(path), schema, kind, partitioning=partitioning, exclude_invalid_files=False)
-            _ = dataset.schema.names  # raises if they are not text
-    except TableError:
-        for file in formats.files_in(path) if path.is_dir() else []:  # find the file that cannot be read
-            names = _header(file, Dialect(reading.sep), [])[0] if formats.is_text(file) else []
-            with formats.readable(file, pa.schema((name, pa.string()) for name in names), reading=reading):
-                ds.dataset(str(file), format=kind)
-        raise
-    return dataset
 
 
 def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, labels: Sequence[str] = ()) -> Iterator[Rows]:
@@ -122,23 +139,17 @@ def rows_of(table: Table, names: list[str], size: int = ROWS_AT_ONCE, labels: Se
 
     The columns ``labels`` may come as :func:`dpsc.tables.arrow.coded` returns them, if a file holds them like this.
     """
-    if isinstance(table.dataset, excel.Sheet):
-        yield from table.dataset.rows(names, size, table.reading.numbers)
+    if table.sheet is not None:
+        yield from table.sheet.rows(table.schema, names, size, table.reading.numbers)
         return
-    for fragment in table.dataset.get_fragments():
+    for file in table.each_file():
         first = 0
-        for batch in formats.batches_of(fragment, table.schema, names, size, table.reading, labels=labels):
-            yield Rows(fragment.path, first, batch, table.reading.numbers)
+        for batch in file.batches(table.schema, names, size, table.reading, labels=labels):
+            yield Rows(str(file.path), first, batch, table.reading.numbers)
             first += batch.num_rows
 
 
-def count_rows(fragment: Any) -> int:
-    """Return how many rows a file has."""
-    with formats.readable(Path(fragment.path)):
-        return int(fragment.count_rows())
-
-
-def require_same_columns(dataset: Any, path: Path, names: Sequence[str], time: str | None = None) -> None:
+def require_same_columns(table: Table, path: Path, names: Sequence[str], time: str | None = None) -> None:
     """Refuse files of a folder that lack a column, or whose periods are of different kinds.
 
     Each file is read with its own types, so that no file changes how another is read; periods must be comparable.
@@ -146,20 +157,17 @@ def require_same_columns(dataset: Any, path: Path, names: Sequence[str], time: s
     if not path.is_dir():
         return
     first: tuple[str, str] | None = None
-    for fragment in dataset.get_fragments():
-        with formats.readable(Path(fragment.path)):
-            own = fragment.physical_schema
+    for file in table.each_file():
+        own = file.schema(table.reading)
         for name in names:
             if name not in own.names:
-                raise formats.refusal(
-                    fragment.path, f"there is no column {name!r}, which other files of the folder have."
-                )
-        if time is not None and not formats.is_text(Path(fragment.path)):
+                raise formats.refusal(file.path, f"there is no column {name!r}, which other files of the folder have.")
+        if time is not None and not file.is_text:
             kind = arrow.kind_of(own.field(time).type)
-            first = first or (kind, Path(fragment.path).name)
+            first = first or (kind, file.path.name)
             if kind != first[0]:
                 raise formats.refusal(
-                    fragment.path, f"column {time!r} is of another kind than in {first[1]}; make them the same."
+                    file.path, f"column {time!r} is of another kind than in {first[1]}; make them the same."
                 )
 
 
@@ -173,7 +181,7 @@ def require_unambiguous(table: Table, path: Path, numbers: Sequence[str]) -> Non
         return
     places = [(table.schema.names.index(name), name) for name in numbers]
     found = None
-    for row, cells_of_row in enumerate(formats.first_rows(Path(table.dataset.files[0]), table.reading)):
+    for row, cells_of_row in enumerate(table.files[0].first_rows(table.reading)):
         for place, name in places:
             cell = cells_of_row[place].strip() if place < len(cells_of_row) else ""
             if "." in cell:
@@ -184,9 +192,9 @@ def require_unambiguous(table: Table, path: Path, numbers: Sequence[str]) -> Non
         raise formats.two_readings(found[0], path, found[1])
 
 
-def require_column(dataset: Any, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
+def require_column(table: Table, name: str, parameter: Parameter = HEADER, *, number: bool = False) -> None:
     """Refuse a column that is not there, or whose type does not fit."""
-    kind = dataset.schema.field(spec.find(dataset.schema.names, name, parameter)).type
+    kind = table.schema.field(spec.find(table.schema.names, name, parameter)).type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise TableError(f"column {name!r} is not text in UTF-8.")
     if number and not arrow.may_hold_numbers(kind):
@@ -200,11 +208,22 @@ def series(path: Path, said: TableSpec = NOTHING_SAID, *, advice: str = "") -> p
 
     ``advice`` ends the refusal of a table that may hold several series.
     """
+    return series_in(open_series(path, said), path, said, advice=advice)
+
+
+def open_series(path: Path, said: TableSpec) -> Table:
+    """Open a file with a public series."""
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
-    time, outcome, dialect = said.time, said.outcome, said.dialect
     with in_file(path):
-        names = open_table(path, [], dialect, [time, outcome]).schema.names
+        return open_table(path, [], said.dialect, [said.time, said.outcome])
+
+
+def series_in(table: Table, path: Path, said: TableSpec, *, advice: str = "") -> pd.Series[float]:
+    """Return the public series of a table: see :func:`series`."""
+    time, outcome = said.time, said.outcome
+    with in_file(path):
+        names = table.schema.names
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
                 f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
@@ -212,7 +231,7 @@ def series(path: Path, said: TableSpec = NOTHING_SAID, *, advice: str = "") -> p
             )
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
-        table = open_table(path, [time], dialect, [time, outcome])
+        table = table.with_text([time])
         require_column(table, time, TIME)
         require_column(table, outcome, OUTCOME, number=True)
         require_unambiguous(table, path, [outcome])
@@ -240,10 +259,10 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
     if len(text) > 255 or not path.exists():  # ../target.csv is a file, not a range
         return declare.declared(text, time_format)
     with in_file(path):
-        names = open_table(path, []).schema.names
-        labels = [
-            label for rows in rows_of(open_table(path, names), names[:1]) for label in rows.batch.column(0).to_pylist()
-        ]
+        table = open_table(path, [])
+        names = table.schema.names
+        read = rows_of(table.with_text(names), names[:1])
+        labels = [label for rows in read for label in rows.batch.column(0).to_pylist()]
         require_rows(len(labels), path)
         when = calendar.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
         return declare.declared(when.unique())

@@ -46,15 +46,16 @@ def like(path: Path | None, before: str | None, donors: TableSpec = NOTHING_SAID
 
 def _series(path: Path, donors: TableSpec) -> pd.Series[float]:
     said = TableSpec(time_format=donors.time_format, dialect=donors.dialect.for_series())
+    table = reader.open_series(path, said)
     with in_file(path):
-        if path.is_file() and len(reader.open_table(path, [], said.dialect).schema.names) != 2:
+        if len(table.schema.names) != 2:
             raise TableError("there should be two columns, one of periods and one of numbers.")
     if said.time_format is None:
-        return reader.series(path, said)
+        return reader.series_in(table, path, said)
     dates.require_format(said.time_format)
     try:
-        return reader.series(path, said)
+        return reader.series_in(table, path, said)
     except TableError as problem:
         with suppress(TableError):  # another file may write its dates in another way
-            return reader.series(path, replace(said, time_format=None))
+            return reader.series_in(table, path, replace(said, time_format=None))
         raise problem

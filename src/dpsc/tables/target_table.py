@@ -62,7 +62,8 @@ def read(
         given = [name for name in (unit, start, weight, averages) if name is not None]
         if len(set(given)) < len(given):
             raise TableError(f"{UNIT}, {START}, {WEIGHT} and {AVERAGES} must name different columns.")
-        header = open_table(path, [], dialect, given).schema.names
+        table = open_table(path, [], dialect, given)
+        header = table.schema.names
         for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
             if name is not None:
                 find(header, name, it)
@@ -70,12 +71,12 @@ def read(
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
         numbers |= {} if averages is None else {"averages": averages}
-        dataset = open_table(path, list(labels.values()), dialect, given)
+        table = table.with_text(list(labels.values()))
         for column, name in (labels | numbers).items():
-            require_column(dataset, name, _OPTIONS[column], number=column in numbers)
-        require_unambiguous(dataset, path, [outcome])
+            require_column(table, name, _OPTIONS[column], number=column in numbers)
+        require_unambiguous(table, path, [outcome])
         found: dict[str, list[Any]] = {column: [] for column in labels | numbers}
-        for rows in rows_of(dataset, list((labels | numbers).values())):
+        for rows in rows_of(table, list((labels | numbers).values())):
             for k, (column, name) in enumerate((labels | numbers).items()):
                 cell = rows.batch.column(k)
                 found[column] += (

@@ -21,7 +21,7 @@ from dpsc.custodian.gram.sources import FileDonors, source_of
 from dpsc.errors import PanelError, TableError
 from dpsc.periods.declare import declared
 from dpsc.release.kernel import Kernel
-from dpsc.tables import formats, reader
+from dpsc.tables import reader, table_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Array, Integers
 from tests.making import long, row_map, save, wide
@@ -65,7 +65,7 @@ def test_any_size_of_block_gives_the_same_rows(donors: Array, tmp_path: Path, si
 
 def test_a_large_row_group_is_read_in_parts(donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet's usual row group has a million rows; it need not fit into memory at once."""
-    monkeypatch.setattr(formats, "_LARGE_GROUP", 20 * T)
+    monkeypatch.setattr(table_file, "_LARGE_GROUP", 20 * T)
     path = tmp_path / "donors.parquet"
     pq.write_table(pa.Table.from_pandas(wide(donors)).select([5, 0, 3, 1, 2, 4, 6, 7, 8, 9]), path)
     files = Files(path, WIDE)
@@ -304,10 +304,10 @@ def test_the_default_engine_goes_by_the_sizes_of_the_files(
     with pytest.raises(DpscError, match="do not follow each other"):
         stream.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)
     made = frame.sort_values("who")
-    assert formats.fits_in_memory(path, wide=False) is False
+    assert table_file.fits_in_memory(table_file.files_at(path), wide=False) is False
     if path.suffix == ".parquet":  # what it holds makes no difference
         made.to_parquet(path)
-        assert formats.fits_in_memory(path, wide=False) is False
+        assert table_file.fits_in_memory(table_file.files_at(path), wide=False) is False
 
 
 def test_a_table_is_opened_and_pivoted_once_for_all_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
 from dpsc.custodian.donors.frames import groups_alike
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
-from dpsc.tables import formats
 from dpsc.tables.dialect import ENCODING
 from dpsc.tables.spec import Repeated
+from dpsc.tables.table_file import files_at, fits_in_memory
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -294,7 +294,7 @@ def to_be_said(shown: Mapping[str, str | bool]) -> list[Finding]:
 
 def scattered(count: int, path: Path) -> list[Finding]:
     """Say that rows must be together in a file that is too large to be held in memory."""
-    if not count or formats.fits_in_memory(path, wide=False):
+    if not count or fits_in_memory(files_at(path), wide=False):
         return []
     words = (
         f"the rows of {count:,} units do not follow each other, and the file is read as a stream. Sort it by unit, or "

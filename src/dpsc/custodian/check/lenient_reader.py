@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -95,12 +95,7 @@ def open_as_text(path: Path, said: TableSpec) -> tables.Table:
         for name, parameter in columns:
             if name:
                 spec.find(table.schema.names, name, parameter)
-    if isinstance(table.dataset, excel.Sheet):
-        schema = pa.schema((name, pa.string()) for name in table.schema.names)
-        return replace(table, dataset=replace(table.dataset, schema=schema))
-    if not formats.is_text(path) and not path.is_dir():
-        return table
-    return tables.open_table(path, table.schema.names, said.dialect, named)
+    return table.with_text(table.schema.names)
 
 
 def first_rows(table: tables.Table) -> dict[str, Any]:
@@ -174,8 +169,7 @@ def gather(
 
 def _text_file(table: tables.Table) -> Path | None:
     """Return the file of a table that is one text file."""
-    files = [Path(name) for name in getattr(table.dataset, "files", ())]
-    return files[0] if len(files) == 1 and formats.is_text(files[0]) else None
+    return table.files[0].path if table.is_text and len(table.files) == 1 else None
 
 
 def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int]) -> Iterator[Rows]:
@@ -186,7 +180,7 @@ def _skipping(path: Path, table: tables.Table, names: list[str], wrong: list[int
         return "skip"
 
     reader = csv.open_csv(
-        path,
+        table.files[0].stream(),
         read_options=csv.ReadOptions(use_threads=False, encoding=table.reading.encoding),
         parse_options=csv.ParseOptions(delimiter=table.reading.sep, invalid_row_handler=note),
         convert_options=csv.ConvertOptions(

@@ -32,9 +32,8 @@ from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec
+from dpsc.tables.table_file import fits_in_memory
 from dpsc.types import Array, Write
-
-_SAMPLE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +72,9 @@ class Files:
         return reader.open_table(self.path, [spec.unit, spec.time], spec.dialect, named)
 
     @property
-    def dataset(self) -> Any:
-        """The files as an Arrow data set; only the schema is read."""
-        return self.table.dataset
-
-    @property
     def as_understood(self) -> str | None:
         """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
-        text = formats.format_name(self.path) in ("csv", "tsv")
-        return self.table.reading.words if text and self.table.reading != AS_USUAL else None
+        return self.table.reading.words if self.table.is_text and self.table.reading != AS_USUAL else None
 
     @property
     def how(self) -> str:
@@ -92,18 +85,18 @@ class Files:
     def columns(self) -> list[str]:
         """The columns to read: the unit, and the periods of a wide table or the time and outcome of a long one."""
         with in_file(self.path):
-            names, folders = self.dataset.schema.names, formats.partitions_of(self.dataset)
+            names, folders = self.table.schema.names, self.table.folders
             inside = folders & {self.spec.unit, self.spec.time, self.spec.outcome}
             if inside:
                 raise TableError(
                     f"{min(map(str, inside))!r} is in the names of its folders; write it into the files, as a column."
                 )
-            reader.require_column(self.dataset, self.spec.unit, UNIT)
+            reader.require_column(self.table, self.spec.unit, UNIT)
             if not self.spec.wide:
                 time, outcome = str(self.spec.time), str(self.spec.outcome)
-                reader.require_column(self.dataset, time, TIME)
-                reader.require_column(self.dataset, outcome, OUTCOME, number=True)
-                reader.require_same_columns(self.dataset, self.path, [self.spec.unit, time, outcome], time)
+                reader.require_column(self.table, time, TIME)
+                reader.require_column(self.table, outcome, OUTCOME, number=True)
+                reader.require_same_columns(self.table, self.path, [self.spec.unit, time, outcome], time)
                 reader.require_unambiguous(self.table, self.path, [outcome])
                 return [self.spec.unit, time, outcome]
             not_periods = {self.spec.unit} | folders | self._saved_row_numbers()
@@ -118,8 +111,8 @@ class Files:
                 f"(one row per unit and period) with {TIME} and {OUTCOME}.",
             )
             for name in periods:
-                reader.require_column(self.dataset, name, number=True)
-            reader.require_same_columns(self.dataset, self.path, [self.spec.unit, *periods])
+                reader.require_column(self.table, name, number=True)
+            reader.require_same_columns(self.table, self.path, [self.spec.unit, *periods])
             reader.require_unambiguous(self.table, self.path, periods)
             return [self.spec.unit, *periods]
 
@@ -133,14 +126,14 @@ class Files:
                 raise TableError(f"there is {which} for the declared period {dates.period_name(period)}.")
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
-            reader.require_column(self.dataset, name, number=True)
-        reader.require_same_columns(self.dataset, self.path, [self.spec.unit, *chosen])
+            reader.require_column(self.table, name, number=True)
+        reader.require_same_columns(self.table, self.path, [self.spec.unit, *chosen])
         reader.require_unambiguous(self.table, self.path, chosen)
         return chosen
 
     def _saved_row_numbers(self) -> set[str]:
         """Return the columns in which pandas saved an index without a name."""
-        index = (self.dataset.schema.pandas_metadata or {}).get("index_columns", [])
+        index = (self.table.schema.pandas_metadata or {}).get("index_columns", [])
         return {name for name in index if isinstance(name, str) and name.startswith("__index_level_")}
 
     @cached_property
@@ -235,7 +228,7 @@ class Files:
         """Whether the table is held in memory."""
         if self.held is not None:
             return self.held
-        return formats.fits_in_memory(self.path, wide=self.spec.wide, dataset=self.dataset)
+        return self.table.sheet is not None or fits_in_memory(self.table.files, wide=self.spec.wide)
 
     @cached_property
     def _table(self) -> list[Rows]:
@@ -260,17 +253,13 @@ class Files:
         return rows if rows is None or self.spec.wide else max(1, rows // max(1, len(self.times)))
 
     def _table_rows(self) -> int | None:
-        if formats.format_name(self.path) == "xlsx":
-            return len(self.dataset.cells)
-        if formats.format_name(self.path) in ("parquet", "feather"):
-            return sum(reader.count_rows(fragment) for fragment in self.dataset.get_fragments())
-        files = [Path(name) for name in self.dataset.files]
-        if any(file.suffix == ".gz" for file in files):
-            return None
-        with files[0].open("rb") as file:
-            sample = file.read(_SAMPLE)
-        lines = max(1, sample.count(b"\n"))
-        return int(sum(file.stat().st_size for file in files) / (len(sample) / lines))
+        if self.table.sheet is not None:
+            return len(self.table.sheet.cells)
+        files = self.table.files
+        if not self.table.is_text:
+            return sum(file.count_rows() or 0 for file in files)
+        about = None if any(file.path.suffix == ".gz" for file in files) else files[0].bytes_per_line()
+        return None if about is None else int(sum(file.path.stat().st_size for file in files) / about)
 
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""

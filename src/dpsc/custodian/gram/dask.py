@@ -36,8 +36,9 @@ from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.files import no_imports_from_here, private_folder
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Reading
-from dpsc.tables.formats import batches_of, format_name, in_file, readable, text_format
+from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
+from dpsc.tables.table_file import TableFile
 from dpsc.types import Integers, Write
 
 _PREFIX = "dpsc-dask-"
@@ -205,7 +206,6 @@ class Instructions:
     columns: list[str]  # the unit, then the periods of a wide table in time order or time and outcome of a long one
     schema: Any
     reading: Reading
-    file_format: Any
     calendar: Calendar | None  # of a long table
     completion: Completion
     exclude: tuple[str, ...]
@@ -226,9 +226,8 @@ class Job:
         return Instructions(
             spec=files.spec,
             columns=files.in_time_order,
-            schema=files.dataset.schema,
+            schema=files.table.schema,
             reading=files.table.reading,
-            file_format=None if format_name(files.path) in ("csv", "tsv") else files.dataset.format,
             calendar=None if files.spec.wide else files.calendar,
             completion=files.completion,
             exclude=files.exclude,
@@ -259,22 +258,23 @@ class Job:
 def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
     """Yield pieces of about equal size: files, or for Parquet runs of row groups."""
     most = max(1, _PIECE_CELLS // max(1, len(files.columns)))
-    for fragment in files.dataset.get_fragments():
-        if format_name(files.path) != "parquet":
-            yield fragment.path, None, 0
+    for file in files.table.each_file():
+        path = str(file.path)
+        if file.kind != "parquet":
+            yield path, None, 0
             continue
-        with readable(Path(fragment.path)):
-            groups = fragment.row_groups
+        footer = file.footer()
         run: list[int] = []
         rows = 0
-        for group in groups:
-            if run and rows + group.num_rows > most:
-                yield fragment.path, run, rows
+        for group in range(footer.num_row_groups):
+            more = footer.row_group(group).num_rows
+            if run and rows + more > most:
+                yield path, run, rows
                 run, rows = [], 0
-            run.append(group.id)
-            rows += group.num_rows
+            run.append(group)
+            rows += more
         if run:
-            yield fragment.path, run, rows
+            yield path, run, rows
 
 
 def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
@@ -343,17 +343,11 @@ def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
 
 
 def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]:
-    from pyarrow import fs
-
     path, groups = piece
-    chosen = {} if groups is None else {"row_groups": groups}
-    kind = instructions.file_format or text_format(instructions.reading)  # made here: encodings do not travel
-    fragment = kind.make_fragment(path, fs.LocalFileSystem(), **chosen)
-    first = 0 if groups is None else None
-    for batch in batches_of(
-        fragment, instructions.schema, instructions.columns, size, instructions.reading, threads=False
-    ):
-        yield Rows(path, first, batch, instructions.reading.numbers)
+    first, reading = 0 if groups is None else None, instructions.reading
+    file = TableFile(Path(path))
+    for batch in file.batches(instructions.schema, instructions.columns, size, reading, threads=False, groups=groups):
+        yield Rows(path, first, batch, reading.numbers)
         first = None if first is None else first + batch.num_rows
 
 

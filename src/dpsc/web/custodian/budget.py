@@ -26,7 +26,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import Form, commands
+from dpsc.web.custodian.form import Form, commands
 from dpsc.web.server import render
 
 _LITTLE = 0.001  # an epsilon that is good for nothing
