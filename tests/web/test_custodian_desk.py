@@ -18,8 +18,8 @@ from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
 from dpsc.errors import Parameter, rendered
 from dpsc.web.custodian.app import CustodianDesk, page
-from dpsc.web.custodian.fields import FIELDS
-from dpsc.web.work import File, Stopped, Work
+from dpsc.web.custodian.form import FIELDS, Stopped, Work
+from dpsc.web.desk import File
 from tests.web.conftest import PERIODS, held
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpsc.cli import app
-from dpsc.web.analyst import panels, pasted
+from dpsc.cli import app as cli
+from dpsc.web.analyst import app, pasted
 from dpsc.web.analyst.app import _downloads
 from dpsc.web.analyst.desk import AnalystDesk, Columns
-from dpsc.web.work import File
+from dpsc.web.desk import File
 
 WAGES = [1.4176, 1.5574, 1.6014, 1.6009, 1.642, 2.163, 2.2307, 2.1859]
 YEARS = range(1980, 1988)
@@ -85,7 +85,7 @@ def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(f"{y}\t{1000 * w}" for y, w in zip(range(1980, 1990), [*WAGES, 2.2, 2.3], strict=True)))
     desk.choose(5)
     assert desk.result is not None
-    shown = panels.answer(desk, panels.WIDE)
+    shown = app.answer(desk, app.WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "about 1,000 times what" in shown
@@ -131,8 +131,8 @@ def test_command_and_script_give_the_same_answer(
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(panels.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
-    assert CliRunner().invoke(app, words[1:]).exit_code == 0
+    words = shlex.split(app.command("wages.dpsc.json", desk.date, desk.units, out="result.json"))
+    assert CliRunner().invoke(cli, words[1:]).exit_code == 0
     assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.average.effect)
     Path("answer.py").write_bytes(downloads["script"][1]())
     runpy.run_path("answer.py")
@@ -154,8 +154,8 @@ def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -
     assert desk.study is not None
     assert list(desk.study.results) == ["a", "b"]
     assert desk.long_file is not None
-    words = shlex.split(panels.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
-    assert CliRunner().invoke(app, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    words = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert CliRunner().invoke(cli, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
     desk.paste_target("\n".join(map(str, WAGES)))
@@ -171,7 +171,7 @@ def test_periods_on_the_chart_are_where_the_figure_has_them(desk: AnalystDesk) -
     for choose in (None, 5):
         if choose is not None:
             desk.choose(choose)
-        shown = panels.answer(desk, panels.WIDE)
+        shown = app.answer(desk, app.WIDE)
         at = np.array(shown.split('data-at="')[1].split('"')[0].split(), dtype=float)
         assert len(at) == 8
         assert 0.03 < at[0] < 0.2
@@ -187,8 +187,8 @@ def test_labels_of_a_release_are_never_markup(desk: AnalystDesk) -> None:
     desk.choose(5)
     assert desk.release_file is not None
     desk.release_file = File(desk.release_file.path, "<b>x</b>.json")
-    for panel in panels.PANELS.values():
-        shown = panel(desk, panels.WIDE)
+    for panel in app.PANELS.values():
+        shown = panel(desk, app.WIDE)
         assert "<script>" not in shown
         assert "<b>" not in shown
         assert "<img src=x" not in shown

@@ -17,10 +17,10 @@ from dpsc.custodian.check import lenient_reader
 from dpsc.ledger import schema
 from dpsc.release.population import Population
 from dpsc.tables import reader
-from dpsc.web.analyst import panels
+from dpsc.web.analyst import app
 from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
-from dpsc.web.work import File
+from dpsc.web.desk import File
 from tests.web.conftest import PERIODS
 
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
@@ -165,7 +165,7 @@ def test_the_analyst_asks_once_for_each_date_and_draws_without_reading(tmp_path:
     desk.say({}, "dollars")
     assert calls["estimate"] == 4  # two dates, two releases
     with opened_in(tmp_path) as opened:
-        for panel in (panels.release, panels.target, panels.answer, panels.export, panels.comparison):
-            assert panel(desk, panels.WIDE)
+        for panel in (app.release, app.target, app.answer, app.export, app.comparison):
+            assert panel(desk, app.WIDE)
     assert not opened
     assert calls["estimate"] == 4

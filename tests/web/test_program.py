@@ -18,7 +18,7 @@ import sys, tempfile
 from pathlib import Path
 from dpsc.answers import figures as plot
 from dpsc.web import server
-from dpsc.web.analyst import app, panels
+from dpsc.web.analyst import app
 from dpsc.web.analyst.desk import AnalystDesk
 plot.as_bytes = lambda figure, format, dpi=200: b"<svg/>"  # Matplotlib imports nothing of ours
 folder = Path(tempfile.mkdtemp())
@@ -30,7 +30,7 @@ days = desk.periods
 rows = [f"{u};{days[s]};{day};{10 + k % 3}" for u, s in (("a", 17), ("b", 18)) for k, day in enumerate(days)]
 desk.paste_several("\\n".join(["unit;start;fortnight;delay", *rows]))
 desk.open_other(desk.release_file)
-made = [panel(desk, 4.8) for panel in panels.PANELS.values()]
+made = [panel(desk, 4.8) for panel in app.PANELS.values()]
 made += [content() for name, (_, content) in app._downloads(desk).items() if "report" not in name]
 assert not desk.problems and all(made), desk.problems
 print(" ".join(sorted(name for name in sys.modules if name.startswith("dpsc"))))
@@ -53,7 +53,7 @@ def test_the_custodians_program_is_another_one() -> None:
             reached.add(module)
             waiting += graph()[module]
     assert "dpsc.custodian.custody.release" in reached
-    assert not reached & {"dpsc.web.analyst.app", "dpsc.web.analyst.desk", "dpsc.web.analyst.panels"}
+    assert not reached & {"dpsc.web.analyst.app", "dpsc.web.analyst.desk"}
 
 
 def test_the_list_of_what_reads_donors_names_modules_that_exist() -> None:

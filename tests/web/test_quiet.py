@@ -10,7 +10,7 @@ import sys
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from dpsc.web import guard, server, work
+from dpsc.web import desk, guard, server
 
 EVERYWHERE = """
 import logging, os, subprocess, sys, threading, traceback, warnings
@@ -87,8 +87,8 @@ def test_what_is_too_large_is_refused_whatever_its_headers_say() -> None:
 def test_the_page_names_the_kind_of_an_unexpected_error_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its message may quote a cell: int('SECRET') does."""
     monkeypatch.delenv("DPSC_TRACEBACK", raising=False)
-    for said in (work.said(lambda: int("SECRET")), server.shown(lambda: str(int("SECRET")))):
+    for said in (desk.trouble_of(lambda: int("SECRET")), server.shown(lambda: str(int("SECRET")))):
         assert "ValueError" in said
         assert "SECRET" not in said
-    assert work.said(lambda: int("1")) == ""
+    assert desk.trouble_of(lambda: int("1")) == ""
     assert server.shown(lambda: "a part of the page") == "a part of the page"

@@ -17,7 +17,8 @@ from dpsc.tables import reader as tables
 from dpsc.tables.spec import TableSpec
 from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
-from dpsc.web.work import File, Reader, Stopped
+from dpsc.web.custodian.form import Stopped
+from dpsc.web.desk import File, Reader
 
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
 STOPPED = r"reading this file took more than .* seconds or too much memory, so it was stopped\. Is it the right file\?"

@@ -32,10 +32,8 @@ from starlette.types import ASGIApp
 from dpsc.answers import words
 from dpsc.errors import DpscError
 from dpsc.files import private_folder
-from dpsc.web import work
-from dpsc.web.desk import Desk
+from dpsc.web.desk import Desk, File, trouble_of
 from dpsc.web.guard import ADDRESS, Capped, Guarded
-from dpsc.web.work import File
 
 _INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 _WWW = Path(__file__).parent / "www"
@@ -228,7 +226,7 @@ class Page:
         @reactive.event(*fields, ignore_init=ignore_init)
         async def _() -> None:
             given = [field() for field in fields]
-            said = await asyncio.to_thread(work.said, lambda: step(*given))  # the server answers while a file is read
+            said = await asyncio.to_thread(trouble_of, lambda: step(*given))  # the server answers while a file is read
             if said:
                 ui.notification_show(said, type="error", duration=None)
             self.changes.set(self._desk.version)
@@ -262,7 +260,7 @@ class Page:
         @outputs.download_button(filename=file)
         def _() -> list[bytes]:
             made: list[bytes] = []
-            said = work.said(lambda: made.append(content()))
+            said = trouble_of(lambda: made.append(content()))
             if said:
                 ui.notification_show(said, type="error", duration=None)
                 raise _NotMadeError
@@ -276,7 +274,7 @@ class _NotMadeError(Exception):
 def shown(panel: Callable[[], str]) -> str:
     """Return a part of the page, or what to show in its place."""
     parts: list[str] = []
-    trouble = work.said(lambda: parts.append(panel()))
+    trouble = trouble_of(lambda: parts.append(panel()))
     return render("unexpected.html", said=trouble) if trouble else parts[0]
 
 

@@ -1,23 +1,249 @@
-"""The analyst's program: opens releases and answers questions. Never imports what reads donors; a test sees to it."""
+"""The analyst's program: opens releases, answers questions, and shows what each part of the page holds, as HTML.
+
+It shows the same as a command and as a script too. Never imports what reads donors; a test sees to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+import pandas as pd
 from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
+from dpsc import checks
+from dpsc.answers import document, report, tables, words
+from dpsc.answers import figures as plot
+from dpsc.answers.figures import choices as other_figures
+from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
+from dpsc.answers.placebos import Trials
 from dpsc.answers.report import Files
-from dpsc.web.analyst import panels
+from dpsc.periods.dates import period_name
+from dpsc.types import Times
 from dpsc.web.analyst.desk import FEWEST_BEFORE, SAID, AnalystDesk, Columns
-from dpsc.web.server import Page, application
-from dpsc.web.work import File, Reader
+from dpsc.web.desk import File, Reader
+from dpsc.web.server import Page, application, render
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
+WIDE, NARROW = 8.4, 4.8  # inches; letters of 9 points can be read on a desk and on a phone
+
+
+class Chart(NamedTuple):
+    """A figure inside the page; ``at`` are the places of the periods, as shares of its width."""
+
+    source: str
+    at: list[float]
+    top: float
+    bottom: float
+
+
+def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
+    """Draw a figure so many inches wide."""
+    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
+    figure = plot.figure_of(axes)
+    source = report.inline_svg(plot.as_bytes(figure, "svg"))
+    if index is None:
+        return Chart(source, [], 0.0, 1.0)
+    box = axes.get_position()
+    places = axes.convert_xunits(PeriodAxis(index).values)  # type: ignore[no-untyped-call]
+    at = [float(axes.transData.transform((x, 0.0))[0] / figure.bbox.width) for x in places]
+    return Chart(source, [round(share, 5) for share in at], 1 - box.y1, 1 - box.y0)
+
+
+def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> Axes:
+    """Draw the target before any date is chosen."""
+    axes = sheet.axes(3.6)
+    times = PeriodAxis(series.index)
+    axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
+    plain(axes)
+    label_y(axes, f"{series.name} ({units})" if units else str(series.name))
+    times.write(axes)
+    return sheet.finish(axes, "", True, "")
+
+
+TARGET = "target.csv"
+REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
+
+
+def command(release: str, date: str, units: str, out: str = REPORT) -> str:
+    """Return the command that gives the same answer; the target is the file that the page exports.
+
+    Examples
+    --------
+    >>> command("wages.dpsc.json", "1985", "")
+    'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
+    """
+    said = ["--units", units] if units else []
+    return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
+
+
+def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
+    """Return the command for several units; ``said`` are parameters and their values, empty where nothing was said.
+
+    Examples
+    --------
+    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
+    'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
+    """
+    options = checks.options({name: value for name, value in said.items() if value})
+    return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
+
+
+def comparison_commands(releases: tuple[str, str], date: str, units: str) -> list[str]:
+    """Return the commands that ask two releases the same, and compare the answers."""
+    answers = ("first.json", "second.json")
+    asked = [command(release, date, units, out) for release, out in zip(releases, answers, strict=True)]
+    return [*asked, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
+
+
+def script(release: str, date: str, units: str, tried: Sequence[str]) -> str:
+    """Return the script that gives the same answer."""
+    others = [other for other in tried if other != date]
+    said = [f"units={units!r}"] if units else []
+    said += [f"dates_tried={others!r}"] if others else []
+    return f"""\
+import pandas as pd
+
+import dpsc
+
+release = dpsc.Release.load({release!r})
+target = pd.read_csv({TARGET!r}, dtype={{'period': str}})
+result = release.estimate(target, treatment_time={date!r})
+print(result.summary())
+result.report({", ".join([repr(REPORT), *said])})
+"""
+
+
+def release(desk: AnalystDesk, width: float) -> str:
+    """Show what is in the release."""
+    about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods}
+    return render("release.html", problem=desk.problems.get("release"), **about)
+
+
+def target(desk: AnalystDesk, width: float) -> str:
+    """Show what was understood of the target, or what is wrong with it."""
+    seen = None if desk.target is None else desk.target.dropna()
+    first, last = ("", "") if seen is None or seen.empty else map(period_name, seen.index[[0, -1]])
+    return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"), first=first, last=last)
+
+
+def answer(desk: AnalystDesk, width: float) -> str:
+    """Show the sentence, the light and the chart on which the date is chosen."""
+    result, shown, units = desk.result, desk.shown, desk.units or None
+    if shown is None:
+        return render("begin.html", desk=desk)
+    if result is None:
+        chart, sentences = drawn(partial(target_alone, shown, units), width, shown.index), []
+    else:
+        draw = partial(plot.draw, result, "path", units=units)
+        chart, sentences = drawn(draw, width, result.target.index), words.answer(result, units)
+    return render("answer.html", desk=desk, result=result, chart=chart, sentences=sentences, fewest=FEWEST_BEFORE)
+
+
+def effects(desk: AnalystDesk, width: float) -> str:
+    """Show the effects of each period and added up."""
+    result, units = desk.result, desk.units or None
+    if result is None:
+        return _nothing()
+    found = document.of_result(result, Trials(), units)
+    kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
+    figures = {kind: drawn(partial(plot.draw, result, kind, units=units), width).source for kind in kinds}
+    shown = {
+        "effects": tables.effects_table(found["effects"][:2], ["average", "total"]),
+        "periods": tables.periods_table(found["periods"]),
+    }
+    return render("effects.html", found=found, figures=figures, level=words.percent(result.level), **shown)
+
+
+def placebos(desk: AnalystDesk, width: float) -> str:
+    """Show effects where there is none."""
+    result, units = desk.result, desk.units or None
+    if result is None:
+        return _nothing()
+    trials = result.trials()
+    kinds = {"time": trials.in_time, "space": trials.in_space}
+    figures = {
+        name: drawn(partial(other_figures.placebos, result, found, units=units), width).source
+        for name, found in kinds.items()
+        if found is not None
+    }
+    found = document.of_result(result, trials, units)["placebos"]
+    return render("placebos.html", figures=figures, found=found)
+
+
+def choices(desk: AnalystDesk, width: float) -> str:
+    """Show the answer under other choices, and every date that was tried."""
+    result, units = desk.result, desk.units or None
+    if result is None:
+        return _nothing()
+    trials, figure = result.trials(), None
+    if trials.sensitivity is not None:
+        figure = drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
+    table = tables.sensitivity_table(document.of_result(result, trials, units)["sensitivity"])
+    return render("choices.html", figure=figure, table=table, desk=desk)
+
+
+def several(desk: AnalystDesk, width: float) -> str:
+    """Show the units of a study and their pooled effect."""
+    study, units = desk.study, desk.units or None
+    if study is None or desk.release_file is None or desk.long_file is None:
+        return render("several.html", study=None, problem=desk.problems.get("several"))
+    found = document.of_study(study, units)
+    figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
+    shown = {
+        "command": study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read),
+        "effects": tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
+        "by_unit": tables.by_unit_table(found["by_unit"]),
+    }
+    return render("several.html", study=study, problem=None, found=found, figures=figures, **shown)
+
+
+def comparison(desk: AnalystDesk, width: float) -> str:
+    """Show the same question asked of two releases."""
+    compared, shown = desk.comparison, dict[str, object]()
+    if compared is not None and desk.release_file is not None and desk.other_file is not None:
+        names, differing = (desk.release_file.name, desk.other_file.name), compared.differences()
+        shown = {
+            "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
+            "table": tables.table(compared.columns()),
+            "commands": comparison_commands(names, desk.date, desk.units),
+            "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
+        }
+    return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
+
+
+def export(desk: AnalystDesk, width: float) -> str:
+    """Show what can be taken away, and the command and the script that do the same."""
+    if desk.result is None or desk.release_file is None:
+        return _nothing()
+    name, date, units = desk.release_file.name, desk.date, desk.units
+    same = {"command": command(name, date, units), "script": script(name, date, units, desk.tried)}
+    return render("export.html", desk=desk, **same)
+
+
+def _nothing() -> str:
+    return render("nothing.html")
+
+
+PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
+    "release_card": release,
+    "target_card": target,
+    "answer": answer,
+    "effects": effects,
+    "placebos": placebos,
+    "choices": choices,
+    "several": several,
+    "comparison": comparison,
+    "export": export,
+}
 
 
 def program(folder: Path) -> ASGIApp:
@@ -52,9 +278,9 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.pressed(lambda: desk.choose(_next(desk, +1)), "later")
 
     def shown(panel: Callable[[AnalystDesk, float], str]) -> str:
-        return panel(desk, panels.NARROW if input.narrow() else panels.WIDE)
+        return panel(desk, NARROW if input.narrow() else WIDE)
 
-    for name, panel in panels.PANELS.items():
+    for name, panel in PANELS.items():
         page.show(name, partial(shown, panel))
     for name, (file, content) in _downloads(desk).items():
         page.offer(name, file, content)
@@ -122,14 +348,14 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
         return name(desk.release_file), desk.date, desk.units
 
     return {
-        "report": (panels.REPORT, lambda: files().html(panels.command(*asked()))),
+        "report": (REPORT, lambda: files().html(command(*asked()))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
-        "script": ("answer.py", lambda: panels.script(*asked(), desk.tried).encode("utf-8")),
-        "target_table": (panels.TARGET, desk.target_table),
+        "script": ("answer.py", lambda: script(*asked(), desk.tried).encode("utf-8")),
+        "target_table": (TARGET, desk.target_table),
         "release_again": (lambda: name(desk.release_file), lambda: content(desk.release_file)),
-        "study_report": (panels.STUDY, lambda: study().html()),
+        "study_report": (STUDY, lambda: study().html()),
         "study_table": (lambda: name(desk.long_file), lambda: content(desk.long_file)),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
-        "comparison_report": (panels.COMPARISON, lambda: made(desk.comparison).html()),
+        "comparison_report": (COMPARISON, lambda: made(desk.comparison).html()),
     }

@@ -27,14 +27,11 @@ from dpsc.tables import target_table as several
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk
-from dpsc.web.work import File, Reader
+from dpsc.web.desk import Desk, File, Reader
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
 FEWEST_BEFORE = 2  # periods before the first treated one
-
-
 SAID = ("time", "outcome", "time_format", "decimal")  # of how a table is written
 
 

@@ -19,9 +19,9 @@ from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.budget import Budget
 from dpsc.web.custodian.confirm import Confirm
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import FIELDS, READING, Form
+from dpsc.web.custodian.form import FIELDS, READING, Form
+from dpsc.web.desk import Reader
 from dpsc.web.server import Page, application, render
-from dpsc.web.work import Reader
 
 _JUDGED = ("dataset", "n", "epsilon", "delta", "scale", "like_before", *READING)
 

@@ -13,7 +13,7 @@ from dpsc.ledger.chain import Head
 from dpsc.ledger.export import as_csv, as_json
 from dpsc.ledger.history import Balance
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.web.custodian.fields import Form, commands
+from dpsc.web.custodian.form import Form, commands
 from dpsc.web.server import render
 
 _PATIENCE = 2.0  # seconds that a page waits for a ledger that another program holds

@@ -26,7 +26,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import Form, commands
+from dpsc.web.custodian.form import Form, commands
 from dpsc.web.server import render
 
 _LITTLE = 0.001  # an epsilon that is good for nothing
@@ -152,7 +152,7 @@ class Budget:
             return
         values = None if series is None else tuple(series)
         self._asked = Asked(self.n, T, before, promise.delta, values)
-        first = outlook(self.n, T, promise.epsilon, promise.delta, T0=1, like=series is not None)
+        first = outlook(self.n, T, 1, promise.epsilon, promise.delta, like=series is not None)
         self._known = replace(first, T0=before)
         if first.worth_having and before >= 2:
             self.simulations.start(self._asked)

@@ -24,9 +24,8 @@ from dpsc.release.file_format import load_with_hash
 from dpsc.web.custodian.book import Book
 from dpsc.web.custodian.budget import Budget
 from dpsc.web.custodian.data import Data
-from dpsc.web.custodian.fields import FIELDS, LABELS, Form, commands
+from dpsc.web.custodian.form import FIELDS, LABELS, Form, Work, commands
 from dpsc.web.server import render
-from dpsc.web.work import Work
 
 _PAID_BY = {
     "Budget": ("epsilon", "delta", "n"),

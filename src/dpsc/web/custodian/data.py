@@ -23,9 +23,9 @@ from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
-from dpsc.web.custodian.fields import DIALECT, READING, TABLE, Form, commands
+from dpsc.web.custodian.form import DIALECT, READING, TABLE, Form, commands
+from dpsc.web.desk import File
 from dpsc.web.server import render
-from dpsc.web.work import File
 
 PublicSeries: TypeAlias = "pd.Series[float] | None"
 _HEIGHTS = {sign: f"h{k}" for k, sign in enumerate("·▁▂▃▄▅▆▇█")}

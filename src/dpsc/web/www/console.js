@@ -121,11 +121,17 @@
     slider.addEventListener("change", function () { window.jQuery(field).trigger("change"); });
     window.jQuery(field).on("input change", function () { follow(slider); });
   }
+  document.addEventListener("click", function (event) { // not disabled: Tab would pass by a button that is just waiting
+    const button = event.target.closest && event.target.closest("button[aria-disabled=true]");
+    if (button) event.stopImmediatePropagation();
+  }, true);
   let opened = {}, problems = {}, notSent = {};
   function told(state) {
     problems = state.problems;
     tellProblems({ ...problems, ...notSent });
-    for (const id of Object.keys(state.enabled)) document.getElementById(id).disabled = !state.enabled[id];
+    for (const id of Object.keys(state.enabled)) {
+      document.getElementById(id).setAttribute("aria-disabled", String(!state.enabled[id]));
+    }
     for (const id of Object.keys(state.shown)) document.getElementById(id).hidden = !state.shown[id];
     for (const id of Object.keys(state.opened)) {
       if (opened[id] !== state.opened[id]) document.getElementById(id).open = state.opened[id];

@@ -1,18 +1,17 @@
-"""The fields of the custodian's page: what they are called, what was written into them, and the words for the rest."""
+"""The fields of the custodian's page, what was written into them, and long work, in a thread that pages follow."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpsc.errors import DpscError, Parameter, ParameterError, mentioned
 from dpsc.tables.spec import MIDPOINT
-from dpsc.web import work
-from dpsc.web.desk import Desk
+from dpsc.web.desk import Desk, File, Reader, trouble_of
 from dpsc.web.server import render
-from dpsc.web.work import File, Reader, Stopped, Work
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,89 @@ LABELS = _ALSO | {name: each.label[:1].lower() + each.label[1:] for name, each i
 _FIELD_OF = {"bounds": "low", "wide": "shape"}
 
 
+class Stopped(Exception):  # noqa: N818 - no error: somebody wished it
+    """Somebody asked to stop, in time."""
+
+
+class Work:
+    """One piece of long work at a time. It goes on without a page, and the program does not end before it.
+
+    Attributes
+    ----------
+    what : str
+        In words; empty if nothing is under way.
+    rows : int
+        How many were read so far.
+    expected : int or None
+        How many there are, if that is known.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._asked, self._final = False, False
+        self.what, self.rows = "", 0
+        self.expected: int | None = None
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether asking now would stop it."""
+        return bool(self.what) and not self._final and not self._asked
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was asked to stop, in time, and has not ended yet."""
+        return bool(self.what) and self._asked
+
+    @property
+    def final(self) -> bool:
+        """Whether it is past the point of no return."""
+        return bool(self.what) and self._final
+
+    def start(self, what: str, step: Callable[[], None]) -> bool:
+        """Begin, unless something is under way; ``step`` runs in a thread and must not raise."""
+        with self._lock:
+            if self.what:
+                return False
+            self.what, self.rows, self.expected = what, 0, None
+            self._asked, self._final = False, False
+            self._thread = threading.Thread(target=self._run, args=(step,), name=what)
+            self._thread.start()
+        return True
+
+    def stop(self) -> bool:
+        """Ask to stop; return False if it is too late."""
+        with self._lock:
+            self._asked = self._asked or not self._final
+            return self._asked
+
+    def on_rows(self, rows: int) -> None:
+        """Count rows, and stop if that was asked for."""
+        if self._asked:
+            raise Stopped
+        self.rows += rows
+
+    def last_look(self) -> None:
+        """Stop if that was asked for; from here on nothing can stop it."""
+        with self._lock:
+            if self._asked:
+                raise Stopped
+            self._final = True
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until nothing is under way."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
+
+    def _run(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        finally:
+            with self._lock:
+                self.what = ""
+
+
 class Form(Desk):
     """The custodian's desk as its pages know it: the fields, and one piece of long work at a time."""
 
@@ -192,7 +274,7 @@ class Form(Desk):
 
         def thread() -> None:
             try:
-                trouble = work.said(guarded)  # no content is told of what was not expected
+                trouble = trouble_of(guarded)  # no content is told of what was not expected
                 if trouble:
                     self.problems[field] = trouble
             finally:
