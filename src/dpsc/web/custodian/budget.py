@@ -148,7 +148,7 @@ class Budget:
         T, before, series = len(self._data.periods), self._data.before, self._data.series
         if self.n is None or T < 3:
             return
-        first = outlook(self.n, T, promise.epsilon, promise.delta, T0=1, like=series is not None)
+        first = outlook(self.n, T, 1, promise.epsilon, promise.delta, like=series is not None)
         self._known = replace(first, T0=before)
         if first.worth_having and before >= 2:
             self._asked = Asked(self.n, T, before, promise.delta, None if series is None else tuple(series))
