@@ -86,15 +86,14 @@ def command(release: str, date: str, units: str, out: str = REPORT) -> str:
 
 
 def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
-    """Return the command for several units; ``said`` are parameters and their values, empty where nothing was said.
+    """Return the command for several units; ``said`` are parameters and their values.
 
     Examples
     --------
-    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
+    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town"})
     'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
     """
-    options = checks.options({name: value for name, value in said.items() if value})
-    return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
+    return shlex.join(["dpsc", "estimate", release, table, *checks.options(said), "-o", STUDY])
 
 
 def comparison_commands(releases: tuple[str, str], date: str, units: str) -> list[str]:
@@ -152,7 +151,7 @@ def effects(desk: AnalystDesk, width: float) -> str:
     """Show the effects of each period and added up."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return render("nothing.html")
     found = document.of_result(result, Trials(), units)
     kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
     figures = {kind: drawn(partial(plot.draw, result, kind, units=units), width).source for kind in kinds}
@@ -167,7 +166,7 @@ def placebos(desk: AnalystDesk, width: float) -> str:
     """Show effects where there is none."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return render("nothing.html")
     trials = result.trials()
     kinds = {"time": trials.in_time, "space": trials.in_space}
     figures = {
@@ -183,7 +182,7 @@ def choices(desk: AnalystDesk, width: float) -> str:
     """Show the answer under other choices, and every date that was tried."""
     result, units = desk.result, desk.units or None
     if result is None:
-        return _nothing()
+        return render("nothing.html")
     trials, figure = result.trials(), None
     if trials.sensitivity is not None:
         figure = drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
@@ -223,14 +222,10 @@ def comparison(desk: AnalystDesk, width: float) -> str:
 def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
-        return _nothing()
+        return render("nothing.html")
     name, date, units = desk.release_file.name, desk.date, desk.units
     same = {"command": command(name, date, units), "script": script(name, date, units, desk.tried)}
     return render("export.html", desk=desk, **same)
-
-
-def _nothing() -> str:
-    return render("nothing.html")
 
 
 PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
