@@ -13,6 +13,8 @@ from dpsc import GramRelease, scan
 from dpsc.errors import TableError
 from dpsc.periods import calendar
 from dpsc.tables import reader
+from tests import following
+from tests.making import save
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,57 @@ def test_a_series_needs_no_names_when_there_are_two_columns(tmp_path: Path) -> N
     pd.DataFrame({"year": [1, 1], "x": [0.3, 0.1]}).to_csv(path, index=False)
     with pytest.raises(TableError, match="the period 1 occurs twice"):
         reader.series(path)
+
+
+@following.LINUX
+@pytest.mark.parametrize("files", [3, 150])
+def test_files_of_a_folder_are_opened_once_and_never_very_many_together(tmp_path: Path, files: int) -> None:
+    for k in range(files):
+        (tmp_path / f"{k}.csv").write_text(f"who,cost\ndonor {k},{k}\n")
+
+    def descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before, most = descriptors(), 0
+    with following.opened(*tmp_path.iterdir()) as opened:
+        table = reader.open_table(tmp_path, ["who"])
+        for again in range(2 if files < 100 else 1):
+            found = []
+            for rows in reader.rows_of(table, ["who", "cost"]):
+                found += rows.batch.column(1).to_pylist()
+                most = max(most, descriptors() - before)
+            assert sorted(found) == list(range(files)), again
+    assert max(opened.values()) == 1
+    assert most <= 10
+    del table, rows
+    assert descriptors() <= before
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
+def test_a_column_in_the_names_of_folders_is_read_as_text(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "region=nor%20th").mkdir()
+    save(pd.DataFrame({"who": ["a", "b"], "cost": [1.0, 2.0]}), tmp_path / "region=nor%20th" / f"d.{kind}")
+    table = reader.open_table(tmp_path, ["who"])
+    assert table.folders == {"region"}
+    assert table.schema.names == ["who", "cost", "region"]
+    (rows,) = reader.rows_of(table, ["region", "who"])
+    assert rows.batch.to_pydict() == {"region": ["nor th"] * 2, "who": ["a", "b"]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [[], [""], ['"end",2'], ["", "", '"end",2', ""]])
+def test_lines_are_counted_as_arrow_reads_rows(tmp_path: Path, encoding: str, end: str, last: list[str]) -> None:
+    """Blank lines are no rows, also between blocks; a quotation mark that stays open swallows some."""
+    many = 2**17  # over 1 MB
+    lines = ["who,cost", *(f'"donor {k}",1' for k in range(many)), *last]
+    path = tmp_path / "d.csv"
+    path.write_bytes(end.join(lines).encode(encoding))
+    table = reader.open_table(path, ["who"])
+    assert sum(rows.batch.num_rows for rows in reader.rows_of(table, ["who"])) == many + any(last)
+    path.write_bytes(end.join([*lines, '"open,3', 'more",4']).encode(encoding))
+    with pytest.raises(TableError, match="not closed on its own line"):
+        list(reader.rows_of(reader.open_table(path, ["who"]), ["who"]))
 
 
 def test_donors_are_in_time_order_clipped_and_complete(tmp_path: Path) -> None:

@@ -137,8 +137,9 @@ def question_of_units(release: ReleasedMatrix, models: TargetModels, reference: 
     if not models.population.has_level:
         logs = models.log_evidence_in_units(_OTHER_UNITS, reference)
     if usual > 0 and level > 0:
-        away = (np.log(_OTHER_UNITS * level / usual) / _LEVEL_SPREAD) ** 2 / 2
-        logs = logs + np.maximum(math.log(level / usual) ** 2 / _LEVEL_SPREAD**2 / 2 - away, least)
+        apart = math.log(level) - math.log(usual)  # of the quotient, a reference next to nothing makes infinity
+        away = ((np.log(_OTHER_UNITS) + apart) / _LEVEL_SPREAD) ** 2 / 2
+        logs = logs + np.maximum((apart / _LEVEL_SPREAD) ** 2 / 2 - away, least)
     as_it_is = logs[_OTHER_UNITS == 1][0]
     factor = float(_OTHER_UNITS[np.argmax(logs)])
     if logs.max() > as_it_is + _CLEAR:

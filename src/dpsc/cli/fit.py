@@ -20,8 +20,6 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import KERNEL, TableSpec
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dpsc.analyst.release import Release
     from dpsc.answers.result import Result
     from dpsc.custodian.donors.panel import Panel
@@ -221,13 +219,14 @@ class Analysis:
         from dpsc.custodian.donors.frames import label_of
         from dpsc.custodian.donors.panel import Panel
         from dpsc.periods import match
-        from dpsc.tables import reader
+        from dpsc.tables import reader, series
         from dpsc.tables.formats import in_file
 
         asked, spec, path = self.asked, self.spec.complete(), Path(str(self.asked.panel))
         index = None
         if spec.periods is not None:
-            index = reader.typed_periods(spec.periods, self.reference(), spec.time_format)
+            path_to_subtract = series.reference(self.knowledge.reference, self.spec)
+            index = reader.typed_periods(spec.periods, path_to_subtract, spec.time_format)
         donors = Files(path, spec, periods=index, held=True)
         missing = spec.missing
         if missing is None and index is not None and asked.method != "gram":
@@ -263,13 +262,7 @@ class Analysis:
         return GramRelease(
             **options,
             smoothness=known.smoothness or "high",  # type: ignore[arg-type]
-            reference=self.reference(),
+            reference=series.reference(known.reference, self.spec),
             scale=known.scale,
             like=series.like(known.like, known.like_before, self.spec),
         )
-
-    def reference(self) -> pd.Series[float] | None:
-        """Read the public path to subtract, if there is one."""
-        from dpsc.tables import series
-
-        return series.reference(self.knowledge.reference, self.spec)

@@ -42,12 +42,8 @@ def inspect(
     if record:
         content = describe.record(loaded, digest, custodian=custodian, intended_use=intended_use)
         terminal.print_json(content, indent=1)
-    elif json:
-        terminal.print_json(render.release_json(loaded, release, digest))
     else:
-        render.show_release(loaded, release, digest)
-        if page is not None:
-            terminal.console().print(f"\nOpen {page}", soft_wrap=True)
+        render.show_release(loaded, release, digest, json, "" if page is None else f"Open {page}")
 
 
 @command("merge")
@@ -69,9 +65,4 @@ def merge(
     with terminal.output_file(out, force) as output:
         merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
         merged.save(output.place)
-    digest = sha256(out)
-    if json:
-        terminal.print_json(render.release_json(merged, out, digest))
-        return
-    render.show_release(merged, out, digest)
-    terminal.console().print(f"\nWritten to {out}.", soft_wrap=True)
+    render.show_release(merged, out, sha256(out), json, f"Written to {out}.")

@@ -107,8 +107,8 @@ class Table:
     sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table."""
-        return TableSpec.of(asdict(self) | {"unit": unit})
+        """Return what was said of the table; bounds are not part of it."""
+        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +127,6 @@ class DonorTable(Table):
     repeated: str | None = option(
         "A cell that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
-
-    def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table; bounds are not part of it."""
-        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,7 @@ def release(
     payer: Payer,
 ) -> None:
     """Turn private donors into one small private release."""
+    from dpsc.cli import render
     from dpsc.custodian.custody import release as steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
@@ -96,19 +97,19 @@ def release(
         scheduler=how.scheduler,
         workers=how.workers,
     )
+    for place in (out, page):
+        if place is not None:
+            terminal.require_free(place, how.force)
     if how.dry_run:
-        for place in (out, page):
-            if place is not None:
-                terminal.require_free(place, how.force)
-        told = _rehearsed(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
-        terminal.print_json(told) if how.json else _show_rehearsal(told)
+        rehearsed = _rehearsed(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
+        terminal.print_json(rehearsed) if how.json else _show_rehearsal(rehearsed)
         return
-    if page is not None:
-        terminal.require_free(page, how.force)
     made = _made(source, chosen, account, out, how, knowledge.reference or asked.settings)
     digest = sha256(out)
     page = _page(made, out, page, digest)
-    _show(made, out, page, digest, how.json)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    safe = f"Written to {out}{told}. It is safe to share; the donors stay with you."
+    render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
     if source.files.as_understood is not None:
         typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
     account.tell()
@@ -209,19 +210,6 @@ def _show_rehearsal(told: JsonObject) -> None:
     lines += [f"book: {told['booking']}", f"would be written to {told['file']}{and_page}"]
     for line in lines:
         screen.print(f"  {line}", soft_wrap=True)
-
-
-def _show(made: Release, out: Path, page: Path | None, digest: str, as_json: bool) -> None:
-    from dpsc.cli import render
-
-    if as_json:
-        terminal.print_json(render.release_json(made, out, digest) | {"page": None if page is None else str(page)})
-        return
-    render.show_release(made, out, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    terminal.console().print(
-        f"\nWritten to {out}{told}. It is safe to share; the donors stay with you.", soft_wrap=True
-    )
 
 
 def _tell_the_custodian(units_alike: int) -> None:

@@ -181,8 +181,13 @@ def _with_interval(result: Result) -> str:
     return f"{effect}   {percent(result.level)} interval{of_what} {low} to {high}"
 
 
-def show_release(release: Release, path: Path, digest: str) -> None:
+def show_release(
+    release: Release, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
+) -> None:
     """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
+    if as_json:
+        terminal.print_json(release_json(release, path, digest) | more)
+        return
     told = {
         "outcome": release.outcome,
         "donors": release_words.donors(release),
@@ -203,6 +208,8 @@ def show_release(release: Release, path: Path, digest: str) -> None:
         table.add_row(Text(name, "dim"), Text(value))
     terminal.console().print(table)
     terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
+    if then:
+        terminal.console().print(f"\n{then}", soft_wrap=True)
 
 
 def release_json(release: Release, path: Path, digest: str) -> JsonObject:

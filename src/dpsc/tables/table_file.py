@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -28,6 +29,7 @@ _FIRST_ROWS = 1000
 _SAMPLE = 2**20  # bytes from which the number of lines is estimated
 _OF_A_CELL, _OF_A_BYTE, _OF_A_PACKED_BYTE = 40, 6, 40  # bytes in memory, at most and while the table is read
 _PACKED = 3.0  # bytes for each row
+_LINE_ENDS = bytes.maketrans(b"\r", b"\n")
 _LARGE_GROUP = 8 * 2**20  # cells of a Parquet row group, 64 MB, above which it is decoded in parts
 
 
@@ -209,10 +211,15 @@ class TableFile:
         """
         if not any(b'"' in part for part in iter(partial(self.stream().read, 2**20), b"")):
             return
-        by_bytes = "latin-1"  # every byte is a character, whatever the encoding, and line ends are what they are
-        said = encoding if _has_wide_characters(encoding) else by_bytes
-        text = io.TextIOWrapper(self._bytes(), encoding=said, newline=None)
-        lines = sum(bool(line.strip(" \t\n\r\v\f")) for line in text)
+        text = self.stream()
+        if _has_wide_characters(encoding):
+            text = pa.transcoding_input_stream(text, encoding, "utf-8")
+        lines, ended = 0, True
+        for part in iter(partial(text.read, 2**20), b""):
+            ends = np.frombuffer(part.translate(_LINE_ENDS, b" \t\v\f"), np.uint8) == ord("\n")
+            lines += int(np.count_nonzero(ends[:-1] < ends[1:])) + int(len(ends) > 0 and ends[0] and not ended)
+            ended = bool(ends[-1]) if len(ends) else ended
+        lines += not ended
         if lines != rows + 1:
             raise TableError(
                 "a quotation mark is not closed on its own line, so that several lines would be read as one; remove "

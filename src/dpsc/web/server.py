@@ -38,8 +38,6 @@ from dpsc.web.guard import ADDRESS, Capped, Guarded
 _INLINE_SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)  # Shiny has one, for spinners; none is allowed to run
 _WWW = Path(__file__).parent / "www"
 _EVERY = 0.1  # seconds between two looks at the desk
-
-
 Say = Callable[[str], None]
 HIDDEN = "dpsc console: an error was not shown here, because it might quote a donor; DPSC_TRACEBACK=1 shows it."
 

@@ -44,8 +44,6 @@ class Outlook:
         How often an attacker who knows all other donors would guess right.
     finds_scale : bool
         Whether donors are enough to find out privately how much they move; otherwise a release asks.
-    small_delta : bool
-        Whether delta is below one over n.
     error, detectable, without_privacy, last_value : float
         As in :class:`dpsc.analyst.plan.Plan`; not a number if the release is useless.
     unit : str
@@ -61,7 +59,6 @@ class Outlook:
     directions: int
     guess: float
     finds_scale: bool
-    small_delta: bool
     error: float = float("nan")
     detectable: float = float("nan")
     without_privacy: float = float("nan")
@@ -73,6 +70,11 @@ class Outlook:
         """Whether anything could be learned."""
         return self.noise_share < 1
 
+    @property
+    def small_delta(self) -> bool:
+        """Whether delta is below one over n."""
+        return self.delta < 1 / self.n
+
 
 def three_quarters(T: int) -> int:
     """Return how many periods are taken to be before the intervention, as long as nothing is said."""
@@ -82,22 +84,20 @@ def three_quarters(T: int) -> int:
 def outlook(
     n: int,
     T: int,
+    T0: int,
     epsilon: float,
     delta: float,
     *,
-    T0: int | None = None,
     target: Any | None = None,
     averages: int = 1,
     like: bool = False,
 ) -> Outlook:
-    """Say what a release of n donors over T periods would be like; no donor is touched.
+    """Say what a release of n donors over T periods, T0 before the intervention, would be like; no donor is touched.
 
     Parameters
     ----------
-    n, T : int
+    n, T, T0 : int
     epsilon, delta : float
-    T0 : int, optional
-        Periods before the intervention; three quarters of all by default.
     target : Series or array, optional
         The target before the intervention, public. Errors are then in its units.
     averages : int
@@ -107,40 +107,22 @@ def outlook(
 
     Examples
     --------
-    >>> outlook(5, 24, epsilon=1.0, delta=1e-6).worth_having
+    >>> outlook(5, 24, 18, epsilon=1.0, delta=1e-6).worth_having
     False
     """
-    algorithm = GramRelease(epsilon=epsilon, delta=delta)
-    T0 = three_quarters(T) if T0 is None else T0
-    share, enough = algorithm.noise_share(n, T), True
+    algorithm, enough = GramRelease(epsilon=epsilon, delta=delta), True
     try:
         share_for(n, algorithm.mu, like)
     except ParameterError:
         enough = False
-    known = Outlook(
-        n,
-        T,
-        T0,
-        epsilon,
-        delta,
-        share,
-        algorithm.directions_kept(n, T),
-        best_guess(epsilon, delta),
-        enough,
-        small_delta=delta < 1 / n,
-    )
-    if share >= 1 or T0 < 2 or T0 >= T:
+    share, directions = algorithm.noise_share(n, T), algorithm.directions_kept(n, T)
+    known = Outlook(n, T, T0, epsilon, delta, share, directions, best_guess(epsilon, delta), enough)
+    if not known.worth_having or T0 < 2 or T0 >= T:
         return known
     expected = plan(n, T0, T - T0, epsilon, delta, averages=averages, target=target, runs=_RUNS)
     row = expected.table.iloc[0]
-    return replace(
-        known,
-        error=float(row["error"]),
-        detectable=float(row["detectable"]),
-        last_value=float(row["last_value"]),
-        without_privacy=float(row["without_privacy"]),
-        unit=expected.unit,
-    )
+    errors = {name: float(row[name]) for name in ("error", "detectable", "last_value", "without_privacy")}
+    return replace(known, unit=expected.unit, **errors)  # type: ignore[arg-type]
 
 
 def problems_of(outlook: Outlook) -> list[Finding]:
@@ -202,7 +184,7 @@ def rehearse(
     T0 = before or three_quarters(T)
     like = target is not None and before is not None
     history = None if target is None else _history(target, seen.periods[T0], T0, said)
-    expected = outlook(seen.units, T, epsilon, delta, T0=T0, target=history, averages=averages, like=like)
+    expected = outlook(seen.units, T, T0, epsilon, delta, target=history, averages=averages, like=like)
     seen = replace(seen, findings=in_order([*seen.findings, *problems_of(expected)]))
     return Rehearsal(seen, expected, seen.periods[T0] if like else None)
 

@@ -25,13 +25,11 @@ from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.errors import TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
-from dpsc.periods import dates as periods_of
 from dpsc.tables import arrow, formats, reader
-from dpsc.tables import spec as columns
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
-from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec
+from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
 from dpsc.types import Array, Write
 
@@ -105,7 +103,7 @@ class Files:
                 raise TableError(f"there are no columns of periods besides {self.spec.unit!r} ({UNIT}).")
             if self.periods is not None:
                 return [self.spec.unit, *self._declared_columns(periods)]
-            columns.require_period_names(
+            require_period_names(
                 periods,
                 f"In a wide table every column except {UNIT} is a period: drop the other columns, or give a long table "
                 f"(one row per unit and period) with {TIME} and {OUTCOME}.",
@@ -170,7 +168,7 @@ class Files:
             if not index.is_unique:
                 raise TableError("two labels stand for the same period.")
             try:
-                order = periods_of.in_order(index)
+                order = dates.in_order(index)
             except UnorderedError as problem:
                 here = [str(label).strip() for label in index].index(problem.label)
                 shown = f"of {self._row_of(here)}" if private else repr(problem.label)
@@ -178,7 +176,7 @@ class Files:
                     f"the period {shown} does not sort in time order as text; say how the dates are written, "
                     f"for example {dates.AS_WRITTEN}."
                 ) from None
-            return periods_of.plain(index[order]), [written[i] for i in order]
+            return dates.plain(index[order]), [written[i] for i in order]
 
     @property
     def times(self) -> pd.Index[Any]:

@@ -87,15 +87,14 @@ def command(release: str, date: str, units: str, averages: int | None = None, ou
 
 
 def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
-    """Return the command for several units; ``said`` are parameters and their values, empty where nothing was said.
+    """Return the command for several units; ``said`` are parameters and their values.
 
     Examples
     --------
-    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town", "weight-column": ""})
+    >>> study_command("wages.dpsc.json", "towns.csv", {"unit": "town"})
     'dpsc estimate wages.dpsc.json towns.csv --unit town -o study.html'
     """
-    options = checks.options({name: value for name, value in said.items() if value})
-    return shlex.join(["dpsc", "estimate", release, table, *options, "-o", STUDY])
+    return shlex.join(["dpsc", "estimate", release, table, *checks.options(said), "-o", STUDY])
 
 
 def comparison_commands(releases: tuple[str, str], date: str, units: str, averages: int | None) -> list[str]:

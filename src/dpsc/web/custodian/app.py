@@ -153,7 +153,7 @@ def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session
     page, changed = Page(desk, input, output, session), _ChangedByTheDesk(desk)
     _restore(desk)
     for name in FIELDS:
-        page.when(partial(_fill, desk, name), name)
+        page.when(lambda value, name=name: desk.fill(name, str(value or "")), name)
     for name, step in desk.steps.items():
         page.pressed(step, name)
     page.dropped(desk.data.use_file, "donors_file")
@@ -172,10 +172,6 @@ def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session
         page.offer(name, partial(_name_of, desk, which), partial(_content_of, desk, which))
     for kind in ("csv", "json"):
         page.offer(f"book_{kind}", f"book.{kind}", partial(desk.book.export, kind))
-
-
-def _fill(desk: CustodianDesk, name: str, value: object) -> None:
-    desk.fill(name, str(value or ""))
 
 
 def _name_of(desk: CustodianDesk, which: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -49,7 +49,7 @@ class Budget:
 
     def __init__(self, form: Form, data: Data, book: Book) -> None:
         self._form, self._data, self._book = form, data, book
-        self.simulations = Simulations(self._touch)
+        self.simulations = Simulations(form)
         self.n: int | None = None
         self.guess: float | None = None
         self.averages: int | None = None
@@ -102,10 +102,8 @@ class Budget:
 
     def outlook(self) -> Outlook | None:
         """Return what a release would be like, from public numbers only; None as long as some are missing."""
-        if self._known is None:
-            return None
-        effects = None if self._asked is None else self.simulations.known(self._asked)
-        if effects is None:
+        effects = None if self._asked is None else self.simulations.known.get(self._asked)
+        if self._known is None or effects is None:
             return self._known
         return replace(self._known, detectable=effects.at(self._known.epsilon), unit=effects.unit)
 
@@ -132,8 +130,9 @@ class Budget:
     def numbers(self) -> str:
         """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
         about = {"series": self._data.like, "averages": self.averages, "about": lambda value: float(f"{value:.2g}")}
-        made = self.simulations
-        about |= {"working": made.working, "first_look": self._asked is not None and made.is_first_look(self._asked)}
+        asked, made = self._asked, self.simulations
+        about["working"] = asked is not None and asked not in made.known
+        about["first_look"] = asked in made.known and asked not in made.done
         return render("custodian/numbers.html", guess=self.guess, expected=self.outlook(), **about)
 
     def commands(self) -> str:
@@ -161,12 +160,11 @@ class Budget:
         T, before, series = len(self._data.periods), self._data.before, self._data.series
         if self.n is None or T < 3:
             return
-        values = None if series is None else tuple(series)
-        if self.averages is not None:
-            self._asked = Asked(self.n, T, before, promise.delta, values, self.averages)
-        first = outlook(self.n, T, promise.epsilon, promise.delta, T0=1, like=series is not None)
+        first = outlook(self.n, T, 1, promise.epsilon, promise.delta, like=series is not None)
         self._known = replace(first, T0=before)
-        if first.worth_having and before >= 2 and self._asked is not None:
+        if first.worth_having and before >= 2 and self.averages is not None:
+            values = None if series is None else tuple(series)
+            self._asked = Asked(self.n, T, before, promise.delta, values, self.averages)
             self.simulations.start(self._asked)
 
     def _judge_amount(self, promise: Guarantee) -> None:
@@ -186,10 +184,6 @@ class Budget:
                     f"{self.n:,} donors are too few to find out privately how much a donor moves. Say it here, or give "
                     "a public series that moves like a donor."
                 )
-
-    def _touch(self) -> None:
-        with self._form.changing():
-            pass
 
 
 @contextmanager
@@ -230,38 +224,29 @@ class Effects(NamedTuple):
 
 
 class Simulations:
-    """What was simulated: at first quickly, then as ``dpsc plan`` does. Only what was asked for last is worked at.
+    """What was simulated, in a thread: at first quickly, then as ``dpsc plan`` does.
 
-    Parameters
+    Only what was asked for last is worked at.
+
+    Attributes
     ----------
-    changed : callable
-        Called when something new is known.
+    known : dict
+        By what was asked; None if it cannot be simulated.
+    done : set
+        What was simulated with as many panels as ``dpsc plan`` does.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed, self._lock = changed, threading.Lock()
-        self._known: dict[Asked, Effects | None] = {}
-        self._done: set[Asked] = set()
+    def __init__(self, form: Form) -> None:
+        self._form, self._lock = form, threading.Lock()
+        self.known: dict[Asked, Effects | None] = {}
+        self.done: set[Asked] = set()
         self._wanted: Asked | None = None
         self._thread: threading.Thread | None = None
-
-    @property
-    def working(self) -> bool:
-        """Whether something is being simulated."""
-        return self._thread is not None
-
-    def known(self, asked: Asked) -> Effects | None:
-        """Return what was simulated; None as long as it was not, or if it cannot be."""
-        return self._known.get(asked)
-
-    def is_first_look(self, asked: Asked) -> bool:
-        """Tell whether what is known was simulated quickly, and what ``dpsc plan`` says follows."""
-        return asked in self._known and asked not in self._done
 
     def start(self, asked: Asked) -> None:
         """Simulate, if that is not known yet, as soon as what is simulated now is done."""
         with self._lock:
-            if asked not in self._done:
+            if asked not in self.done:
                 self._wanted = asked
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._work, daemon=True)  # it may be left unfinished
@@ -277,20 +262,19 @@ class Simulations:
         while True:
             with self._lock:
                 asked = self._wanted
-                if asked is None or asked in self._done:
+                if asked is None or asked in self.done:
                     self._thread = None
                     return
             most = default_runs(asked.T)
-            runs = most if asked in self._known else min(_FIRST_RUNS, most)
+            runs = most if asked in self.known else min(_FIRST_RUNS, most)
             try:
                 found: Effects | None = _simulated(asked, runs)
             except Exception:  # a series that is too short, for example: nothing is said of effects then
                 found = None
-            with self._lock:
-                self._known[asked] = found
+            with self._form.changing():
+                self.known[asked] = found
                 if found is None or runs == most:
-                    self._done.add(asked)
-            self._changed()
+                    self.done.add(asked)
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,6 @@ _TRIED = 100  # names of a release
 class Made:
     """A release that was made and paid for; all of it is public."""
 
-    release: Release
     file: Path
     page: Path | None
     record: Path | None
@@ -257,9 +256,9 @@ def make(request: Request, work: Work) -> Made:
     require_free(out, out.parent)
     with files.beside(out) as part:
         place, public = part / out.name, request.n_is_public
-        made = steps.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
+        steps.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
     page, record = _about(out, request.use)
-    return Made(made, out, page, record, tuple(account.told()), request.recipient, request.command)
+    return Made(out, page, record, tuple(account.told()), request.recipient, request.command)
 
 
 def beside(out: Path) -> tuple[Path, Path, Path]:
