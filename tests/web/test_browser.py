@@ -166,9 +166,7 @@ def test_units_are_asked_about_before_the_answer_and_averages_are_kept(page: Pag
     page.fill("#pasted", "\n".join(str(100 * float(wage)) for wage in WAGES.split()))
     expect(page.locator("#target_card")).to_contain_text("8 numbers, 1980 to 1987, from 141.8")
     page.fill("#averages", "2.5")
-    expect(page.locator("#averages_problem .problem")).to_contain_text(
-        "must be a whole number of at least 1, not '2.5'"
-    )
+    expect(page.locator("#averages_help .problem")).to_contain_text("must be a whole number of at least 1, not '2.5'")
     page.fill("#averages", "")
     page.select_option("#date", label="1985")
     expect(page.locator(".question")).to_contain_text("about 100 times what the donors' outcome suggests")

@@ -136,9 +136,9 @@ def target(desk: AnalystDesk, width: float) -> str:
     return render("target.html", target=seen, desk=desk, problem=desk.problems.get("target"), first=first, last=last)
 
 
-def averages_problem(desk: AnalystDesk, width: float) -> str:
-    """Show what is wrong with how many people the target is the average of."""
-    return render("problem.html", problem=desk.problems.get("averages"))
+def averages_help(desk: AnalystDesk, width: float) -> str:
+    """Show what is wrong with how many people the target is the average of, and what it is good for."""
+    return render("averages.html", problem=desk.problems.get("averages"))
 
 
 def answer(desk: AnalystDesk, width: float) -> str:
@@ -242,7 +242,7 @@ def _nothing(desk: AnalystDesk) -> str:
 PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
     "release_card": release,
     "target_card": target,
-    "averages_problem": averages_problem,
+    "averages_help": averages_help,
     "answer": answer,
     "effects": effects,
     "placebos": placebos,
