@@ -17,7 +17,7 @@ from dpsc import GramRelease, Ledger, ObjectivePerturbation, OutputPerturbation
 from dpsc import files as writing
 from dpsc.analyst import estimate, targets
 from dpsc.cli import render
-from dpsc.custodian.custody import release as steps
+from dpsc.custodian.custody import steps
 from dpsc.ledger import schema
 from dpsc.periods import calendar
 from dpsc.release import describe, file_format

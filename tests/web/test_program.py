@@ -52,7 +52,7 @@ def test_the_custodians_program_is_another_one() -> None:
         if module not in reached:
             reached.add(module)
             waiting += graph()[module]
-    assert "dpsc.custodian.custody.release" in reached
+    assert "dpsc.custodian.custody.steps" in reached
     assert not reached & {"dpsc.web.analyst.app", "dpsc.web.analyst.desk"}
 
 

@@ -5,7 +5,6 @@ The analyst's side: a release and a public target become a counterfactual. Pure 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,42 +17,13 @@ from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
 from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
+from dpsc.answers.words import verdict
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
 from dpsc.release import population as moments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import Array, Integers, Label, TargetLike, one_thread
-
-CLEAR = 3.0  # a log Bayes factor beyond which the pre-period speaks for or against the donors
-
-
-def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
-    """Say whether the donors explain the target's past better than its own past does; a doubt comes first."""
-    if doubt:
-        return Verdict("unclear", "check the units before you read on", doubt, check_first=True)
-    factor = math.exp(min(abs(log_bayes_factor), 16.0))
-    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
-    if log_bayes_factor > CLEAR:
-        return Verdict(
-            "yes",
-            "the donors track this target",
-            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
-        )
-    if log_bayes_factor < -CLEAR:
-        return Verdict(
-            "no",
-            "the donors do not track this target",
-            f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
-            "nothing new hit everybody after it, a forecast from the target's own past (its last value, a line) is as "
-            "good a guide; if something did, the donors know of it and the target's past does not.",
-        )
-    return Verdict(
-        "unclear",
-        "the time before the intervention cannot tell",
-        "the target's path before the intervention is about as likely with the donors as without them.",
-    )
-
 
 WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
 

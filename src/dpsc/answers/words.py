@@ -11,6 +11,8 @@ from dpsc.answers.effects import Effect
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee, best_guess
 
+_CLEAR = 3.0  # a log Bayes factor beyond which the time before the intervention speaks for or against the donors
+
 
 def number(value: float) -> str:
     """Write a number with four significant digits and commas between thousands.
@@ -208,6 +210,33 @@ def _second(result: Answer, unit: str) -> str:
 
 def _in_percent(part: float) -> str:
     return f" ({_fixed(part, 1 if abs(part) < 100 else 0, True)}%)" if math.isfinite(part) else ""
+
+
+def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
+    """Say whether the donors explain the target's past better than its own past does; a doubt comes first."""
+    if doubt:
+        return Verdict("unclear", "check the units before you read on", doubt, check_first=True)
+    factor = math.exp(min(abs(log_bayes_factor), 16.0))
+    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
+    if log_bayes_factor > _CLEAR:
+        return Verdict(
+            "yes",
+            "the donors track this target",
+            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
+        )
+    if log_bayes_factor < -_CLEAR:
+        return Verdict(
+            "no",
+            "the donors do not track this target",
+            f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
+            "nothing new hit everybody after it, a forecast from the target's own past (its last value, a line) is as "
+            "good a guide; if something did, the donors know of it and the target's past does not.",
+        )
+    return Verdict(
+        "unclear",
+        "the time before the intervention cannot tell",
+        "the target's path before the intervention is about as likely with the donors as without them.",
+    )
 
 
 def donors_help(verdict: Verdict) -> str:

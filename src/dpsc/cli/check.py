@@ -60,7 +60,7 @@ def check(
     from dpsc.custodian.check import check_report
     from dpsc.custodian.check.run import rehearse
     from dpsc.custodian.custody.payer import datasets_here
-    from dpsc.custodian.custody.release import require_reasonable
+    from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
     said = table.spec(unit)

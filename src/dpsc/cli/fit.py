@@ -78,7 +78,7 @@ def fit(
 ) -> None:
     """Go from a panel to an answer in one step, for someone who holds the donors."""
     from dpsc.cli import render
-    from dpsc.custodian.custody.release import require_reasonable
+    from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.gram.algorithm import GramRelease
 
     analysis, out, command = Analysis(asked, table.spec(unit), table.bounds, knowledge), answer.out, terminal.typed(ctx)
@@ -199,7 +199,7 @@ class Analysis:
 
     def panel(self, algorithm: Algorithm, i_know: bool) -> Panel:
         """Read the panel; what an algorithm would refuse of it is refused before anything is booked."""
-        from dpsc.custodian.custody.release import require_small_delta
+        from dpsc.custodian.custody.steps import require_small_delta
         from dpsc.custodian.gram.algorithm import GramRelease
         from dpsc.release.matrix import require_public_labels
         from dpsc.tables.formats import in_file

@@ -77,7 +77,7 @@ def init(
     ledger: Place = DEFAULT,
 ) -> None:
     """Enter a data set with its budget; makes the ledger if there is none."""
-    from dpsc.custodian.custody.release import require_reasonable, require_small_delta
+    from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
     from dpsc.ledger import Ledger
 
     budget = terms.budget()

@@ -16,7 +16,7 @@ from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
-    from dpsc.custodian.custody.release import Choices
+    from dpsc.custodian.custody.steps import Choices
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
     from dpsc.types import JsonObject
@@ -65,7 +65,7 @@ def release(
 ) -> None:
     """Turn private donors into one small private release."""
     from dpsc.cli import render
-    from dpsc.custodian.custody import release as steps
+    from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
 
@@ -133,7 +133,7 @@ def _made(
     reference: Path | None,
 ) -> Release:
     """Add up the donors, book what the release costs, make it and write it."""
-    from dpsc.custodian.custody import release as steps
+    from dpsc.custodian.custody import steps
 
     with terminal.output_file(out, how.force) as output:
         with terminal.working("opening the donors"):
@@ -171,7 +171,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: termin
 
     The scale, for which a release may count donors with noise, is left out.
     """
-    from dpsc.custodian.custody.release import require_small_delta, require_worth_having
+    from dpsc.custodian.custody.steps import require_small_delta, require_worth_having
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm

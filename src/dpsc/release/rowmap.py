@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from dpsc import checks
+from dpsc.errors import Parameter, ParameterError
 from dpsc.release.kernel import Kernel
 from dpsc.types import Array
 
@@ -20,8 +22,10 @@ _DIRECTIONS_PER_DONOR = 0.8  # over the noise's standard deviation
 ENOUGH_PER_DIRECTION = 1.25  # the same the other way round: donors that fill a direction, for each unit of noise
 SMALL_CONSTANT = 0.7  # R over the scale: at least, and whatever n is in releases of version 0.2.0
 _LARGE_CONSTANT = 2.5  # at most
-_CONSTANT_GROWS = 0.12  # times the cube root of donors for each unit of noise
-ENOUGH_FOR_CONSTANT = (_LARGE_CONSTANT / _CONSTANT_GROWS) ** 3  # donors for each unit of noise: more change nothing
+_CONSTANT_GROWS, _POWER = 0.12, 1 / 3  # times that power of donors for each unit of noise
+ENOUGH_FOR_CONSTANT = (_LARGE_CONSTANT / _CONSTANT_GROWS) ** (
+    1 / _POWER
+)  # donors for each unit of noise: more change nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +151,15 @@ def constant_over_scale(n: int, noise_scale: float) -> float:
     would change every vector. ``noise_scale`` is as in :func:`directions_for`. Two digits are kept, so that the number
     is the same whatever machine computes it, and people can agree on it.
     """
-    grown = _CONSTANT_GROWS * (n / noise_scale) ** (1 / 3)
+    grown = _CONSTANT_GROWS * (n / noise_scale) ** _POWER
     return float(round(max(SMALL_CONSTANT, min(_LARGE_CONSTANT, grown)), 2))
+
+
+def require_constant(constant: float) -> None:
+    """Refuse a constant, as a share of the scale, that is not a positive number of sensible size."""
+    checks.finite_number("constant", constant, above=0)
+    if not 1e-3 <= constant <= 1e3:
+        raise ParameterError(f"{Parameter('constant')} must be between 0.001 and 1,000.")
 
 
 def constant_for(scale: float, over_scale: float) -> float:

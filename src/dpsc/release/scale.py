@@ -94,13 +94,6 @@ def require_scale(scale: float) -> None:
         raise ParameterError(f"{Parameter('scale')} must not be beyond {LARGEST_SCALE:g}.")
 
 
-def require_constant(constant: float) -> None:
-    """Refuse a constant, as a share of the scale, that is not a positive number of sensible size."""
-    checks.finite_number("constant", constant, above=0)
-    if not 1e-3 <= constant <= 1e3:
-        raise ParameterError(f"{Parameter('constant')} must be between 0.001 and 1,000.")
-
-
 def share_for(n: int, mu: float, guessed: bool) -> float:
     """Return which share of mu squared to spend on counts of n donors, or say that n is too small.
 

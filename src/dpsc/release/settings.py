@@ -21,8 +21,8 @@ from dpsc.periods.calendar import calendar
 from dpsc.release.file_format import object_in, periods_from_json, periods_to_json
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
-from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, whitened_size
-from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_constant, require_scale
+from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, require_constant, whitened_size
+from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_scale
 from dpsc.tables.spec import Missing, rule_for
 from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__

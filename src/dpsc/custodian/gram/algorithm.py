@@ -38,6 +38,7 @@ from dpsc.release.rowmap import (
     constant_for,
     constant_over_scale,
     directions_for,
+    require_constant,
     whitened_size,
 )
 from dpsc.release.scale import (
@@ -48,7 +49,6 @@ from dpsc.release.scale import (
     guess_from,
     level_of,
     noisy_counts,
-    require_constant,
     require_scale,
     share_for,
 )

@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.custodian.donors.blocks import row_blocks, row_writer
-from dpsc.custodian.donors.donor_files import FileSource
+from dpsc.custodian.donors.donor_files import Files, FileSource
 from dpsc.custodian.donors.donors import Donors
 from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
 from dpsc.custodian.donors.missing import Bounds, Completion
@@ -29,6 +29,7 @@ from dpsc.periods import dates
 from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
 from dpsc.tables.dialect import Dialect
+from dpsc.tables.formats import is_workbook, nothing_quoted
 from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import Array, Integers, PeriodsLike, to_floats
 
@@ -109,8 +110,6 @@ class FileDonors(FileSource):
 
     def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
         """Read the files, as far as there are enough rows, and add them up."""
-        from dpsc.tables.formats import nothing_quoted  # which needs pyarrow
-
         identities = self.files.identities()
         with nothing_quoted(self.files.path):
             blocks = self.files.blocks(summand.rows_of_a_block, identities)
@@ -217,9 +216,6 @@ def donors_in(
     if engine == "auto" and scheduler is not None:
         engine = "dask"
     spec.complete()
-    from dpsc.custodian.donors.donor_files import Files  # needs pyarrow, as what follows
-    from dpsc.tables.formats import is_workbook
-
     if is_workbook(where) and engine in ("stream", "dask"):
         raise ParameterError(
             f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "

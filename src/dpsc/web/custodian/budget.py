@@ -20,7 +20,7 @@ from dpsc.answers.words import sentence
 from dpsc.checks import command, options, small
 from dpsc.custodian.check.run import Outlook, outlook, problems_of
 from dpsc.custodian.custody.payer import explained
-from dpsc.custodian.custody.release import require_reasonable, require_small_delta
+from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
 from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess

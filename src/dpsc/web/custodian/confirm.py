@@ -13,9 +13,9 @@ from pathlib import Path
 from dpsc import checks, files
 from dpsc.analyst.release import Release
 from dpsc.checks import command, options
-from dpsc.custodian.custody import release as steps
+from dpsc.custodian.custody import steps
 from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.custody.release import Choices, of_options
+from dpsc.custodian.custody.steps import Choices, of_options
 from dpsc.custodian.gram.dask import DaskDonors
 from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
