@@ -1,0 +1,90 @@
+"""People inside units: what each of them has in each cell of a table. Knows nothing about noise or budgets.
+
+A cell is a unit in a period, numbered ``period * units + unit`` in the declared orders. Everything is private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpsc.types import Array, Integers, Times
+
+OnRows = Callable[[int], None]
+Keys = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+@dataclass(frozen=True, eq=False)
+class PersonCells:
+    """Some people, each with all of their cells.
+
+    Attributes
+    ----------
+    keys : array
+        A hash of each person's identifier as text: one for each person. Two identifiers with the same hash count as
+        one person, which is safe.
+    starts : array
+        Where each person's cells begin.
+    cells : array
+        Increasing within a person.
+    sums : array
+        Of the person's records in each cell, as integers.
+    """
+
+    keys: Keys
+    starts: Integers
+    cells: Integers
+    sums: Integers
+
+    @classmethod
+    def of(cls, keys: Keys, cells: Integers, amounts: Integers) -> PersonCells:
+        """Add up records, in any order: one key, cell and amount for each."""
+        order = np.lexsort((cells, keys))
+        keys, cells = keys[order], cells[order]
+        new_person = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+        new_cell = new_person | np.append(True, cells[1:] != cells[:-1])[: len(keys)]
+        first = np.flatnonzero(new_cell)
+        sums = np.add.reduceat(amounts[order], first) if len(first) else np.empty(0, dtype=np.int64)
+        return cls(keys[new_person], np.flatnonzero(new_person[first]), cells[first], sums)
+
+
+class TableSum(Protocol):
+    """What is added up over people; what some people add does not depend on the others."""
+
+    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the integers of records' values, each by itself, and which records count."""
+        ...
+
+    def of(self, people: PersonCells) -> Integers:
+        """Return what some people add: tables × units × periods."""
+        ...
+
+
+class PeopleSource(Protocol):
+    """People whose records can be added up: in a frame, in files, or by a cluster."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The declared units, in their order."""
+        ...
+
+    @property
+    def times(self) -> Times:
+        """The declared periods, in order."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        ...
+
+    def rows_expected(self) -> int | None:
+        """Return how many records a progress bar should expect, if that is known."""
+        ...
+
+    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+        """Return the exact sum over all people."""
+        ...

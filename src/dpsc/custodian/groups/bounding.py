@@ -1,0 +1,100 @@
+"""What each person adds to a table: clipped, thinned, and of bounded length, each person by itself. Private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpsc.custodian.donors.people import Keys, PersonCells
+from dpsc.release.table_rule import TableRule
+from dpsc.types import Array, Integers
+
+_LARGEST_RECORD = 2**20  # times what the bounds allow: a correction may be as large, and sums fit into 64 bits
+_BELOW_ONE = 1 - 2.0**-40
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """Adds up people under a rule. Records become integers one by one, before they are added: no order matters."""
+
+    rule: TableRule
+
+    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the integers of records' values, each by itself, and which records count."""
+        if self.rule.statistic == "count":
+            return np.ones(len(values), dtype=np.int64), np.ones(len(values), dtype=bool)
+        kept = np.isfinite(values)
+        numbers = np.where(kept, values, 0.0)
+        if self.rule.statistic == "share":
+            return (numbers != 0).astype(np.int64), kept
+        largest = float(_LARGEST_RECORD * (abs(self.rule.middle_steps) + max(map(abs, self.rule.ends_steps))))
+        with np.errstate(over="ignore"):
+            return np.rint(np.clip(numbers / self.rule.step, -largest, largest)).astype(np.int64), kept
+
+    def of(self, people: PersonCells) -> Integers:
+        """Return what some people add: sums, and for means and shares how many people, by unit and period."""
+        rule = self.rule
+        total = np.zeros((rule.tables, rule.periods * rule.units), dtype=np.int64)
+        if len(people.cells):
+            person = np.repeat(np.arange(len(people.keys)), np.diff(people.starts, append=len(people.cells)))
+            kept = self._kept(person, people.keys, people.cells)
+            person, cells = person[kept], people.cells[kept]
+            np.add.at(total[0], cells, self._shortened(person, self._steps(people.sums[kept])))
+            if rule.counts_people:
+                total[1] = np.bincount(cells, minlength=total.shape[1]) * rule.one_person
+        return np.ascontiguousarray(total.reshape(rule.tables, rule.periods, rule.units).transpose(0, 2, 1))
+
+    def _kept(self, person: Integers, keys: Keys, cells: Integers) -> Integers:
+        """Return the positions of the cells that count: a person's first units of a period, then as many as may be.
+
+        Which cells are left out if a person has too many is decided by a hash of person and cell: the first ones would
+        look like a decline.
+        """
+        rule = self.rule
+        kept: Integers = np.flatnonzero(_rank(person * rule.periods + cells // rule.units) < rule.cells_per_period)
+        if not rule.is_thinned:
+            return kept
+        lot = _mixed(keys[person[kept]] ^ _mixed(cells[kept].astype(np.uint64)))
+        order = np.lexsort((cells[kept], lot, person[kept]))
+        return np.sort(kept[order[_rank(person[kept][order]) < rule.most_cells]])
+
+    def _steps(self, sums: Integers) -> Integers:
+        """Return what each cell's sum adds, clipped; for means and shares around the middle of the bounds."""
+        rule = self.rule
+        if rule.statistic == "count":
+            return np.full(len(sums), rule.ends_steps[1])
+        if rule.statistic == "share":
+            return np.where(sums > 0, rule.ends_steps[1], rule.ends_steps[0])
+        return np.clip(sums - rule.middle_steps, *rule.ends_steps)
+
+    def _shortened(self, person: Integers, steps: Integers) -> Integers:
+        """Shrink the numbers of people whose squares add up to too much; toward zero, so that it is surely enough."""
+        if self.rule.length_squared >= self.rule.most_cells * max(map(abs, self.rule.ends_steps)) ** 2:
+            return steps
+        first = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
+        whose = np.cumsum(np.append(False, person[1:] != person[:-1]))
+        while True:
+            squares = np.add.reduceat(steps**2, first)
+            if (squares <= self.rule.length_squared).all():
+                return steps
+            factor = np.sqrt(self.rule.length_squared / np.maximum(squares, 1)) * _BELOW_ONE
+            steps = np.where(
+                (squares > self.rule.length_squared)[whose], np.trunc(steps * factor[whose]).astype(np.int64), steps
+            )
+
+
+def _rank(groups: Integers) -> Integers:
+    """Return the place of each item in its group; the items of a group follow each other."""
+    positions = np.arange(len(groups))
+    new = np.append(True, groups[1:] != groups[:-1])[: len(groups)]
+    return np.asarray(positions - np.maximum.accumulate(np.where(new, positions, 0)))
+
+
+def _mixed(values: Keys) -> Keys:
+    """Return a hash of 64 bits for each number (the finalizer of splitmix64)."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))
