@@ -20,8 +20,8 @@ from dpsc.privacy import sensitivity
 
 Statistic = Literal["mean", "total", "share", "count"]
 GRID_BITS = 24
-STEPS = 2**GRID_BITS  # to the half-width of the bounds
-MOST_CELLS = 2**14  # of a person: squares of so many numbers add up to less than 2^63
+STEPS: int = 2**GRID_BITS  # to the half-width of the bounds
+MOST_CELLS: int = 2**14  # of a person: squares of so many numbers add up to less than 2^63
 LARGEST_BOUND = 1e100
 _FAR = 2**20  # half-widths between zero and the middle of the bounds
 _LEAST_BOUND = 1e-4  # of the bound on a person, over what the bounds allow
