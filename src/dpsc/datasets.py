@@ -83,8 +83,8 @@ def destinations(treated: str = TREATED) -> Destinations:
 
     A record is a flight from New York in 2013, from the same source as :func:`flights`. Flights stand for people who
     come once, destinations for hospitals or shops. Destinations with at least 64 flights in each of 26 fortnights are
-    there. The intervention is not real: from 27 August on we added a quarter of an hour to each flight to one of them. So the
-    true effect is known: 15 on the mean delay, a little less on the mean of delays that are cut at a bound.
+    there. The intervention is not real: from 27 August on we added a quarter of an hour to each flight to one of them.
+    So the true effect is known: 15 on the mean delay, a little less on the mean of delays that are cut at a bound.
 
     Parameters
     ----------
