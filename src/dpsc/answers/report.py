@@ -177,6 +177,8 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
             images[name] = image(partial(choices.placebos, result, placebos, units=units), None)
+    if trials.donors is not None:
+        images["weights"] = image(partial(choices.weights, result, units=units))
     if trials.sensitivity is not None and seen:
         images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units), None)
     return render(
@@ -188,6 +190,7 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         effects=tables.effects_table(document["effects"][:2], ["average", "total"]),
         periods=tables.periods_table(document["periods"]),
         baselines=tables.baselines_table(document),
+        donors=tables.donors_table(document["donors"]),
         sensitivity=tables.sensitivity_table(document["sensitivity"]),
         images=images,
         **_shared(document, result.guarantee, command),
