@@ -211,7 +211,7 @@ def one_run(
             "covered by hand": float(abs((y[T0:] - by_hand).mean()) <= half_by_hand),
             "floor": 2 * NORMAL * least, "floor without noise": 2 * NORMAL * without_noise,
             "planned": planned["detectable"], "planned error": planned["error"],
-            "seen": ((low + planned["detectable"] > 0) + (high - planned["detectable"] < 0)) / 2,
+            "seen": np.mean([low + planned["detectable"] > 0, high - planned["detectable"] < 0]),
             "points": result_points(result, y[T0:]), "detectable": result.detectable(),
             "verdict": result.verdict.grade, "question": float(result.verdict.check_first),
             "log_bayes_factor": result.parameters["log_bayes_factor"],

@@ -24,6 +24,7 @@ _OWN_SHARE_SPREAD = 2.0  # of log b about 0
 _LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights
 _LOADED_SIZES = _SIZES <= 0.02  # averages of fifty and more: only these may have another loading than 1
 _NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
+_CLEAR = 1.5  # standard deviations of the noise: what is beyond the model counts if it is more
 _LEAST_WEIGHT = 1e-3
 
 
@@ -277,10 +278,11 @@ class TargetModels:
         if tau > 0:
             covariance += tau * np.outer(self._movement, self._movement)
         observed = Gaussian(part.mean, covariance, not part.has_level).observed(self.y)
-        missed = float(observed.average_error @ part.missed @ observed.average_error)
+        error = observed.average_error
+        missed, noise = float(error @ part.missed @ error), float(error @ part.missed_noise @ error)
         lasting = np.diag(part.common).mean() + b * (np.diag(part.bulk).mean() - part.white)
         return Candidate(
-            observed=observed.with_later(c2 * missed) if missed > 0 else observed,
+            observed=observed.with_later(c2 * missed) if missed > _CLEAR * noise else observed,
             weight=weight,
             degrees=1 + len(self.y) / 2 + 1 / min(1.0, c2),
             noise=part.mean_error + c2 * part.direction_error,

@@ -146,8 +146,9 @@ class Population:
     white : float
         The part of its variance that is new in every period.
     missed : T × T
-        What the release shows of units' covariance beyond all this, less one standard deviation of its noise along any
-        path: mostly negative.
+        What the release shows of units' covariance beyond all this: mostly noise.
+    missed_noise : T × T
+        ``a' missed_noise a`` is the standard deviation of the noise in ``a' missed a``, a combination of periods.
     directions : int
         How many common directions rise above the noise.
     counted : float
@@ -163,6 +164,7 @@ class Population:
     bulk: Array
     white: float
     missed: Array
+    missed_noise: Array
     directions: int
     counted: float
     has_level: bool
@@ -172,7 +174,7 @@ class Population:
         if len(periods) == len(self.mean):
             return self
         s = np.ix_(periods, periods)
-        names = ("mean_error", "common", "direction_error", "bulk", "missed")
+        names = ("mean_error", "common", "direction_error", "bulk", "missed", "missed_noise")
         parts = {name: getattr(self, name)[s] for name in names}
         return replace(self, mean=self.mean[periods], **parts)
 
@@ -189,6 +191,7 @@ class Population:
             bulk=factor * self.bulk,
             white=factor * self.white,
             missed=factor * self.missed,
+            missed_noise=factor * self.missed_noise,
         )
 
     @classmethod
@@ -210,7 +213,7 @@ class Population:
         moments = moments - counted * np.outer(centre, centre)
         split = Split.of(moments, noise_scale, row_map)
         weakened = Attenuation.of(centre, split.in_directions / counted)
-        beyond = moments - split.in_directions - (split.lost + noise_scale) * np.eye(len(moments))
+        beyond = moments - split.in_directions - split.lost * np.eye(len(moments))
         split = split.strengthened(weakened)
         like_donors = split.over_time(back) / counted
         mean, mean_error = _mean(seen, weakened.to_mean(), variance, like_donors, row_map, smoothest)
@@ -223,6 +226,7 @@ class Population:
             bulk=unit * split.bulk,
             white=unit * split.white,
             missed=unit * paths @ beyond @ paths.T,
+            missed_noise=unit * noise_scale * paths @ paths.T,
             directions=len(split.sizes),
             counted=counted,
             has_level=False,
@@ -240,6 +244,7 @@ class Population:
             bulk=split.bulk / n,
             white=split.white / n,
             missed=np.zeros((T, T)),
+            missed_noise=np.zeros((T, T)),
             directions=len(split.sizes),
             counted=float(n),
             has_level=True,
