@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import GramRelease
-from dpsc.release.file_format import _checksum, dumps
+from dpsc.release.file_format import checksum_of, dumps
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent
@@ -84,7 +84,7 @@ def forged(seed: int) -> str:
     for k, raw in enumerate(RAW):
         text = text.replace(f'"raw {k}"', raw)
     try:
-        checksum = _checksum(json.loads(text))
+        checksum = checksum_of(json.loads(text))
     except (ValueError, RecursionError, AttributeError):
         checksum = "0" * 64
     return f'{text[:-1]}, "checksum": "{checksum}"}}'

@@ -20,7 +20,7 @@ from dpsc.cli import render
 from dpsc.cli.evidence import check
 from dpsc.release import verify
 from dpsc.release.describe import record
-from dpsc.release.file_format import _checksum, dumps, loads, sha256
+from dpsc.release.file_format import checksum_of, dumps, loads, sha256
 from tests.forging import forged
 from tests.release.test_of_0_1_0 import FILES
 from tests.soak import SOAK, quick_or_long
@@ -102,7 +102,7 @@ def test_a_forged_file_is_refused_in_a_sentence_or_read_rightly_and_soon(tmp_pat
 def edited(**changes: Any) -> str:
     body = json.loads((Path(__file__).parent / "release" / FILES[0]).read_text("utf-8")) | changes
     del body["checksum"]
-    return json.dumps(body | {"checksum": _checksum(body)})
+    return json.dumps(body | {"checksum": checksum_of(body)})
 
 
 def test_a_version_of_thousands_of_digits_is_not_repeated() -> None:

@@ -28,7 +28,7 @@ from dpsc import DpscError, GramRelease, Panel, Release
 from dpsc.checks import is_printable
 from dpsc.evidence.paper.points import Outcome, Point
 from dpsc.evidence.paper.reproduce import KeptOutcomes
-from dpsc.release.file_format import _checksum, dumps
+from dpsc.release.file_format import checksum_of, dumps
 from tests.cli.conftest import invoked
 from tests.custodian.donors.test_panel import anything
 from tests.soak import quick_or_long
@@ -145,7 +145,7 @@ def test_a_forged_release_with_a_fitting_checksum_loads_or_is_refused(data: st.D
         key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
     place[key] = data.draw(json_values)
     try:
-        body["checksum"] = _checksum(body)
+        body["checksum"] = checksum_of(body)
         text = json.dumps(body)
     except (ValueError, DpscError):
         return

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc import datasets as datasets
     from dpsc.analyst.plan import Plan as Plan
     from dpsc.analyst.plan import plan as plan
+    from dpsc.analyst.private_panel import PrivatePanel as PrivatePanel
+    from dpsc.analyst.private_panel import load as load
     from dpsc.analyst.release import Release as Release
     from dpsc.answers.report import report as report
     from dpsc.answers.result import NonPrivateResult as NonPrivateResult
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc.custodian.donors.panel import Panel as Panel
     from dpsc.custodian.gram.algorithm import GramRelease as GramRelease
     from dpsc.custodian.gram.sources import scan as scan
+    from dpsc.custodian.groups.algorithm import PanelRelease as PanelRelease
     from dpsc.custodian.weights.classic import SyntheticControl as SyntheticControl
     from dpsc.custodian.weights.objective import ObjectivePerturbation as ObjectivePerturbation
     from dpsc.custodian.weights.output import OutputPerturbation as OutputPerturbation
@@ -42,6 +45,7 @@ _HOME = {
     name: module
     for module, names in {
         "analyst.plan": "Plan plan",
+        "analyst.private_panel": "PrivatePanel load",
         "analyst.release": "Release",
         "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
         "answers.study": "Study",
@@ -49,6 +53,7 @@ _HOME = {
         "custodian.donors.panel": "Panel",
         "custodian.gram.algorithm": "GramRelease",
         "custodian.gram.sources": "scan",
+        "custodian.groups.algorithm": "PanelRelease",
         "custodian.weights.classic": "SyntheticControl",
         "custodian.weights.objective": "ObjectivePerturbation",
         "custodian.weights.output": "OutputPerturbation",

@@ -222,7 +222,7 @@ def tampered(path: Path, to: Path, **changes: Any) -> Path:
     for name, value in changes.items():
         part, key = (body, name) if "__" not in name else (body[name.split("__")[0]], name.split("__")[1])
         part[key] = value
-    body["checksum"] = file_format._checksum(body)
+    body["checksum"] = file_format.checksum_of(body)
     to.write_text(json.dumps(body), encoding="utf-8")
     return to
 

@@ -124,11 +124,11 @@ def edited(release: Release, **changes: object) -> str:
 
 
 def edited_text(text: str, **changes: object) -> str:
-    from dpsc.release.file_format import _checksum
+    from dpsc.release.file_format import checksum_of
 
     body = json.loads(text) | changes
     del body["checksum"]
-    return json.dumps(body | {"checksum": _checksum(body)})
+    return json.dumps(body | {"checksum": checksum_of(body)})
 
 
 def test_an_edited_file_is_refused(release: Release) -> None:
@@ -547,7 +547,7 @@ def test_numbers_that_json_does_not_know_are_refused(release: Release, word: str
 def test_a_file_without_end_is_not_read_to_its_end(
     release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_format, "_LARGEST_FILE", 1000)
+    monkeypatch.setattr(file_format, "LARGEST_FILE", 1000)
     release.save(tmp_path / "large.json")
     for path in (tmp_path / "large.json", Path("/dev/zero")):
         with pytest.raises(ReleaseError, match="too large"):

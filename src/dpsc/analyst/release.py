@@ -15,9 +15,8 @@ from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.match import same
-from dpsc.privacy.accounting import Loss
 from dpsc.privacy.exact import require_no_overflow
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike
@@ -124,6 +123,7 @@ class Release(ReleasedMatrix):
         largest = sum(float(np.abs(r.matrix).max()) for r in releases)
         require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
         missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+        promises = [r.guarantee for r in releases if r.guarantee is not None]
         return cls(
             matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
             n=sum(r.n for r in releases),
@@ -133,7 +133,7 @@ class Release(ReleasedMatrix):
             scale=min((r.scale for r in releases), key=lambda scale: scale.share),  # what all have paid at least
             diagonal_scale=float(np.linalg.norm([r.diagonal_scale for r in releases])),
             off_diagonal_scale=float(np.linalg.norm([r.off_diagonal_scale for r in releases])),
-            guarantee=None if missing else _weakest([r.guarantee for r in releases if r.guarantee is not None]),
+            guarantee=None if missing else weakest(promises, "per donor, of its own site", slacks_add=False),
             no_guarantee=missing,
             sites=sum(r.sites for r in releases),
             provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
@@ -271,20 +271,3 @@ def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str,
     if twice is not None:
         raise ReleaseError(f"two of the releases are of the data set {twice!r}; sites must have different donors.")
     return tuple(identities), tuple(datasets)
-
-
-def _weakest(guarantees: list[Guarantee]) -> Guarantee:
-    """Return a guarantee that holds for the donors of every site."""
-    if len({g.adjacency for g in guarantees}) > 1:
-        raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
-    losses = [g.loss for g in guarantees]
-    worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
-    delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
-    return Guarantee(
-        epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
-        delta=delta,
-        adjacency=guarantees[0].adjacency,
-        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
-        basis=", ".join(dict.fromkeys(g.basis for g in guarantees)) + " (per donor, of its own site)",
-        loss=worst,
-    )

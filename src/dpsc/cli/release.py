@@ -191,7 +191,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: termin
         "last_period": period_name(summed.times[-1]),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "booking": account.would_cost(algorithm),
+        "booking": account.would_cost(algorithm.guarantee),
         "reading": donors.files.how,
         "read_with": donors.files.as_understood,
     }

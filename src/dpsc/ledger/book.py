@@ -19,7 +19,7 @@ from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.ledger.requests import Refused, another_description, require_no_twin, user, writable
 from dpsc.ledger.store import LOST, Store
-from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
+from dpsc.privacy.guarantee import OF_PEOPLE, REPLACE_ONE, Guarantee
 
 MERGE = "Release.merge"
 
@@ -231,7 +231,7 @@ class Ledger:
 
         def work(connection: Connection, history: History) -> Entry | Refused:
             known = history.dataset(dataset)
-            if known.adjacency != promise.adjacency:
+            if known.adjacency != promise.adjacency and not {known.adjacency, promise.adjacency} <= OF_PEOPLE:
                 raise LedgerError(
                     f"the budget of {dataset!r} is for neighbours that {known.adjacency}, the guarantee for neighbours "
                     f"that {promise.adjacency}; they cannot be added up."

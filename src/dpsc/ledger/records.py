@@ -160,19 +160,27 @@ def promises_something_else(content: bytes, promise: Mapping[str, object]) -> bo
     """Return whether a file is a dpsc release whose guarantee is not the promised one; False for other files."""
     try:
         body = json.loads(content)
-        if not isinstance(body, dict) or body.get("format") != "dpsc-release":
+        if not isinstance(body, dict) or body.get("format") not in ("dpsc-release", "dpsc-panel"):
             return False
-        return guarantee_to_json(guarantee_from_json(body["guarantee"])) != promise
+        made = body if body["format"] == "dpsc-release" else body["blocks"][-1]  # a panel's last part is the new one
+        return guarantee_to_json(guarantee_from_json(made["guarantee"])) != promise
     except UnicodeDecodeError:
         return False
     except json.JSONDecodeError:
         return False
-    except (KeyError, TypeError, DpscError):  # a release without a guarantee, or with one that makes no sense
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        DpscError,
+    ):  # a release without a guarantee, or with one that makes no sense
         return True
 
 
-def public_terms(algorithm: object) -> JsonObject:
+def public_terms(algorithm: object, guarantee: Guarantee | None = None) -> JsonObject:
     """Return what to book for an algorithm object: its name, its public parameters and its guarantee.
+
+    An algorithm whose guarantee depends on the size of what is released states none; then it must be given.
 
     Examples
     --------
@@ -181,14 +189,15 @@ def public_terms(algorithm: object) -> JsonObject:
     >>> terms["algorithm"], terms["parameters"]["smoothness"], terms["guarantee"].epsilon
     ('GramRelease', 'high', 0.5)
     """
-    if not hasattr(algorithm, "guarantee"):
+    promise = getattr(algorithm, "guarantee", None) if guarantee is None else guarantee
+    if guarantee is None and not hasattr(algorithm, "guarantee"):
         raise LedgerError(f"a {type(algorithm).__name__} states no guarantee and cannot be booked.")
     parameters = {
         name: value if value is None or isinstance(value, bool | int | float | str) else "given"
         for name, value in vars(algorithm).items()
         if not name.startswith("_")
     }
-    return {"algorithm": type(algorithm).__name__, "parameters": parameters, "guarantee": algorithm.guarantee}
+    return {"algorithm": type(algorithm).__name__, "parameters": parameters, "guarantee": promise}
 
 
 def require_guarantee(guarantee: object) -> Guarantee:

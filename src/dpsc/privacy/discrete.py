@@ -47,13 +47,13 @@ def add(
     require_room(scale, largest)
     if not source.private:
         return values + as_integers(np.rint(_continuous(kind, scale, source, values.shape)))
-    noisy = np.empty(values.shape, dtype=np.int64)
-    draw = measurement(kind, scale)
+    noisy = np.empty(values.size, dtype=np.int64)
+    draw, flat = measurement(kind, scale), values.ravel()
     for start in range(0, values.size, _BLOCK):
         part = slice(start, start + _BLOCK)
-        noisy[part] = np.maximum(as_integers(draw(values[part].tolist())), -(2**63 - 1))
+        noisy[part] = np.maximum(as_integers(draw(flat[part].tolist())), -(2**63 - 1))
         on_progress(len(noisy[part]))
-    return noisy
+    return noisy.reshape(values.shape)
 
 
 def require_room(scale: float, largest: float) -> None:

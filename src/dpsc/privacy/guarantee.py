@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dpsc import checks
-from dpsc.errors import ParameterError
+from dpsc.errors import ParameterError, ReleaseError
 from dpsc.privacy.accounting import Loss
+from dpsc.privacy.exact import safely_above
 
 Arithmetic = Literal["exact", "float"]
-REPLACE_ONE = "replace one donor"
+REPLACE_ONE, REPLACE_PERSON = "replace one donor", "replace one person"
+OF_PEOPLE = {REPLACE_ONE, REPLACE_PERSON}  # one budget holds both: where donors are people, one is the other
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class Guarantee:
     epsilon, delta : float
     adjacency : str
         Which databases count as neighbours. ``"replace one donor"``: one donor's row may be any other finite row;
-        the number of donors, their order, the periods, the target and all parameters are public.
+        the number of donors, their order, the periods, the target and all parameters are public. ``"replace one
+        person"``: all records of one person in any units may be any others, or none; units and periods are public.
     arithmetic : {"exact", "float"}
         ``"exact"``: integer arithmetic and exact samplers. ``"float"``: the proof is about real numbers; the low
         bits of floating-point noise may leak more than it says, and noise beyond about 8 standard deviations
@@ -102,6 +106,29 @@ class Guarantee:
             f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}, "
             f"{self.arithmetic} arithmetic{basis}"
         )
+
+
+def weakest(guarantees: Sequence[Guarantee], whose: str, *, slacks_add: bool) -> Guarantee:
+    """Return a guarantee that holds for the donors, or people, of each of several disjoint sites.
+
+    ``slacks_add`` if one may move from a site to another, and so touch what is charged beyond the curves of both.
+    """
+    if len({g.adjacency for g in guarantees}) > 1:
+        raise ReleaseError("the releases have guarantees for different neighbours and cannot be merged.")
+    losses = [g.loss for g in guarantees]
+    worst = Loss(*(max(parts) for parts in zip(*(vars(loss).values() for loss in losses), strict=True)))
+    if slacks_add:
+        rest = sum(loss.rest_epsilon for loss in losses), sum(loss.rest_delta for loss in losses)
+        worst = replace(worst, rest_epsilon=safely_above(rest[0]), rest_delta=safely_above(rest[1]))
+    delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
+    return Guarantee(
+        epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
+        delta=delta,
+        adjacency=guarantees[0].adjacency,
+        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
+        basis=f"{', '.join(dict.fromkeys(g.basis for g in guarantees))} ({whose})",
+        loss=worst,
+    )
 
 
 def best_guess(epsilon: float, delta: float) -> float:

@@ -13,7 +13,8 @@ import json
 import math
 import re
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -77,16 +78,16 @@ def _course(times: Times) -> JsonObject:
 def periods_from_json(periods: JsonObject) -> Times:
     """Read them back, or refuse what is not a list of sensible labels."""
     kind, name = periods["kind"], periods["name"]
-    _require(name is None or isinstance(name, str), "the name of the periods is not text")
+    require(name is None or isinstance(name, str), "the name of the periods is not text")
     if kind == "calendar":
         return _calendar(periods).rename(name)
     values = periods["values"]
-    _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
     kinds: dict[object, type] = {"integer": int, "number": float}
     wanted = kinds.get(kind, str)
-    _require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
+    require(all(type(v) is wanted and _sensible(v) for v in values), "the periods are of an unknown kind")
     times = _index(kind, values, periods)
-    _require(not times.hasnans, "a period is missing")
+    require(not times.hasnans, "a period is missing")
     text = kind == "text"  # whose order is kept even if it is not that of time
     found = times if text and not _in_order(times) else calendar.calendar(times)
     return (found if found.is_unique else times).rename(name)
@@ -102,44 +103,44 @@ def _in_order(times: Times) -> bool:
 def _calendar(periods: JsonObject) -> Times:
     """Read a calendar: a regular one, or one whose periods are listed."""
     every = periods["every"]
-    _require(every in _EVERY, "the periods are of an unknown kind")
+    require(every in _EVERY, "the periods are of an unknown kind")
     if "values" in periods:
         values = periods["values"]
-        _require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+        require(isinstance(values, list) and 1 <= len(values) <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
         return calendar.periods_of(every, [_first_day(value, every) for value in values])
     step, length = periods["step"], periods["length"]
-    _require(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
-    _require(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
+    require(type(step) is int and 1 <= step <= _LONGEST_STEP, "the step between periods is wrong")
+    require(type(length) is int and 1 <= length <= LARGEST_T, f"there are not 1 to {LARGEST_T} periods")
     first = calendar.periods_of(every, [_first_day(periods["first"], every)])
     times = [first[0] + step * k for k in range(length)]
     last = times[-1] if every == "year" else times[-1].year
-    _require(last <= 9999, "the periods end in no sensible year")
+    require(last <= 9999, "the periods end in no sensible year")
     return pd.Index(times) if every == "year" else pd.PeriodIndex(times)
 
 
 def _first_day(value: Any, every: Every) -> datetime.date:
     """Return the first day of a period as we write it."""
     if every == "year":
-        _require(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
+        require(type(value) is str and re.fullmatch(r"[0-9]{4}", value) is not None, "a year is wrong")
         return datetime.date(int(value), 1, 1)
     written = dates.read(value) if type(value) is str and _sensible(value) else None
-    _require(written is not None and written.every == every, "a period of the calendar is wrong")
+    require(written is not None and written.every == every, "a period of the calendar is wrong")
     assert written is not None
     return written.first
 
 
 def _index(kind: str, values: list[Any], periods: JsonObject) -> Times:
     if kind == "period":
-        _require(_sensible(periods["freq"]), "the frequency is wrong")
+        require(_sensible(periods["freq"]), "the frequency is wrong")
         return pd.PeriodIndex(values, freq=periods["freq"])
     if kind == "datetime":
         zone = periods["tz"]
-        _require(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
+        require(zone is None or (isinstance(zone, str) and _known_zone(zone)), "the time zone is not known")
         index = pd.DatetimeIndex(pd.to_datetime(values, utc=zone is not None, format="ISO8601"))
         return index if zone is None else index.tz_convert(zone)
     if kind == "date":
         return pd.Index([datetime.date.fromisoformat(v) for v in values], dtype=object)
-    _require(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
+    require(kind in ("integer", "number", "text"), "the periods are of an unknown kind")
     plain: Times = pd.Index(values)
     return plain
 
@@ -157,7 +158,7 @@ def _known_zone(name: str) -> bool:
 
 R = TypeVar("R", bound=ReleasedMatrix)
 FORMAT, VERSION = "dpsc-release", 2
-_LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
+LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
 _LEAST_NOISE = 1e-9  # for vectors of length one: an epsilon of about 1e18; with less, what is estimated overflows
 _WIDEST_TRACE = 16  # noise beyond so many scales has a probability below 1e-50
@@ -166,9 +167,14 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 def save(release: ReleasedMatrix, path: Path) -> None:
+    """Write a release, completely or not at all."""
+    write(path, dumps(release))
+
+
+def write(path: Path, text: str) -> None:
     """Write to a temporary file beside ``path`` and move it there."""
     try:
-        files.write(path, dumps(release))
+        files.write(path, text)
     except OSError as problem:
         raise ReleaseError(f"cannot write {path}: {problem.strerror or problem}.") from None
 
@@ -189,7 +195,7 @@ def load_with_hash(path: Path, kind: type[R]) -> tuple[R, str]:
 
 def read(path: Path) -> tuple[str, str]:
     """Return the text of a file and the hash of the very bytes, or say that it is not text of a sensible size."""
-    content = files.read(path, "dpsc release", _LARGEST_FILE)
+    content = files.read(path, "dpsc release", LARGEST_FILE)
     return files.as_text(content, path, "dpsc release"), hashlib.sha256(content).hexdigest()
 
 
@@ -225,23 +231,41 @@ def dumps(release: ReleasedMatrix) -> str:
         "datasets": list(release.datasets),
         "matrix": [int(v) for v in release.matrix[np.triu_indices(len(release.matrix))]],
     }
-    return json.dumps(body | {"checksum": _checksum(body)}, indent=1, ensure_ascii=False) + "\n"
+    return sealed(body)
+
+
+def sealed(body: JsonObject) -> str:
+    """Return the text of a file with its checksum."""
+    return json.dumps(body | {"checksum": checksum_of(body)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def loads(text: str, kind: type[R]) -> R:
     """Read the JSON text, or say what is wrong with it."""
-    body = object_in(text, FORMAT, VERSION, "release")
-    checksum = body.pop("checksum", None)
-    if checksum != _checksum(body):
-        raise ReleaseError("the checksum does not match: the file was edited or damaged.")
+    body, checksum = unsealed(text, FORMAT, VERSION, "release")
     body.setdefault("identities", [checksum[:32]])  # version 0.1.0 wrote none: the same file is still recognised
-    try:
+    with following_its_schema("release"):
         return _build(body, kind)
+
+
+def unsealed(text: str, form: str, latest: int, what: str) -> tuple[JsonObject, str]:
+    """Return the object of a file whose checksum fits, without it, and the checksum."""
+    body = object_in(text, form, latest, what)
+    checksum = body.pop("checksum", None)
+    if checksum != checksum_of(body):
+        raise ReleaseError("the checksum does not match: the file was edited or damaged.")
+    return body, checksum
+
+
+@contextmanager
+def following_its_schema(what: str) -> Iterator[None]:
+    """Refuse whatever else goes wrong in reading a file that anybody may have written."""
+    try:
+        yield
     except ReleaseError:
         raise
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, DpscError) as problem:
-        what = visible(f"{type(problem).__name__}: {problem}")
-        raise ReleaseError(f"the release does not follow its schema ({what}).") from None
+        wrong = visible(f"{type(problem).__name__}: {problem}")
+        raise ReleaseError(f"the {what} does not follow its schema ({wrong}).") from None
 
 
 def object_in(
@@ -280,46 +304,45 @@ def _build(body: JsonObject, kind: type[R]) -> R:
         body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
     times = periods_from_json(body["periods"])
     T, directions = len(times), body["directions"]
-    _require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
+    require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
     size = T if directions is None else directions + 1
     upper = body["matrix"]
-    _require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
-    _require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
+    require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
+    require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
     matrix = np.zeros((size, size), dtype=np.int64)
     matrix[np.triu_indices(size)] = upper
     matrix = matrix + np.triu(matrix, 1).T
 
     n, bits, sites = body["n"], body["grid_bits"], body["sites"]
-    _require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
-    _require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
-    scales = [_number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
+    require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
+    require(sites <= n and n < 2**62 and exact.fits(n * 4.0**bits), "there are more donors or sites than can be")
+    scales = [number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
     fine = all(_LEAST_NOISE * 4.0**bits <= s and exact.fits(s) for s in scales)
-    _require(fine, "the noise scales are not positive numbers of sensible size")
+    require(fine, "the noise scales are not positive numbers of sensible size")
     largest = n * 4.0**bits + discrete.WIDEST * scales[0]
-    _require(
+    require(
         float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
     )
     # Every vector has length 2^bits, less what truncation takes off; noise on the trace has scale s sqrt(size).
     room = 2 * math.sqrt(size) * n * 2.0**bits + _WIDEST_TRACE * scales[0] * math.sqrt(size)
-    _require(
+    require(
         abs(float(np.trace(matrix)) - n * 4.0**bits) <= room, "the trace of the matrix does not fit n and the noise"
     )
-    kernel = Kernel(_number(body["kernel"]["phi"]), _number(body["kernel"]["nu"]))
-    _require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
-    reference = None if body["reference"] is None else np.array([_number(v) for v in body["reference"]])
-    _require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
-    constant, scale = _number(body["constant"]), _scale(body["scale"])
-    _require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
-    _require(
-        constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions"
-    )
+    kernel = Kernel(number(body["kernel"]["phi"]), number(body["kernel"]["nu"]))
+    require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
+    reference = None if body["reference"] is None else np.array([number(v) for v in body["reference"]])
+    require(reference is None or reference.shape == (T,), "the reference path does not fit the periods")
+    constant, scale = number(body["constant"]), _scale(body["scale"])
+    require((scale.source == "none") == (directions is None), "the scale does not fit the directions")
+    require(constant == 0 if directions is None else _is_movement(constant), "the constant does not fit the directions")
     body |= {name: body.get(name, "") for name in ("periods_from", "made_on")}  # which 0.1.0 did not write
     texts = [body[name] for name in ("outcome", "no_guarantee", "provenance", "periods_from", "made_by", "made_on")]
-    _require(all(isinstance(v, str) for v in texts), "a text field is not text")
-    _require(_DAY.fullmatch(texts[5]) is not None, "the day on which it was made is not a day")
-    identities, datasets = (_texts(body.get(name, [])) for name in ("identities", "datasets"))
-    _require(1 <= len(identities) <= sites and all(map(_IDENTITY.fullmatch, identities)), "the identity is wrong")
-    _require(len(datasets) <= sites, "there are more data sets than sites")
+    require(all(isinstance(v, str) for v in texts), "a text field is not text")
+    require_day(texts[5])
+    identities, datasets = (texts_from(body.get(name, [])) for name in ("identities", "datasets"))
+    require(1 <= len(identities) <= sites, "the identity is wrong")
+    require_identities(identities)
+    require(len(datasets) <= sites, "there are more data sets than sites")
     return kind(
         matrix=matrix,
         n=n,
@@ -329,7 +352,7 @@ def _build(body: JsonObject, kind: type[R]) -> R:
         scale=scale,
         diagonal_scale=scales[0],
         off_diagonal_scale=scales[1],
-        guarantee=None if body["guarantee"] is None else _guarantee(body["guarantee"]),
+        guarantee=None if body["guarantee"] is None else guarantee_from(body["guarantee"]),
         no_guarantee=texts[1],
         sites=sites,
         provenance=texts[2],
@@ -342,33 +365,39 @@ def _build(body: JsonObject, kind: type[R]) -> R:
 
 
 def _scale(stored: JsonObject) -> Scale:
-    value, source, share = _number(stored["value"]), stored["source"], _number(stored["share"])
-    _require(source in get_args(ScaleFrom), "it is not known where the scale is from")
-    _require(
-        (share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong"
-    )
-    _require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
-    level = _number(stored.get("level", 0.0))  # which 0.2.0 did not write
-    _require(
-        level == 0 or (_is_movement(level) and source == "like and counted"), "the level is not of a sensible size"
-    )
+    value, source, share = number(stored["value"]), stored["source"], number(stored["share"])
+    require(source in get_args(ScaleFrom), "it is not known where the scale is from")
+    require((share > 0) == ("counted" in source) and share <= LARGEST_SHARE, "the scale's share of the budget is wrong")
+    require(value == 0 if source == "none" else _is_movement(value), "the scale is not of a sensible size")
+    level = number(stored.get("level", 0.0))  # which 0.2.0 did not write
+    require(level == 0 or (_is_movement(level) and source == "like and counted"), "the level is not of a sensible size")
     return Scale(value, source, share, level)
+
+
+def require_day(text: str) -> None:
+    """Refuse a day of making that is none; it may be empty."""
+    require(_DAY.fullmatch(text) is not None, "the day on which it was made is not a day")
+
+
+def require_identities(texts: Iterable[str]) -> None:
+    """Refuse names of releases that are no random numbers of ours."""
+    require(all(map(_IDENTITY.fullmatch, texts)), "the identity is wrong")
 
 
 def _is_movement(value: float) -> bool:
     return 1 / _LARGEST_MOVEMENT <= value <= _LARGEST_MOVEMENT
 
 
-def _guarantee(stored: JsonObject) -> Guarantee:
-    loss = Loss(**{name: _number(value) for name, value in stored["loss"].items()})
-    return Guarantee(
-        **{**stored, "epsilon": _number(stored["epsilon"]), "delta": _number(stored["delta"]), "loss": loss}
-    )
+def guarantee_from(stored: JsonObject) -> Guarantee:
+    """Read a guarantee back."""
+    loss = Loss(**{name: number(value) for name, value in stored["loss"].items()})
+    return Guarantee(**{**stored, "epsilon": number(stored["epsilon"]), "delta": number(stored["delta"]), "loss": loss})
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """Return a number of sensible size as a float."""
     fine = type(value) in (int, float) and abs(value) <= LARGEST_NUMBER  # False for NaN
-    _require(fine, "something else stands where a number of sensible size should be")
+    require(fine, "something else stands where a number of sensible size should be")
     return float(value)
 
 
@@ -376,18 +405,20 @@ def _no_number(word: str) -> float:
     raise ValueError(word)
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def texts_from(values: Any) -> tuple[str, ...]:
     """Return a list of different texts as a tuple; whether they can be shown is checked where they are kept."""
     fine = isinstance(values, list) and all(isinstance(v, str) for v in values) and len(set(values)) == len(values)
-    _require(fine, "the identities or data sets are not a list of different texts")
+    require(fine, "the identities or data sets are not a list of different texts")
     return tuple(values)
 
 
-def _require(condition: bool, problem: str) -> None:
+def require(condition: bool, problem: str) -> None:
+    """Refuse a file that is not valid."""
     if not condition:
         raise ReleaseError(f"{problem}; the file is not valid.")
 
 
-def _checksum(body: JsonObject) -> str:
+def checksum_of(body: JsonObject) -> str:
+    """Return the SHA-256 of a file's canonical JSON, less the checksum itself."""
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()

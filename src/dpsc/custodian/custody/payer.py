@@ -13,6 +13,7 @@ from dpsc.errors import LedgerError, Parameter, ParameterError
 if TYPE_CHECKING:
     from dpsc.ledger import Entry, Ledger
     from dpsc.ledger.history import Balance
+    from dpsc.privacy.guarantee import Guarantee
 
 DEFAULT, NO_LEDGER = "dpsc-ledger.sqlite", Parameter("no_ledger", True)
 
@@ -75,12 +76,19 @@ class Account:
         return () if self.ledger is None else self.ledger.files
 
     @contextmanager
-    def booking(self, algorithm: object, *, output: Path | None, description: Mapping[str, Any]) -> Iterator[None]:
-        """Book what an algorithm promises, let the body make ``output``, and confirm it at the end."""
+    def booking(
+        self,
+        algorithm: object,
+        *,
+        output: Path | None,
+        description: Mapping[str, Any],
+        promise: Guarantee | None = None,
+    ) -> Iterator[None]:
+        """Book what an algorithm promises, or this run of it, let the body make ``output``, and confirm it."""
         if self.ledger is None:
             yield
             return
-        promise = getattr(algorithm, "guarantee", None)
+        promise = getattr(algorithm, "guarantee", None) if promise is None else promise
         if promise is None:
             raise LedgerError(
                 f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
@@ -93,7 +101,7 @@ class Account:
         self._last_look()
         with self.ledger.spending(
             self.dataset,
-            **self.ledger.terms(algorithm),
+            **self.ledger.terms(algorithm, promise),
             output=output,
             description=description,
             partition=self._partition,
@@ -102,11 +110,10 @@ class Account:
             yield
         self.entry = entry
 
-    def would_cost(self, algorithm: object) -> str:
+    def would_cost(self, promise: Guarantee | None) -> str:
         """Say what a booking would cost and whether the ledger has room for it; books nothing."""
         if self.ledger is None:
             return "there is no ledger; nothing would be booked"
-        promise = getattr(algorithm, "guarantee", None)
         if promise is None:
             return "a run without a guarantee cannot be booked"
         history = self.ledger.history()

@@ -1,0 +1,173 @@
+"""A private panel: a table of units and periods that left the custodian, and everything that an analyst can do with it.
+
+It knows no records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.errors import Parameter, ParameterError, ReleaseError
+from dpsc.periods.calendar import calendar
+from dpsc.release import file_format, panel_file
+from dpsc.release.panel import NoisyTable, ReleasedPanel, joined
+from dpsc.types import Array, to_floats
+
+if TYPE_CHECKING:
+    from dpsc.analyst.release import Release
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivatePanel(ReleasedPanel):
+    """A private table of units and periods, made by :class:`dpsc.PanelRelease`: each cell with its noise.
+
+    Attributes
+    ----------
+    table : NoisyTable
+        Units × periods: ``values``, ``noise`` (standard deviations), and ``people`` where they are known. A cell with
+        too few people is missing.
+    units, times, outcome
+        Public, declared by the custodian.
+    blocks : tuple of Block
+        The releases that it consists of: what one person could add, the law and scale of the noise, the guarantee.
+    guarantee : Guarantee or None
+        What all of them together promise each person; None if the noise came from a seed or the table was published by
+        others, and ``no_guarantee`` then says so.
+    publisher : str
+        Who promises something, if not dpsc.
+    """
+
+    def save(self, path: str | Path) -> None:
+        """Write a JSON file, completely or not at all."""
+        panel_file.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> PrivatePanel:
+        """Read a JSON file and check it."""
+        return panel_file.load(Path(path), cls)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each unit and period: value, noise and people, for any package that reads panels."""
+        return self.table.to_frame()
+
+    @classmethod
+    def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:
+        """Put releases together: later periods of the same units, or other units with other people.
+
+        Costs of the same units add up. Of units that belong to different people the largest counts.
+
+        Parameters
+        ----------
+        panels : iterable of PrivatePanel
+            Nothing may be in two of them: what is published is final.
+        disjoint : bool
+            Your word that nobody is in the units of two of them at any time; only where units differ. A person in two
+            would be promised less than it loses.
+        """
+        panels = list(panels) if isinstance(panels, Iterable) else [panels]
+        if not panels or not all(isinstance(panel, PrivatePanel) for panel in panels):
+            raise ReleaseError("join takes a list of at least one PrivatePanel; load files first.")
+        if any(panel.publisher for panel in panels):
+            raise ReleaseError("tables that others published do not join: nobody knows which people they share.")
+        return cls(joined(panels, disjoint=disjoint))
+
+    @classmethod
+    def from_noisy_table(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        noise: float | str | pd.DataFrame,
+        guarantee: str,
+        unit: str | None = None,
+        time: str | None = None,
+        outcome: str | None = None,
+    ) -> PrivatePanel:
+        """Read a table that others published with known noise: OpenDP, Tumult, Wikimedia's page views, a census.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A row for each unit and a column for each period; or a row for each cell, with ``unit``, ``time`` and
+            ``outcome`` naming the columns. Missing cells stay missing.
+        noise : float, str or DataFrame
+            The standard deviation of the noise: one number for all cells, the name of its column, or a frame like
+            ``frame``. For Laplace noise it is 1.41 times the scale.
+        guarantee : str
+            Who published it and what they promise, for instance "published by Wikimedia, epsilon 1 per day": answers
+            repeat it as the publisher's word.
+
+        Examples
+        --------
+        >>> views = pd.DataFrame({2021: [10.0, 9, 8], 2022: [11, 9, 9], 2023: [12, 10, 9]}, index=["fr", "de", "it"])
+        >>> PrivatePanel.from_noisy_table(views, noise=0.5, guarantee="published by a friend").units
+        ('fr', 'de', 'it')
+        """
+        checks.printable("guarantee", guarantee)
+        if not guarantee.strip():
+            raise ParameterError(f"{Parameter('guarantee')} says who published the table and what they promise.")
+        values, times = _by_unit(frame, unit, time, outcome)
+        spread = _noise_like(frame, values, noise, unit, time)
+        name = outcome or str(values.columns.name or "value")
+        units = tuple(str(label) for label in values.index)
+        order = np.argsort(times) if times.is_unique and not times.is_monotonic_increasing else np.arange(len(times))
+        numbers = to_floats(values, "the table")[:, order]
+        table = NoisyTable(units, times[order].rename(time), name, numbers, spread[:, order])
+        return cls((), table, guarantee.strip())
+
+
+def load(path: str | Path) -> Release | PrivatePanel:
+    """Read a release file of either kind and check it."""
+    from dpsc.analyst.release import Release
+
+    text, _ = file_format.read(Path(path))
+    try:
+        return panel_file.loads(text, PrivatePanel) if panel_file.is_panel(text) else file_format.loads(text, Release)
+    except ReleaseError as problem:
+        raise ReleaseError(f"{path}: {problem}") from None
+
+
+def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: str | None) -> tuple[pd.DataFrame, Any]:
+    """Return a table with a row for each unit, and its periods."""
+    if unit is None and time is None:
+        wide = frame
+    elif unit is None or time is None or outcome is None:
+        raise ParameterError(
+            f"give {Parameter('unit')}, {Parameter('time')} and {Parameter('outcome')}, or a table with a row for each "
+            "unit and a column for each period."
+        )
+    else:
+        wide = _pivoted(frame, unit, time, outcome)
+    return wide, calendar(list(wide.columns), time or "time")
+
+
+def _pivoted(frame: pd.DataFrame, unit: str, time: str, column: str) -> pd.DataFrame:
+    missing = next((name for name in (unit, time, column) if name not in frame.columns), None)
+    if missing is not None:
+        raise ParameterError(f"the table has no column {missing!r}.{checks.did_you_mean(missing, frame.columns)}")
+    if frame.duplicated([unit, time]).any():
+        raise ParameterError("the table has two rows for the same unit and period.")
+    return frame.pivot(index=unit, columns=time, values=column)
+
+
+def _noise_like(
+    frame: pd.DataFrame, values: pd.DataFrame, noise: float | str | pd.DataFrame, unit: str | None, time: str | None
+) -> Array:
+    if isinstance(noise, str):
+        if unit is None or time is None:
+            raise ParameterError(f"{Parameter('noise')} names a column only where {Parameter('unit')} does.")
+        spread = to_floats(_pivoted(frame, unit, time, noise), "the noise")
+    elif isinstance(noise, pd.DataFrame):
+        spread = to_floats(noise.reindex(index=values.index, columns=values.columns), "the noise")
+    else:
+        spread = np.full(values.shape, checks.finite_number("noise", noise, at_least=0))
+    known = np.isfinite(spread) & (spread >= 0)
+    if not known[np.isfinite(to_floats(values, "the table"))].all():
+        raise ParameterError(f"{Parameter('noise')} must be a number of at least 0 for every cell that has a value.")
+    return np.where(known, spread, np.nan)

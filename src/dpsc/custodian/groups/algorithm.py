@@ -1,0 +1,182 @@
+"""The panel release: a private table of units and periods made of people, which anybody can read and which grows."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from dpsc import checks
+from dpsc.analyst.private_panel import PrivatePanel
+from dpsc.answers.result import SEEDED
+from dpsc.custodian.donors.people import OnRows, PeopleSource
+from dpsc.custodian.groups.bounding import Bounding
+from dpsc.errors import ParameterError
+from dpsc.privacy import discrete
+from dpsc.privacy import source as randomness
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
+from dpsc.release.matrix import require_public_labels
+from dpsc.release.panel import Block, budget, noise_of, require_units
+from dpsc.release.table_rule import Statistic, TableRule
+from dpsc.types import Integers, Times
+
+_LARGEST_SUM = 2.0**61  # in steps: 2^37 people at the bounds of one cell
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleSum:
+    """The exact sum over people, without noise. Private: it stays with the custodian, never printed or saved."""
+
+    total: Integers
+    rule: TableRule
+    units: tuple[str, ...]
+    times: Times
+    outcome: str
+
+
+@dataclass(frozen=True)
+class PanelRelease:
+    """Release the table of units and periods itself, with noise that hides each person in it.
+
+    For donors that are few and made of many people: regions, hospitals, shops. Everything that bounds a person follows
+    from the person's own records and public numbers.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The whole budget; with delta = 0 the noise is Laplace instead of Gaussian, which costs more.
+    statistic : {"mean", "total", "share", "count"}
+        Of the people in a cell, which is a unit in a period. A person's records in a cell are added up. ``"mean"`` and
+        ``"total"`` are of their values, ``"share"`` is of people with any record that is not zero, ``"count"`` is how
+        many people have a record.
+    bounds : pair of numbers
+        Of a person's value in a cell, from public knowledge: values beyond are set to them. For means and totals.
+    person_bound : float, optional
+        A bound on the length of all values of a person together, less the middle of the bounds for a mean: the root of
+        the sum of squares. A smaller one cuts more and asks for less noise. By default what ``bounds`` allow.
+    cells_per_period : int
+        In how many units a person counts in one period: the first ones in the declared order.
+    cells_per_person : int, optional
+        In how many cells a person counts over all periods, chosen by a hash of person and cell.
+    seed : int, optional
+        For experiments only; the release then carries no guarantee.
+    """
+
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    statistic: Statistic = "mean"
+    bounds: tuple[float, float] | None = None
+    person_bound: float | None = None
+    cells_per_period: int = 1
+    cells_per_person: int | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.epsilon("epsilon", self.epsilon)
+        checks.delta("delta", self.delta)
+        self._rule(3, 1)
+
+    def rule_for(self, units: tuple[str, ...], times: Times) -> TableRule:
+        """Return how people are bounded in a table of these units and periods."""
+        require_units(units)
+        return self._rule(len(units), len(times))
+
+    def _rule(self, units: int, periods: int) -> TableRule:
+        bounds = None if self.bounds is None else (float(self.bounds[0]), float(self.bounds[1]))
+        return TableRule(
+            self.statistic,
+            bounds,
+            self.person_bound,
+            self.cells_per_period,
+            self.cells_per_person,
+            units,
+            periods,
+        )
+
+    def guarantee_for(self, rule: TableRule) -> Guarantee | None:
+        """Return what a release of a table will promise, before noise is drawn; None if the noise is from a seed."""
+        if self.seed is not None:
+            return None
+        law = "Laplace" if self.delta == 0 else "Gaussian"
+        return Guarantee(
+            self.epsilon,
+            self.delta,
+            adjacency=REPLACE_PERSON,
+            arithmetic="exact",
+            basis=f"discrete {law} on sums over people of bounded length",
+            loss=budget(rule, self.epsilon, self.delta),
+        )
+
+    def custodian_sum(self, people: PeopleSource, *, on_rows: OnRows = lambda rows: None) -> PeopleSum:
+        """Add up people exactly, without noise: private, only for :meth:`release`.
+
+        This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
+        how many records were read; it may stop the work, by raising.
+        """
+        rule = self.rule_for(people.units, people.times)
+        require_public_labels(people.outcome, people.times)  # before anything is booked
+        self._require_room(rule)
+        return PeopleSum(people.add_up(Bounding(rule), on_rows), rule, people.units, people.times, people.outcome)
+
+    @np.errstate(all="ignore")
+    def release(
+        self,
+        people: PeopleSource | PeopleSum,
+        *,
+        provenance: str = "",
+        outcome: str | None = None,
+        dataset: str | None = None,
+    ) -> PrivatePanel:
+        """Turn people into a private panel.
+
+        Parameters
+        ----------
+        people : People or PeopleSum
+            :class:`dpsc.People`, people in files (:func:`dpsc.scan` with ``person``), or the result of
+            :meth:`custodian_sum`.
+        provenance : str
+            Free text for the readers of the release. It is published as it is.
+        outcome : str, optional
+            The outcome's name; that of the column by default.
+        dataset : str, optional
+            The name under which the people are booked in a ledger, published with the release.
+
+        Notes
+        -----
+        Private: the records. Neighbours: all records of one person replaced by any others, or by none; units, periods
+        and all parameters are public. Each person adds integers that follow from its own records and the rule, and the
+        rule bounds how far replacing one person moves their sum (:func:`dpsc.privacy.sensitivity.table_squared`,
+        ``table_l1``). Every number gets discrete Gaussian noise of scale sensitivity / mu, or discrete Laplace noise of
+        scale l1 sensitivity / epsilon. It would break if people were bounded together, if which records count depended
+        on other people's, or if cells without people were left out.
+        """
+        for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
+            longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
+            checks.printable(name, "" if text is None else str(text), longest)
+        summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people)
+        rule = self.rule_for(summed.units, summed.times)
+        if rule != summed.rule:
+            raise ParameterError("this sum was made with another statistic or other bounds.")
+        law, scale = noise_of(rule, budget(rule, self.epsilon, self.delta))
+        noisy = discrete.add(summed.total, law, scale, randomness.choose(self.seed), largest=_LARGEST_SUM)
+        block = Block(
+            rule=rule,
+            units=summed.units,
+            times=summed.times,
+            outcome=summed.outcome if outcome is None else str(outcome),
+            sums=noisy[0],
+            people=noisy[1] if rule.counts_people else None,
+            law=law,
+            scale=scale,
+            guarantee=self.guarantee_for(rule),
+            no_guarantee="" if self.seed is None else SEEDED,
+            dataset="" if dataset is None else str(dataset),
+            provenance=str(provenance),
+        )
+        return PrivatePanel((block,))
+
+    def _require_room(self, rule: TableRule) -> None:
+        """Refuse, from public numbers, a table whose noise does not fit beside its sums."""
+        _, scale = noise_of(rule, budget(rule, self.epsilon, self.delta))
+        discrete.require_room(scale, _LARGEST_SUM)
