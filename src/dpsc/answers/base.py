@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -107,6 +107,7 @@ class Answer:
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
     verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
+    figures: ClassVar[Mapping[str, Drawing]] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -116,11 +117,6 @@ class Answer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"parameters": MappingProxyType(state["parameters"])})
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that can be drawn."""
-        return {}
 
     @property
     def private(self) -> bool:
@@ -297,11 +293,7 @@ class Pooled:
     uncertainty: Uncertainty
     level: float = 0.95
     title: str = ""
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that can be drawn."""
-        return {}
+    figures: ClassVar[Mapping[str, Drawing]] = {}
 
     @property
     def guarantee(self) -> Guarantee | None:
