@@ -37,6 +37,7 @@ from dpsc.answers.words import donors_help, number, parameter_text, percent, sen
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Label
 
 if TYPE_CHECKING:
     pass
@@ -87,7 +88,7 @@ class Result(Answer, Written):
         checks.deprecated("result.placebos_in_space(units)", 'result.placebos("space", units=units)')
         return self.placebos("space", units=units, seed=seed)
 
-    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
+    def placebo_in_time(self, treatment_time: Label | None = None) -> Result:
         """Return the answer for one earlier date. Deprecated: :meth:`placebos` tries every one."""
         checks.deprecated("result.placebo_in_time(date)", "result.placebos(), which tries every date")
         return cast("Result", self.repeats.placebo(treatment_time))
