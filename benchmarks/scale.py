@@ -233,7 +233,9 @@ def people_task(name: str, n: int) -> Callable[[], object]:
 
         person, unit, month, spent = PEOPLE_COLUMNS
         sums = f"select {person}, {unit}, {month}, sum({spent}) as s from '{path}' group by all"
-        return lambda: duckdb.connect(config={"threads": 2}).execute(f"select count(*), sum(s) from ({sums})").fetchall()
+        return lambda: (
+            duckdb.connect(config={"threads": 2}).execute(f"select count(*), sum(s) from ({sums})").fetchall()
+        )
     from dpsc import scan
     from dpsc.custodian.groups.bounding import Bounding
     from dpsc.release.table_rule import TableRule

@@ -34,10 +34,22 @@ def test_the_shipped_flights_are_made_from_the_package(monkeypatch: pytest.Monke
     import flights_file  # type: ignore[import-not-found]
 
     try:
-        assert flights_file.FILE == FILE
-        assert flights_file.text() == gzip.decompress(FILE.read_bytes())
+        made = flights_file.contents()
+        assert list(made) == [FILE, FILE.with_name("destinations.csv.gz")]
+        assert all(content == gzip.decompress(file.read_bytes()) for file, content in made.items())
     finally:
         sys.modules.pop("flights_file")
+
+
+def test_only_the_treated_destination_was_changed_and_every_flight_has_a_name() -> None:
+    records, units, periods = datasets.destinations()
+    as_it_was = datasets.destinations(treated="nowhere").records
+    assert records["flight"].is_unique
+    assert records.groupby(["destination", "fortnight"]).size().min() >= 64
+    assert len(units) * len(periods) == 41 * 26
+    changed = (records["destination"] == datasets.TREATED) & (records["fortnight"] >= datasets.CHANGED_ON)
+    assert changed.any()
+    assert (records["delay"] - as_it_was["delay"] == datasets.MINUTES_ADDED * changed).all()
 
 
 def test_the_demo_shows_the_median_group_of_those_that_were_measured() -> None:

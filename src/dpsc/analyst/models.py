@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ _OWN_SHARE_SPREAD = 2.0  # of log b about 0
 _LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights
 _LOADED_SIZES = _SIZES <= 0.02  # averages of fifty and more: only these may have another loading than 1
 _NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
+_CLEAR = 1.5  # standard deviations of the noise: what is beyond the model counts if it is more
 _LEAST_WEIGHT = 1e-3
 
 
@@ -127,6 +128,18 @@ class Observed:
             covariance = covariance + np.outer(missed, missed) / self.precision
         return np.asarray(covariance)
 
+    @property
+    def average_error(self) -> Array:
+        """The error of the average forecast of the later periods, as a combination of all T periods."""
+        h = len(self.path.mean) - self.T0
+        return np.concatenate([-self.weights.mean(axis=0), np.full(h, 1 / h)])
+
+    def with_later(self, variance: float) -> Observed:
+        """Return the law if one number more, of this variance, is in all later periods."""
+        covariance = self.path.covariance.copy()
+        covariance[self.T0 :, self.T0 :] += variance
+        return replace(self, path=replace(self.path, covariance=covariance))
+
     def error_from(self, part: Array) -> Array:
         """Return what a part of the covariance contributes to that of the forecast's error."""
         first, later, B = slice(None, self.T0), slice(self.T0, None), self.weights
@@ -168,6 +181,8 @@ class TargetModels:
     ``y ~ free level + N(mean, mean_error + tau mean mean' + c^2 (common + direction_error + b bulk))``: c is the
     target's size among units, b its idiosyncratic share, small for an average of many, tau the variance of its loading
     on the mean (averages of very unequal units follow the plain mean of the donors, not the release's weighted one).
+    If donors differ more after T0, given what they did before, than common, bulk and noise explain, as when each
+    responds in its own way to something new, c^2 times the difference is added to all later periods.
 
     Parameters
     ----------
@@ -262,9 +277,12 @@ class TargetModels:
         covariance = part.mean_error + c2 * (shared + b * part.bulk)
         if tau > 0:
             covariance += tau * np.outer(self._movement, self._movement)
+        observed = Gaussian(part.mean, covariance, not part.has_level).observed(self.y)
+        error = observed.average_error
+        missed, noise = float(error @ part.missed @ error), float(error @ part.missed_noise @ error)
         lasting = np.diag(part.common).mean() + b * (np.diag(part.bulk).mean() - part.white)
         return Candidate(
-            observed=Gaussian(part.mean, covariance, not part.has_level).observed(self.y),
+            observed=observed.with_later(c2 * missed) if missed > _CLEAR * noise else observed,
             weight=weight,
             degrees=1 + len(self.y) / 2 + 1 / min(1.0, c2),
             noise=part.mean_error + c2 * part.direction_error,

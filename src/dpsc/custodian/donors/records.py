@@ -22,7 +22,7 @@ from dpsc.custodian.donors.people import Keys, mixed
 from dpsc.periods.calendar import places
 from dpsc.tables.arrow import Rows, coded, each, floats
 from dpsc.tables.formats import in_file
-from dpsc.types import Array, Positions, Times, to_floats
+from dpsc.types import Array, Column, Positions, Times, to_floats
 
 _WORD = 8  # bytes of an identifier that are hashed at once
 _LONGEST = 256  # bytes of one that is hashed so
@@ -138,7 +138,7 @@ class Grid:
         return np.asarray(where[found.indices.to_numpy()])
 
 
-def _texts(labels: pd.Series[Any]) -> Any:
+def _texts(labels: Column) -> Any:
     """Return the labels of a column as an Arrow array of texts, each read by itself; null stands for none."""
     try:
         if labels.dtype != object:

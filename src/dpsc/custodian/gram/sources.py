@@ -31,7 +31,7 @@ from dpsc.periods.declare import declared
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.formats import nothing_quoted
 from dpsc.tables.spec import Missing, Repeated, TableSpec
-from dpsc.types import Array, Integers, PeriodsLike, to_floats
+from dpsc.types import Array, Integers, PeriodsLike, Times, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
@@ -44,7 +44,7 @@ class DonorSource(Protocol):
     """Donors that can be added up."""
 
     @property
-    def times(self) -> pd.Index[Any]:
+    def times(self) -> Times:
         """The periods, in order."""
         ...
 
@@ -72,7 +72,7 @@ class ArrayDonors:
     """Donors as an n × T array, periods in order; cells that a release is to complete are NaN."""
 
     values: Array
-    times: pd.Index[Any]
+    times: Times
     outcome: str
     periods_from: PeriodsFrom = "header"
 
@@ -129,7 +129,7 @@ def scan(
     wide: bool = ...,
     time_format: str | None = ...,
     units: None = ...,
-    periods: Any | None = ...,
+    periods: PeriodsLike | None = ...,
     bounds: tuple[float, float] | None = ...,
     missing: Missing | None = ...,
     repeated: Repeated = ...,
@@ -155,7 +155,7 @@ def scan(
     outcome: str | None = ...,
     time_format: str | None = ...,
     units: Iterable[str] | None = ...,
-    periods: Any | None = ...,
+    periods: PeriodsLike | None = ...,
     sep: str | None = ...,
     decimal: str | None = ...,
     thousands: str | None = ...,
@@ -177,7 +177,7 @@ def scan(
     wide: bool = False,
     time_format: str | None = None,
     units: Iterable[str] | None = None,
-    periods: Any | None = None,
+    periods: PeriodsLike | None = None,
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
     repeated: Repeated = "missing",
