@@ -418,5 +418,5 @@ def _bounded(rule: TableRule) -> str:
     if rule.person_bound is not None:
         said.append(f"all values of a person together have a length of at most {number(rule.person_bound)}")
     if rule.is_thinned:
-        said.append(f"a person counts in at most {rule.most_cells} cells")
+        said.append(f"a person counts in at most {rule.most_cells} cell{'s' * (rule.most_cells > 1)}")
     return f"effects are on the bounded outcome: {', '.join(said)}" if said else ""

@@ -36,7 +36,7 @@ PAGE = "report.html"
 ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
-class Written(ABC):
+class Reportable(ABC):
     """What can be drawn, and written as a page, a folder or a workbook: a result, a study."""
 
     figures: ClassVar[Mapping[str, Drawing]]
@@ -83,9 +83,9 @@ class Written(ABC):
         """
         return plot.draw(self, kind or next(iter(self.figures)), plot.Sheet(ax, title, figsize, shown=True))
 
-    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> ReportFiles:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
-        return Files(self, units, tuple(map(period_name, dates_tried)))
+        return ReportFiles(self, units, tuple(map(period_name, dates_tried)))
 
     def report(
         self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
@@ -128,7 +128,7 @@ class Written(ABC):
         return Path(path)
 
 
-class Files:
+class ReportFiles:
     """The files of one answer, each made when it is asked for: a table needs no placebos."""
 
     def __init__(self, answer: Any, units: str | None = None, dates_tried: Sequence[str] = ()) -> None:
@@ -190,8 +190,8 @@ class Files:
         return path / PAGE
 
 
-def report(answer: Written, path: str | Path, **options: Any) -> Path:
-    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Written.report`."""
+def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
+    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Reportable.report`."""
     checks.deprecated("dpsc.report(answer, path)", "answer.report(path)")
     return answer.report(path, **options)
 

@@ -34,7 +34,7 @@ from dpsc.answers.placebos import (
     placebos_in_space,
     placebos_in_time,
 )
-from dpsc.answers.report import Written
+from dpsc.answers.report import Reportable
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
@@ -49,7 +49,7 @@ MADE_UP = 50  # units without any effect, for reports
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Answer, Written):
+class Result(Answer, Reportable):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
     figures: ClassVar[Mapping[str, Drawing]] = {
