@@ -70,9 +70,10 @@ class Reportable(ABC):
         kind : str, optional
             Of a result: "overview" (the path and the gaps; the default), "path" (observed and counterfactual), "gaps"
             (their difference, before the intervention too), "cumulative" (what the effects add up to), "placebos"
-            (effects at earlier dates), "placebos in space" (effects of made-up units), or "sensitivity" (effects under
-            other choices). Of a study: "event" (the average effect k periods after adoption; the default), "calendar"
-            (in each period), or "units" (every unit in a panel of its own).
+            (effects at earlier dates), "placebos in space" (effects of other units, or of made-up ones), "sensitivity"
+            (effects under other choices), or, from a private panel, "weights" (how much each donor counts). Of a
+            study: "event" (the average effect k periods after adoption; the default), "calendar" (in each period), or
+            "units" (every unit in a panel of its own).
         ax : Axes, optional
             Draw here instead of on a new figure; of the overview, the path alone. Not for "units".
         title : str, optional
@@ -205,6 +206,8 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
             images[name] = image(partial(choices.placebos, result, placebos, units=units), None)
+    if trials.donors is not None:
+        images["weights"] = image(partial(choices.weights, result, units=units))
     if trials.sensitivity is not None and seen:
         images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units), None)
     return render(
@@ -216,6 +219,7 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         effects=tables.effects_table(document["effects"][:2], ["average", "total"]),
         periods=tables.periods_table(document["periods"]),
         baselines=tables.baselines_table(document),
+        donors=tables.donors_table(document["donors"]),
         sensitivity=tables.sensitivity_table(document["sensitivity"]),
         images=images,
         **_shared(document, result.guarantee, command),

@@ -74,6 +74,14 @@ def sensitivity_table(rows: Rows) -> TextTable:
     )
 
 
+def donors_table(rows: Rows) -> TextTable:
+    """Return how much each donor counts, and the average effect without it."""
+    if not rows:
+        return TextTable([], [])
+    weights = column([row["weight"] for row in rows], decimals=2)
+    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **_effect_columns(rows)})
+
+
 def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
     lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
