@@ -198,7 +198,7 @@ def plan_panel(
     Examples
     --------
     >>> plan_panel(units=40, people=800, periods=36, bounds=(0, 100), change=1.5, epsilon=1.0)
-    ε = 1, at most 300 for a person: noise of 3.168 on a cell, 2.112 usual changes (much); ...
+    ε = 1, at most 300 for a person: noise of 3.169 on a cell, 2.112 usual changes (much); ...
     """
     counts = {"units": (units, _FEWEST), "people": (people, 1), "periods": (periods, 3), "after": (after, 1)}
     for name, (value, least) in counts.items():
