@@ -313,6 +313,20 @@ def test_the_report_shows_rank_weights_and_who_is_protected(tmp_path: Path) -> N
     assert b'name="donors"' in book.read("xl/workbook.xml")
 
 
+def test_of_very_many_donors_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsc.analyst.panel.MOST_REPEATED", 5)
+    result = published(paths()).estimate("shop 3", DATE)
+    assert len(result.placebos("space").table) == 5
+    weights = result.weights.to_dict()
+    most = sorted(weights, key=lambda name: -abs(weights[name]))[:5]
+    assert list(result.leave_one_out().table.index) == most
+
+
+def test_units_may_be_numbers() -> None:
+    panel = PrivatePanel.from_noisy_table(table(paths()).set_axis(range(14)), noise=0.2, guarantee=PUBLISHED)
+    assert panel.estimate(3, DATE).target.name == "value in 3"
+
+
 def test_three_donors_are_enough_for_an_answer_and_too_few_for_placebos() -> None:
     result = published(paths(4)).estimate("shop 3", DATE)
     assert any("3 donors" in note for note in result.notes)
