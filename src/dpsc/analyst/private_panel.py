@@ -124,11 +124,18 @@ class PrivatePanel(ReleasedPanel):
 
 def load(path: str | Path) -> Release | PrivatePanel:
     """Read a release file of either kind and check it."""
+    return load_with_hash(path)[0]
+
+
+def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
+    """Read a release file of either kind and check it; return also the hash of the file."""
     from dpsc.analyst.release import Release
 
-    text, _ = file_format.read(Path(path))
+    text, digest = file_format.read(Path(path))
     try:
-        return panel_file.loads(text, PrivatePanel) if panel_file.is_panel(text) else file_format.loads(text, Release)
+        if panel_file.is_panel(text):
+            return panel_file.loads(text, PrivatePanel), digest
+        return file_format.loads(text, Release), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 

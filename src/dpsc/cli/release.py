@@ -11,8 +11,8 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, Knowledge, Payer, command, option
-from dpsc.errors import ParameterError
+from dpsc.cli.options import COLUMNS, DonorTable, Force, Groups, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -33,6 +33,18 @@ class Asked:
         "What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
         "It may also suggest --epsilon, --delta and --missing."
     )
+    append: Path | None = option(
+        "Of people in groups: a panel that gets the declared periods, later ones, at a cost of their own; -o may name "
+        "it again, with --force."
+    )
+
+    def page(self, without: bool) -> Path | None:
+        """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+        if without:
+            return None
+        if self.out.suffix.lower() in (".html", ".htm"):
+            raise ParameterError(f"-o {self.out}: name the release {self.out.stem}.dpsc.json; its page goes beside it.")
+        return self.out.with_name(self.out.name.removesuffix(".json") + ".html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,29 +67,37 @@ class How:
 
 @command("release")
 def release(
-    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
+    donors: Annotated[
+        Path, typer.Argument(help="The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, or a folder.")
+    ],
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTable,
     knowledge: Knowledge,
+    groups: Groups,
     how: How,
     payer: Payer,
 ) -> None:
-    """Turn private donors into one small private release."""
-    from dpsc.cli import render
+    """Turn private donors, or people in groups, into one small private release."""
+    from dpsc.cli import panels, render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
 
-    out = asked.out
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
+    if groups.person is not None:
+        panels.release(donors, asked, unit, table, knowledge, groups, how, payer)
+        return
+    if asked.append is not None:
+        raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
+    out = asked.out
     account = payer.account()
-    page = None if how.no_page else _page_beside(out)
+    page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
-    said = table.spec(unit)
+    said = groups.spec(table.spec(unit))
     chosen = steps.of_options(
         said,
         epsilon=asked.epsilon,
@@ -115,13 +135,6 @@ def release(
     account.tell()
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
-
-
-def _page_beside(release: Path) -> Path:
-    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
-    if release.suffix.lower() in (".html", ".htm"):
-        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
-    return release.with_name(release.name.removesuffix(".json") + ".html")
 
 
 def _made(
