@@ -132,7 +132,7 @@ def test_a_panel_grows_by_later_periods_at_a_cost_of_their_own(visits: Path, boo
     after = PrivatePanel.load("panel.dpsc.json")
     np.testing.assert_array_equal(after.table.values[:, :6], before.table.values)  # published once
     assert len(after.times) == 7
-    assert after.blocks[1].rule.bounds == (0, 40)
+    assert after.blocks[1].rule.bounds == (0.0, 40.0)
     assert [entry.promise["epsilon"] for entry in Ledger(book).entries("visits")] == [1, 0.5]
     assert after.guarantee is not None
     assert 1 < after.guarantee.epsilon < 1.5

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpsc.analyst.private_panel import PrivatePanel
-    from dpsc.cli.options import DonorTable, Groups, Knowledge, Payer
+    from dpsc.cli.options import DonorTableOptions, Groups, Knowledge, Payer
     from dpsc.cli.release import Asked, How
     from dpsc.custodian.custody.panels import PanelChoices
     from dpsc.custodian.groups.people_files import FilePeople
@@ -29,7 +29,7 @@ def release(
     records: Path,
     asked: Asked,
     unit: str,
-    table: DonorTable,
+    table: DonorTableOptions,
     knowledge: Knowledge,
     groups: Groups,
     how: How,

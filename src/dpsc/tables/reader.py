@@ -42,14 +42,14 @@ class Table:
     reading : Reading
     files : list of TableFile
         None for a workbook.
-    sheet : Sheet, optional
+    sheet : Worksheet, optional
         Of a workbook.
     """
 
     schema: Any
     reading: Reading
     files: Sequence[TableFile] = ()
-    sheet: excel.Sheet | None = None
+    sheet: excel.Worksheet | None = None
 
     @property
     def kind(self) -> str:
