@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -15,7 +15,9 @@ from dpsc.cli import terminal
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import TableSpec
-from dpsc.types import JsonObject
+
+if TYPE_CHECKING:
+    from dpsc.types import JsonObject
 
 Command = Callable[..., None]
 

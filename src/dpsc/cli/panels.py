@@ -1,8 +1,7 @@
-"""Panels of people on the command line: how they are made, shown and exported."""
+"""Panels of people on the command line: what they are, in words and tables."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,88 +11,15 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.errors import Parameter, ParameterError
+from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dpsc.analyst.private_panel import PrivatePanel
-    from dpsc.cli.options import DonorTableOptions, Groups, Knowledge, Payer
-    from dpsc.cli.release import Asked, How
     from dpsc.custodian.custody.panels import PanelChoices
     from dpsc.custodian.groups.people_files import FilePeople
     from dpsc.types import JsonObject
-
-
-def release(
-    records: Path,
-    asked: Asked,
-    unit: str,
-    table: DonorTableOptions,
-    knowledge: Knowledge,
-    groups: Groups,
-    how: How,
-    payer: Payer,
-) -> None:
-    """Turn records of people into a private table of units and periods."""
-    from dpsc.analyst.private_panel import PrivatePanel
-    from dpsc.custodian.custody import panels
-    from dpsc.custodian.groups.sources import people_in
-    from dpsc.release.file_format import sha256
-
-    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "exclude": how.exclude})
-    _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
-    account = payer.account()
-    out, page = asked.out, asked.page(how.no_page)
-    for place in (out, page):
-        terminal.keep_apart(place, records, *account.files)
-    terminal.keep_apart(page, asked.append)
-    grown = None if asked.append is None else PrivatePanel.load(asked.append)
-    said = groups.spec(table.spec(unit))
-    chosen = panels.of_options(
-        said,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        bounds=table.bounds,
-        grown=grown,
-        i_know=how.i_know,
-        **groups.said(),
-    )
-    people = people_in(
-        records,
-        said,
-        chosen.units,
-        chosen.periods,
-        engine=how.engine,  # type: ignore[arg-type]
-        scheduler=how.scheduler,
-        workers=how.workers,
-    )
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
-    panels.opened(people, chosen, account.payer)
-    if how.dry_run:
-        rehearsed = _rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
-        terminal.print_json(rehearsed) if how.json else _show_rehearsal(rehearsed)
-        return
-    with terminal.output_file(out, how.force) as output:
-        with terminal.progress(f"records, {people.files.how}", people.rows_expected()) as advance:
-            summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
-        made = panels.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
-    digest = sha256(out)
-    page = write_page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
-    show(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if people.files.as_understood is not None:
-        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
-    account.tell()
-
-
-def _require_for_people(said: JsonObject) -> None:
-    for name, value in said.items():
-        if value not in (None, False):
-            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
 
 
 def write_page(made: PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
@@ -110,7 +36,7 @@ def write_page(made: PrivatePanel, out: Path, page: Path | None, digest: str) ->
     return page
 
 
-def _rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Account) -> JsonObject:
+def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Account) -> JsonObject:
     """Do everything that a release does except draw its noise, book and write; return public numbers."""
     from dpsc.custodian.custody import panels
     from dpsc.periods.dates import period_name
@@ -136,7 +62,8 @@ def _rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accou
     }
 
 
-def _show_rehearsal(told: JsonObject) -> None:
+def show_rehearsal(told: JsonObject) -> None:
+    """Print what a release would be."""
     from dpsc.answers.words import number
 
     screen = terminal.console()

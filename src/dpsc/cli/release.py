@@ -79,7 +79,7 @@ def release(
     payer: Payer,
 ) -> None:
     """Turn private donors, or people in groups, into one small private release."""
-    from dpsc.cli import panels, render
+    from dpsc.cli import render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
@@ -88,7 +88,7 @@ def release(
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
     if groups.person is not None:
-        panels.release(donors, asked, unit, table, knowledge, groups, how, payer)
+        _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return
     if asked.append is not None:
         raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
@@ -135,6 +135,78 @@ def release(
     account.tell()
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
+
+
+def _of_people(
+    records: Path,
+    asked: Asked,
+    unit: str,
+    table: DonorTableOptions,
+    knowledge: Knowledge,
+    groups: Groups,
+    how: How,
+    payer: Payer,
+) -> None:
+    """Turn records of people into a private table of units and periods."""
+    from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.cli import panels
+    from dpsc.custodian.custody import panels as steps
+    from dpsc.custodian.groups.sources import people_in
+    from dpsc.release.file_format import sha256
+
+    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "exclude": how.exclude})
+    _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
+    account = payer.account()
+    out, page = asked.out, asked.page(how.no_page)
+    for place in (out, page):
+        terminal.keep_apart(place, records, *account.files)
+    terminal.keep_apart(page, asked.append)
+    grown = None if asked.append is None else PrivatePanel.load(asked.append)
+    said = groups.spec(table.spec(unit))
+    chosen = steps.of_options(
+        said,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        bounds=table.bounds,
+        grown=grown,
+        i_know=how.i_know,
+        **groups.said(),
+    )
+    people = people_in(
+        records,
+        said,
+        chosen.units,
+        chosen.periods,
+        engine=how.engine,  # type: ignore[arg-type]
+        scheduler=how.scheduler,
+        workers=how.workers,
+    )
+    for place in (out, page):
+        if place is not None:
+            terminal.require_free(place, how.force)
+    steps.opened(people, chosen, account.payer)
+    if how.dry_run:
+        rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
+        terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
+        return
+    with terminal.output_file(out, how.force) as output:
+        with terminal.progress(f"records, {people.files.how}", people.rows_expected()) as advance:
+            summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
+        made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
+    digest = sha256(out)
+    page = panels.write_page(made, out, page, digest)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
+    panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
+    if people.files.as_understood is not None:
+        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
+    account.tell()
+
+
+def _require_for_people(said: JsonObject) -> None:
+    for name, value in said.items():
+        if value not in (None, False):
+            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
 
 
 def _made(
