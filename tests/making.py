@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc import Panel
+from dpsc.analyst.private_panel import PrivatePanel
+from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.rowmap import RowMap
 from dpsc.types import Array
@@ -32,6 +34,18 @@ def make_panel(n: int = 12, T0: int = 8, h: int = 3, seed: int = 0, bounds: tupl
     paths = (loadings @ factors) * max(abs(bounds[0]), abs(bounds[1]))
     paths = np.clip(paths, *bounds)
     return Panel.from_arrays(paths[1:], paths[0], treatment_time=T0, bounds=bounds)
+
+
+def make_private_panel(
+    units: Any = ("a", "b", "c"), times: Any = (2001, 2002), sums: Any = 0, dataset: str = "", **options: Any
+) -> PrivatePanel:
+    """A released panel of sums that are given, in steps of the rule, and means of values in 0..10 by default."""
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "bounds": (0.0, 10.0)} | options
+    make = PanelRelease(**given)
+    units, times = tuple(units), pd.Index(times)
+    rule = make.rule_for(units, times)
+    total = np.broadcast_to(np.asarray(sums, dtype=np.int64), (rule.tables, len(units), len(times))).copy()
+    return make.release(PeopleSum(total, rule, units, times, "visits"), dataset=dataset)
 
 
 def row_map(

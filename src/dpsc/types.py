@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ WeightsLike: TypeAlias = "Mapping[Any, float] | Column"
 """Weights of units, by name."""
 AveragesLike: TypeAlias = "int | Mapping[Any, int] | Column"
 """How many units targets are the average of, by name, or one number for all."""
-BoundsLike: TypeAlias = "Sequence[float] | Sequence[Sequence[float]] | NDArray[Any]"
+BoundsLike: TypeAlias = "Sequence[SupportsFloat] | Sequence[Sequence[SupportsFloat]] | NDArray[Any]"
 """Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
 JsonObject: TypeAlias = dict[str, Any]
 """An object of a JSON file that was read; each value is checked where it is used."""

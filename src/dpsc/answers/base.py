@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.types import Array
+from dpsc.types import Array, Times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,6 +107,7 @@ class Answer:
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
     verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
+    figures: ClassVar[Mapping[str, Drawing]] = {}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -116,11 +117,6 @@ class Answer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"parameters": MappingProxyType(state["parameters"])})
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that can be drawn."""
-        return {}
 
     @property
     def private(self) -> bool:
@@ -188,7 +184,7 @@ class Answer:
         """The sum of the effects over the observed periods, as :attr:`average`."""
         return self._effects(self._seen().sum() * self._average(), self.level)[0]
 
-    def average_over(self, times: pd.Index[Any]) -> Effect:
+    def average_over(self, times: Times) -> Effect:
         """Return the average effect over some of the periods, those of them that were observed."""
         chosen = self._seen() * self.observed.index.isin(times)
         return self._effects(chosen[np.newaxis] / max(1.0, chosen.sum()), self.level)[0]
@@ -297,11 +293,7 @@ class Pooled:
     uncertainty: Uncertainty
     level: float = 0.95
     title: str = ""
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that can be drawn."""
-        return {}
+    figures: ClassVar[Mapping[str, Drawing]] = {}
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -402,7 +394,7 @@ class Pooled:
     def _pooled(self, combinations: Array, level: float) -> list[Effect]:
         return effects_of(self._observed, self._counterfactual, combinations, self.uncertainty, level)
 
-    def _by(self, keys: pd.Index[Any], name: str, level: float | None) -> pd.DataFrame:
+    def _by(self, keys: Times, name: str, level: float | None) -> pd.DataFrame:
         """Return the weighted average effect of each group of unit-periods with the same key."""
         groups = sorted(set(keys[self._seen]))
         weights = self._unit_weights * self._seen
@@ -424,14 +416,14 @@ class Pooled:
         return ~np.isnan(self._observed)
 
     @cached_property
-    def _times(self) -> pd.Index[Any]:
+    def _times(self) -> Times:
         first, *others = (r.observed.index for r in self.results.values())
-        index: pd.Index[Any] = first.append(others)
+        index: Times = first.append(others)
         return index
 
     @cached_property
-    def _event_times(self) -> pd.Index[Any]:
-        index: pd.Index[Any] = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
+    def _event_times(self) -> Times:
+        index: Times = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
         return index
 
     @cached_property

@@ -13,6 +13,7 @@ from dpsc.answers.effects import Effect
 from dpsc.answers.words import number
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.types import Label
 
 ALSO_ASKED = "asked for, too"
 _EARLIER = (1, 2, 3, 4)
@@ -32,7 +33,7 @@ class Repeats(Protocol):
         """Every date at which a placebo is possible."""
         ...
 
-    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> Answer:
+    def placebo(self, treatment_time: Label | None = None, longest: int | None = None) -> Answer:
         """Forecast the untreated periods after an earlier date, at most ``longest`` of them."""
         ...
 
@@ -55,7 +56,7 @@ class NoRepeats:
     available = False
     placebo_dates: ClassVar[list[Any]] = []
 
-    def placebo(self, treatment_time: Any | None = None, longest: int | None = None) -> Answer:
+    def placebo(self, treatment_time: Label | None = None, longest: int | None = None) -> Answer:
         """Refuse."""
         raise ParameterError(
             "a placebo in time is free only from a Gram release; here it would touch the donors again. Fit the "
@@ -153,7 +154,7 @@ class Trials:
     sensitivity: Sensitivity | None = None
     others: tuple[str, ...] = ()
 
-    def dates(self, treatment_time: Any) -> dict[str, list[str]]:
+    def dates(self, treatment_time: Label) -> dict[str, list[str]]:
         """Return every date that was tried and why, the real one first."""
         tried = {period_name(treatment_time): ["the intervention"]}
         for date in self.others:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from numbers import Number
@@ -20,7 +20,7 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.answers import excel, tables, words
 from dpsc.answers import figures as plot
-from dpsc.answers.base import Answer, Pooled
+from dpsc.answers.base import Answer, Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.placebos import Trials
@@ -39,6 +39,8 @@ ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and
 class Written(ABC):
     """What can be drawn, and written as a page, a folder or a workbook: a result, a study."""
 
+    figures: ClassVar[Mapping[str, Drawing]]
+    """The kinds of figures, the usual one first."""
     _pictures: ClassVar[tuple[str, ...]]
     """The kinds of figures that a folder has as files; the first is the main one."""
 
@@ -53,6 +55,32 @@ class Written(ABC):
     @abstractmethod
     def _page(self, document: Document, command: str) -> str:
         """Return the page, given the answer as plain values."""
+
+    def plot(
+        self,
+        kind: str | None = None,
+        ax: Axes | None = None,
+        title: str | None = None,
+        figsize: tuple[float, float | None] | None = None,
+    ) -> Axes:
+        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
+
+        Parameters
+        ----------
+        kind : str, optional
+            Of a result: "overview" (the path and the gaps; the default), "path" (observed and counterfactual), "gaps"
+            (their difference, before the intervention too), "cumulative" (what the effects add up to), "placebos"
+            (effects at earlier dates), "placebos in space" (effects of made-up units), or "sensitivity" (effects under
+            other choices). Of a study: "event" (the average effect k periods after adoption; the default), "calendar"
+            (in each period), or "units" (every unit in a panel of its own).
+        ax : Axes, optional
+            Draw here instead of on a new figure; of the overview, the path alone. Not for "units".
+        title : str, optional
+            Instead of the answer's own question. To change it later: ``ax.set_title(..., loc="left")``.
+        figsize : pair of float, optional
+            Of a new figure, in inches.
+        """
+        return plot.draw(self, kind or next(iter(self.figures)), plot.Sheet(ax, title, figsize, shown=True))
 
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""

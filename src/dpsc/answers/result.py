@@ -37,9 +37,10 @@ from dpsc.answers.words import donors_help, number, parameter_text, percent, sen
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
+from dpsc.types import Label
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 MADE_UP = 50  # units without any effect, for reports
@@ -49,14 +50,20 @@ MADE_UP = 50  # units without any effect, for reports
 class Result(Answer, Written):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
+    figures: ClassVar[Mapping[str, Drawing]] = {
+        "overview": one.overview,
+        "path": one.path,
+        "gaps": one.gaps,
+        "cumulative": one.cumulative,
+        "placebos": lambda of, sheet, units: choices.placebos(of, of.placebos(), sheet, units),
+        "placebos in space": lambda result, sheet, units: choices.placebos(
+            result, result.placebos("space"), sheet, units
+        ),
+        "sensitivity": lambda of, sheet, units: choices.sensitivity(of, of.sensitivity(), sheet, units),
+    }
     _pictures: ClassVar = ("path", "gaps")
 
     repeats: Repeats = field(default_factory=NoRepeats)
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that :meth:`plot` draws."""
-        return _FIGURES
 
     def placebos(self, kind: Literal["time", "space"] = "time", *, units: int = 200, seed: int = 0) -> Placebos:
         """Count how often an effect at least as large shows where there is none.
@@ -81,7 +88,7 @@ class Result(Answer, Written):
         checks.deprecated("result.placebos_in_space(units)", 'result.placebos("space", units=units)')
         return self.placebos("space", units=units, seed=seed)
 
-    def placebo_in_time(self, treatment_time: Any | None = None) -> Result:
+    def placebo_in_time(self, treatment_time: Label | None = None) -> Result:
         """Return the answer for one earlier date. Deprecated: :meth:`placebos` tries every one."""
         checks.deprecated("result.placebo_in_time(date)", "result.placebos(), which tries every date")
         return cast("Result", self.repeats.placebo(treatment_time))
@@ -110,30 +117,6 @@ class Result(Answer, Written):
         """Return one row per period, whose labels are the first column."""
         frame = self.to_frame()
         return frame.reset_index(names=frame.index.name or "time", allow_duplicates=True)
-
-    def plot(
-        self,
-        kind: str = "overview",
-        ax: Axes | None = None,
-        title: str | None = None,
-        figsize: tuple[float, float | None] | None = None,
-    ) -> Axes:
-        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
-
-        Parameters
-        ----------
-        kind : str
-            "overview" (the path and the gaps), "path" (observed and counterfactual), "gaps" (their difference, before
-            the intervention too), "cumulative" (what the effects add up to), "placebos" (effects at earlier dates),
-            "placebos in space" (effects of made-up units), or "sensitivity" (effects under other choices).
-        ax : Axes, optional
-            Draw here instead of on a new figure; of the overview, the path alone.
-        title : str, optional
-            Instead of the answer's own question. To change it later: ``ax.set_title(..., loc="left")``.
-        figsize : pair of float, optional
-            Of a new figure, in inches.
-        """
-        return plot.draw(self, kind, plot.Sheet(ax, title, figsize, shown=True))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the question, the answer in words, and the figure."""
@@ -224,17 +207,6 @@ class UnprovenResult(Result):
 
     guarantee: None = field(default=None, init=False)
     reason: str
-
-
-_FIGURES: Mapping[str, Drawing] = {
-    "overview": one.overview,
-    "path": one.path,
-    "gaps": one.gaps,
-    "cumulative": one.cumulative,
-    "placebos": lambda result, sheet, units: choices.placebos(result, result.placebos(), sheet, units),
-    "placebos in space": lambda result, sheet, units: choices.placebos(result, result.placebos("space"), sheet, units),
-    "sensitivity": lambda result, sheet, units: choices.sensitivity(result, result.sensitivity(), sheet, units),
-}
 
 
 class Findings(TypedDict, total=False):

@@ -18,13 +18,7 @@ from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.words import number, percent, signed
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_FIGURES: Mapping[str, Drawing] = {
-    "event": study.event,
-    "calendar": study.calendar,
-    "units": study.small_multiples,
-}
+    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,35 +41,12 @@ class Study(Pooled, Written):
     """
 
     results: Mapping[Any, PrivateResult | UnprovenResult]
+    figures: ClassVar[Mapping[str, Drawing]] = {
+        "event": study.event,
+        "calendar": study.calendar,
+        "units": study.small_multiples,
+    }
     _pictures: ClassVar = ("event", "units")
-
-    @property
-    def figures(self) -> Mapping[str, Drawing]:
-        """The kinds of figures that :meth:`plot` draws."""
-        return _FIGURES
-
-    def plot(
-        self,
-        kind: str = "event",
-        ax: Axes | None = None,
-        title: str | None = None,
-        figsize: tuple[float, float | None] | None = None,
-    ) -> Axes:
-        """Draw a figure and return its Axes; a notebook shows it, elsewhere save it with ``.figure.savefig(...)``.
-
-        Parameters
-        ----------
-        kind : str
-            "event" (the average effect k periods after adoption), "calendar" (in each period), or "units" (every unit
-            in a panel of its own).
-        ax : Axes, optional
-            Draw here instead of on a new figure; not for "units".
-        title : str, optional
-            Instead of the study's own question. To change it later: ``ax.set_title(..., loc="left")``.
-        figsize : pair of float, optional
-            Of a new figure, in inches.
-        """
-        return plot.draw(self, kind, plot.Sheet(ax, title, figsize, shown=True))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""

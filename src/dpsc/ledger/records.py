@@ -160,20 +160,14 @@ def promises_something_else(content: bytes, promise: Mapping[str, object]) -> bo
     """Return whether a file is a dpsc release whose guarantee is not the promised one; False for other files."""
     try:
         body = json.loads(content)
-        if not isinstance(body, dict) or body.get("format") not in ("dpsc-release", "dpsc-panel"):
-            return False
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(body, dict) or body.get("format") not in ("dpsc-release", "dpsc-panel"):
+        return False
+    try:
         made = body if body["format"] == "dpsc-release" else body["blocks"][-1]  # a panel's last part is the new one
         return guarantee_to_json(guarantee_from_json(made["guarantee"])) != promise
-    except UnicodeDecodeError:
-        return False
-    except json.JSONDecodeError:
-        return False
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        DpscError,
-    ):  # a release without a guarantee, or with one that makes no sense
+    except (LookupError, TypeError, ArithmeticError, DpscError):  # without a guarantee, or one that makes no sense
         return True
 
 

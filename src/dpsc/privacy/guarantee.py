@@ -76,25 +76,7 @@ class Guarantee:
 
     def __add__(self, other: Guarantee) -> Guarantee:
         """Compose two releases from the same donors: deltas add up, and epsilon is the tightest we can prove there."""
-        if not isinstance(other, Guarantee):
-            return NotImplemented
-        if self.adjacency != other.adjacency:
-            raise ParameterError(
-                f"cannot compose guarantees for different neighbours: {self.adjacency!r} and {other.adjacency!r}."
-            )
-        delta = self.delta + other.delta
-        loss, added = self.loss + other.loss, self.epsilon + other.epsilon
-        if added < loss.epsilon(delta):  # a mixture of kinds for which plain addition is the tightest we know
-            loss = Loss.from_epsilon_delta(added, delta)
-        bases = [basis for basis in dict.fromkeys((self.basis, other.basis)) if basis]
-        return Guarantee(
-            epsilon=loss.epsilon(delta),
-            delta=delta,
-            adjacency=self.adjacency,
-            arithmetic="exact" if self.arithmetic == other.arithmetic == "exact" else "float",
-            basis=", ".join(bases),
-            loss=loss,
-        )
+        return composed([self, other]) if isinstance(other, Guarantee) else NotImplemented
 
     def __radd__(self, other: object) -> Guarantee:
         """Let ``sum`` add guarantees up."""
@@ -106,6 +88,30 @@ class Guarantee:
             f"({self.epsilon:g}, {self.delta:g})-differential privacy, {self.adjacency}, "
             f"{self.arithmetic} arithmetic{basis}"
         )
+
+
+def composed(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Return what several releases from the same donors, or people, promise together; see ``+``."""
+    first = guarantees[0]
+    if len(guarantees) == 1:
+        return first
+    for other in guarantees:
+        if first.adjacency != other.adjacency:
+            raise ParameterError(
+                f"cannot compose guarantees for different neighbours: {first.adjacency!r} and {other.adjacency!r}."
+            )
+    added, delta = sum(g.epsilon for g in guarantees), sum(g.delta for g in guarantees)
+    loss = sum((g.loss for g in guarantees[1:]), first.loss)
+    if added < loss.epsilon(delta):  # a mixture of kinds for which plain addition is the tightest we know
+        loss = Loss.from_epsilon_delta(added, delta)
+    return Guarantee(
+        epsilon=loss.epsilon(delta),
+        delta=delta,
+        adjacency=first.adjacency,
+        arithmetic="exact" if all(g.arithmetic == "exact" for g in guarantees) else "float",
+        basis=", ".join(filter(None, dict.fromkeys(g.basis for g in guarantees))),
+        loss=loss,
+    )
 
 
 def weakest(guarantees: Sequence[Guarantee], whose: str, *, slacks_add: bool) -> Guarantee:
@@ -121,6 +127,8 @@ def weakest(guarantees: Sequence[Guarantee], whose: str, *, slacks_add: bool) ->
         rest = sum(loss.rest_epsilon for loss in losses), sum(loss.rest_delta for loss in losses)
         worst = replace(worst, rest_epsilon=safely_above(rest[0]), rest_delta=safely_above(rest[1]))
     delta, stated = max(g.delta for g in guarantees), max(g.epsilon for g in guarantees)
+    if worst.rest_delta >= delta:  # slacks of many sites, beside a delta that is as small
+        delta += worst.rest_delta
     return Guarantee(
         epsilon=stated if worst in losses else max(stated, worst.epsilon(delta)),
         delta=delta,

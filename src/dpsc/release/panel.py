@@ -11,8 +11,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -24,7 +23,7 @@ from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.privacy import exact
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, weakest
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, composed, weakest
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.matrix import LARGEST_T, require_public_labels, require_text
 from dpsc.release.table_rule import TableRule
@@ -33,7 +32,7 @@ from dpsc.version import __version__
 
 Law = Literal["gaussian", "laplace"]
 FEWEST_UNITS, MOST_UNITS = 3, 10_000
-MOST_NUMBERS = 2_000_000  # of a block
+MOST_CELLS = 1_000_000  # of a panel, published or not
 ENOUGH_PEOPLE = 4.0  # standard deviations of their noise; one in 30,000 empty cells passes
 
 
@@ -135,7 +134,7 @@ class Block:
         """Refuse a claim that the noise does not pay for: mu >= D / s for Gaussian noise, epsilon >= D1 / s else.
 
         D and D1 are the rule's sensitivities, s is the scale (made larger by 1e-12, more than rounding takes away). A
-        claim of rho counts as mu^2 = 2 rho.
+        claim of rho counts as mu^2 = 2 rho, and an epsilon is claimed as zCDP, epsilon^2 / 2, as well.
         """
         if promise.adjacency != REPLACE_PERSON:
             raise ReleaseError(
@@ -143,7 +142,7 @@ class Block:
             )
         loss = promise.loss
         if self.law == "laplace":
-            paid = loss.pure * self.scale >= self.rule.l1_sensitivity
+            paid = min(loss.pure, math.sqrt(2 * loss.pure_as_rho)) * self.scale >= self.rule.l1_sensitivity
         else:
             paid = (loss.mu_squared + 2 * loss.rho) * self.scale**2 >= self.rule.squared_sensitivity
             if loss.mu_squared > 0:
@@ -220,6 +219,14 @@ def require_units(units: Sequence[str]) -> None:
         raise ReleaseError(f"two of the {Parameter('units')} have the same name.")
 
 
+def require_size(units: int, periods: int) -> None:
+    """Refuse a table that is too large, from public numbers."""
+    if periods > LARGEST_T:
+        raise ReleaseError(f"a panel has at most {LARGEST_T:,} periods, not {periods:,}.")
+    if units * periods > MOST_CELLS:
+        raise ReleaseError(f"a panel has at most {MOST_CELLS:,} cells, not {units:,} units × {periods:,} periods.")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedPanel:
     """The fields of :class:`dpsc.PrivatePanel`, which describes them, and the table that follows from them."""
@@ -236,6 +243,7 @@ class ReleasedPanel:
         if self.blocks or not self.publisher:
             raise ReleaseError("a table of somebody else names its publisher, and holds no release of ours.")
         require_units(self.published.units)
+        require_size(*self.published.values.shape)
         require_public_labels(self.published.outcome, self.published.times)
 
     @property
@@ -278,10 +286,7 @@ class ReleasedPanel:
     @cached_property
     def sites(self) -> tuple[tuple[Block, ...], ...]:
         """Blocks of the same units; people of different sites are different."""
-        by_units: dict[tuple[str, ...], list[Block]] = {}
-        for block in self.blocks:
-            by_units.setdefault(block.units, []).append(block)
-        return tuple(map(tuple, by_units.values()))
+        return _sites(self.blocks)
 
     @property
     def no_guarantee(self) -> str:
@@ -301,7 +306,7 @@ class ReleasedPanel:
         """
         if self.no_guarantee:
             return None
-        sums = [reduce(add, [block.guarantee for block in site if block.guarantee]) for site in self.sites]
+        sums = [composed([block.guarantee for block in site if block.guarantee]) for site in self.sites]
         return sums[0] if len(sums) == 1 else weakest(sums, "per person, of one site", slacks_add=True)
 
     @property
@@ -319,9 +324,22 @@ class ReleasedPanel:
         return f"<{type(self).__name__}: {len(self.units)} units × {len(self.times)} periods, {promise}>"
 
 
+def _sites(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], ...]:
+    """Return the blocks of each list of units."""
+    by_units: dict[tuple[str, ...], list[Block]] = {}
+    for block in blocks:
+        by_units.setdefault(block.units, []).append(block)
+    return tuple(map(tuple, by_units.values()))
+
+
+def _times_of(blocks: Sequence[Block]) -> Times:
+    """Return the periods of all blocks, one after the other."""
+    return blocks[0].times.append([block.times for block in blocks[1:]])
+
+
 def _all_times(blocks: Sequence[Block]) -> Times:
     """Return all periods in order; those that are text in the order of the blocks."""
-    times = reduce(lambda one, other: one.append(other), [block.times for block in blocks]).unique()
+    times = _times_of(blocks).unique()
     return times if all(isinstance(time, str) for time in times) else times.sort_values()
 
 
@@ -337,34 +355,32 @@ def _require_fitting(blocks: Sequence[Block]) -> None:
     """Refuse blocks that are no panel together: other statistics, cells published twice, units that overlap."""
     if not blocks:
         raise ReleaseError("a panel needs at least one release.")
-    first = blocks[0]
-    for other in blocks[1:]:
-        for what, of in _SHARED.items():
-            if of(first) != of(other):
+    shared = [(what, of(blocks[0]), of) for what, of in _SHARED.items()]
+    for block in blocks[1:]:
+        for what, first, of in shared:
+            if of(block) != first:
                 raise ReleaseError(f"the releases differ in their {what}; they are no panel together.")
-    identities = [block.identity for block in blocks]
-    if len(set(identities)) < len(identities):
+    if len({block.identity for block in blocks}) < len(blocks):
         raise ReleaseError("the same release is given twice.")
-    for k, one in enumerate(blocks):
-        for other in blocks[:k]:
-            if one.units == other.units:
-                twice = one.times.intersection(other.times)
-                if len(twice):
-                    raise ReleaseError(
-                        f"the period {period_name(twice[0])} is there twice: what is published is final, and "
-                        "nothing is published twice."
-                    )
-            elif {checks.read_as(unit) for unit in one.units} & {checks.read_as(unit) for unit in other.units}:
-                raise ReleaseError(
-                    "the releases share some units and not all: a panel grows by periods with the same units in the "
-                    "same order, or by sites with units of their own."
-                )
-            elif one.dataset and one.dataset == other.dataset:
-                raise ReleaseError(f"two sites are of the data set {one.dataset!r}; sites must have different people.")
-    if len(_all_times(blocks)) > LARGEST_T:
-        raise ReleaseError(f"a panel has at most {LARGEST_T:,} periods.")
-    if sum(numbers(block.rule) for block in blocks) > MOST_NUMBERS:
-        raise ReleaseError(f"a panel has at most {MOST_NUMBERS:,} numbers.")
+    sites = _sites(blocks)
+    for site in sites:
+        times = _times_of(site)
+        if not times.is_unique:
+            raise ReleaseError(
+                f"the period {period_name(times[times.duplicated()][0])} is there twice: what is published is final, "
+                "and nothing is published twice."
+            )
+    units = [checks.read_as(unit) for site in sites for unit in site[0].units]
+    if len(set(units)) < len(units):
+        raise ReleaseError(
+            "the releases share some units and not all: a panel grows by periods with the same units in the same "
+            "order, or by sites with units of their own."
+        )
+    datasets = [name for site in sites for name in {block.dataset for block in site if block.dataset}]
+    if len(set(datasets)) < len(datasets):
+        twice = next(name for name in datasets if datasets.count(name) > 1)
+        raise ReleaseError(f"two sites are of the data set {twice!r}; sites must have different people.")
+    require_size(len(units), len(_all_times(blocks)))
 
 
 def joined(panels: Sequence[ReleasedPanel], *, disjoint: bool) -> tuple[Block, ...]:

@@ -12,7 +12,7 @@ from dpsc.errors import ReleaseError
 from dpsc.privacy import discrete, exact
 from dpsc.release import file_format
 from dpsc.release.file_format import number, periods_from_json, periods_to_json, require
-from dpsc.release.panel import FEWEST_UNITS, MOST_NUMBERS, MOST_UNITS, Block, Law, NoisyTable, ReleasedPanel
+from dpsc.release.panel import FEWEST_UNITS, MOST_UNITS, Block, Law, NoisyTable, ReleasedPanel, require_size
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers, JsonObject
 
@@ -96,7 +96,7 @@ def _block_to_json(block: Block) -> JsonObject:
 def _block_from_json(stored: JsonObject) -> Block:
     units, times = _units(stored["units"]), periods_from_json(stored["periods"])
     shape = len(units), len(times)
-    require(shape[0] * shape[1] <= MOST_NUMBERS, "the table is too large")
+    require_size(*shape)
     said = stored["rule"]
     counts = [said["cells_per_period"], 1 if said["cells_per_person"] is None else said["cells_per_person"]]
     require(all(type(count) is int for count in counts), "the rule is wrong")
@@ -132,7 +132,7 @@ def _block_from_json(stored: JsonObject) -> Block:
 def _published(stored: JsonObject) -> NoisyTable:
     units, times = _units(stored["units"]), periods_from_json(stored["periods"])
     shape = len(units), len(times)
-    require(shape[0] * shape[1] <= MOST_NUMBERS and isinstance(stored["outcome"], str), "the table is not a table")
+    require_size(*shape)
     values, noise = (_with_nan(stored[name], shape) for name in ("values", "noise"))
     require(not (noise < 0).any(), "the noise is below zero")
     people = None if stored["people"] is None else _with_nan(stored["people"], shape)

@@ -59,10 +59,9 @@ class TableRule:
 
     def __post_init__(self) -> None:
         checks.one_of("statistic", self.statistic, get_args(Statistic))
-        for name, least in (("cells_per_period", 1), ("units", 1), ("periods", 1)):
-            checks.whole_number(name, getattr(self, name), at_least=least)
-        if self.cells_per_person is not None:
-            checks.whole_number("cells_per_person", self.cells_per_person, at_least=1)
+        for name in ("cells_per_period", "cells_per_person", "units", "periods"):
+            if name != "cells_per_person" or self.cells_per_person is not None:  # Python's integers do not overflow
+                object.__setattr__(self, name, checks.whole_number(name, getattr(self, name), at_least=1))
         self._require_bounds()
         if self.most_cells > MOST_CELLS:
             raise ParameterError(
@@ -75,8 +74,9 @@ class TableRule:
                     f"{Parameter('person_bound')} is for means and totals; to bound a person in a {self.statistic}, "
                     f"give {Parameter('cells_per_person')}."
                 )
+            object.__setattr__(self, "person_bound", checks.finite_number("person_bound", self.person_bound, above=0))
             most = self.half_width * math.sqrt(self.most_cells)
-            if checks.finite_number("person_bound", self.person_bound, above=0) < _LEAST_BOUND * most:
+            if self.person_bound < _LEAST_BOUND * most:
                 raise ParameterError(
                     f"{Parameter('person_bound', self.person_bound)} would cut almost everything: the bounds allow a "
                     f"person {most:g}."
@@ -92,14 +92,15 @@ class TableRule:
                 f"a {self.statistic} needs {Parameter('bounds')}: the smallest and the largest value of a person in a "
                 "cell, from public knowledge; values outside are set to them."
             )
-        if len(self.bounds) != 2:
+        if not isinstance(self.bounds, tuple | list) or len(self.bounds) != 2:
             raise ParameterError(f"{Parameter('bounds')} must be two numbers.")
         lo, hi = (checks.finite_number("bounds", bound) for bound in self.bounds)
+        object.__setattr__(self, "bounds", (lo, hi))
         if not lo < hi:
             raise ParameterError(f"{Parameter('bounds')}: the lower one, {lo:g}, is not below the upper one, {hi:g}.")
         if max(abs(lo), abs(hi)) > LARGEST_BOUND:
             raise ParameterError(f"{Parameter('bounds')} must not be beyond {LARGEST_BOUND:g}.")
-        if self.middle and abs(self.middle) > _FAR * self.half_width:
+        if hi - lo < 1 / LARGEST_BOUND or (self.middle and abs(self.middle) > _FAR * self.half_width):
             raise ParameterError(
                 f"{Parameter('bounds')} are too close together for their size; subtract a public number first."
             )

@@ -23,6 +23,7 @@ from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
 from dpsc.tables.table_file import TableFile, files_at
+from dpsc.types import Times
 
 ROWS_AT_ONCE = 2**20
 HEADER = Parameter("periods")
@@ -246,7 +247,7 @@ def series_in(table: Table, path: Path, said: TableSpec, *, advice: str = "") ->
         return pd.Series(values, index=when, name=outcome, dtype=float)
 
 
-def typed_periods(text: str, reference: pd.Series[float] | None, time_format: str | None) -> pd.Index[Any]:
+def typed_periods(text: str, reference: pd.Series[float] | None, time_format: str | None) -> Times:
     """Return the periods that somebody typed: a range, a list with commas, a file, or the word "reference"."""
     if text == "reference":
         if reference is None:

@@ -124,9 +124,8 @@ def test_what_is_counted_is_what_a_release_would_fill(tmp_path: Path) -> None:
 
     frame = table(9, seed=3).sample(frac=0.7, random_state=1).sort_values(["patient", "month"])
     seen = custodian_examine(saved(frame, tmp_path / "d.csv"))
-    donors = scan(
-        tmp_path / "d.csv", unit="patient", time="month", outcome="cost", periods=seen.spec.parts()["periods"]
-    )
+    periods = str(seen.spec.parts()["periods"])
+    donors = scan(tmp_path / "d.csv", unit="patient", time="month", outcome="cost", periods=periods)
     values = donors.files.matrix().values
     assert seen.missing == tuple(np.isnan(values).sum(axis=0))
     assert seen.filling.cells == np.isnan(values).sum()

@@ -43,6 +43,10 @@ AT_LEAST = {
     "output-gaussian": 0.99,
     "gram": 0.999,
     "gram-counts": 0.999,
+    "panel": 0.999,
+    "panel-pure": 0.999,
+    "panel-sensitivity": 0.999,
+    "panel-joins": 0.999,
     "objective-pure": 0.9,
     "objective-gaussian": 0.3,
     "printed-output": 0.5,
@@ -170,4 +174,31 @@ def test_gram_noise_10_percent_too_small_is_seen(name: str, monkeypatch: pytest.
             algorithm.GramRelease, "_scales", lambda self, share: tuple(0.9 * s for s in scales(self, share))
         )
         monkeypatch.setattr(Release, "_require_paid", lambda self, guarantee: None)  # which would refuse it first
+    assert broken(cases([name])[0])
+
+
+FORGOTTEN: dict[str, Callable[..., Any]] = {
+    "_kept": lambda self, person, keys, cells: np.arange(len(cells)),
+    "_steps": lambda self, sums: sums - self.rule.middle_steps,
+    "_shortened": lambda self, person, steps: steps,
+}
+
+
+@pytest.mark.parametrize("what", FORGOTTEN)
+def test_people_who_are_not_bounded_are_seen(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpsc.custodian.groups.bounding import Bounding
+
+    assert not broken(cases(["panel-sensitivity"])[0])
+    monkeypatch.setattr(Bounding, what, FORGOTTEN[what])
+    assert broken(cases(["panel-sensitivity"])[0])
+
+
+@pytest.mark.parametrize("name", ["panel", "panel-pure"])
+def test_noise_of_a_panel_10_percent_too_small_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpsc.custodian.groups import algorithm
+    from dpsc.release.panel import Block, noise_of
+
+    assert not broken(cases([name])[0])
+    monkeypatch.setattr(algorithm, "noise_of", lambda *a: (noise_of(*a)[0], 0.9 * noise_of(*a)[1]))
+    monkeypatch.setattr(Block, "_require_paid", lambda self, guarantee: None)  # which would refuse it first
     assert broken(cases([name])[0])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from dpsc import checks
-from dpsc.answers.base import Answer, Pooled
+from dpsc.answers.base import Drawing
 from dpsc.answers.figures.sheet import Sheet, figure_of
 from dpsc.errors import ParameterError
 
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Sheet", "as_bytes", "draw", "figure_of"]
 
 
-def draw(answer: Answer | Pooled, kind: str, sheet: Sheet | None = None, units: str | None = None) -> Axes:
-    """Draw one of the figures that a result or a study has, on a sheet or on a new figure, and return the axes."""
+class Drawn(Protocol):
+    """What has figures: a result, a study."""
+
+    figures: ClassVar[Mapping[str, Drawing]]
+
+
+def draw(answer: Drawn, kind: str, sheet: Sheet | None = None, units: str | None = None) -> Axes:
+    """Draw one of its figures, on a sheet or on a new figure, and return the axes."""
     if kind not in answer.figures:
         known = ", ".join(repr(name) for name in answer.figures)
         raise ParameterError(

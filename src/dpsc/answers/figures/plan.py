@@ -23,7 +23,7 @@ from dpsc.answers.figures.sheet import (
     label_y,
     plain,
 )
-from dpsc.types import Array
+from dpsc.types import Array, Times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +58,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
 
 
 def movement(
-    times: pd.Index[Any],
+    times: Times,
     mean: Array,
     error: Array,
     spread: Array,

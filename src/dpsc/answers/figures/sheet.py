@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.types import Times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -256,7 +257,7 @@ _IN_YEARS = ("M", "Q", "Y", "A")  # frequencies of which a year has a whole numb
 class PeriodAxis:
     """An axis of periods: numbers and dates where they are, labels one after the other."""
 
-    index: pd.Index[Any]
+    index: Times
 
     @property
     def values(self) -> np.ndarray[Any, Any]:
@@ -268,7 +269,7 @@ class PeriodAxis:
             return np.asarray(index.tz_localize(None))
         return index.to_numpy() if pd.api.types.is_numeric_dtype(index) else np.arange(len(index))
 
-    def at(self, periods: pd.Index[Any]) -> np.ndarray[Any, Any]:
+    def at(self, periods: Times) -> np.ndarray[Any, Any]:
         """Return where some of the periods are."""
         return np.asarray(self.values[self.index.get_indexer(periods)])
 

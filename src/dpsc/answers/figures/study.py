@@ -27,6 +27,7 @@ from dpsc.answers.figures.sheet import (
 )
 from dpsc.answers.words import outcome, percent
 from dpsc.periods.dates import period_name
+from dpsc.types import Times
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +158,7 @@ def _unit(panel: Axes, result: Answer, times: PeriodAxis) -> None:
     times.mark(panel, position, named=False)
 
 
-def _on(index: pd.Index[Any], path: pd.Series[float]) -> Any:
+def _on(index: Times, path: pd.Series[float]) -> Any:
     """Return a path on the study's periods; without labels of its own it is in their order."""
     if len(path) == len(index) and not path.index.isin(index).all():
         return path.to_numpy(dtype=np.float64)

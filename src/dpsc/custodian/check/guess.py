@@ -25,7 +25,7 @@ from dpsc.periods.declare import declared
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
-from dpsc.types import Positions
+from dpsc.types import Positions, Times
 
 _HINTS = {
     "unit": "unit id who name pseudonym patient person people customer client firm company store shop branch region "
@@ -199,7 +199,7 @@ class Declaration:
         Why the labels cannot be understood for sure; empty if they can.
     """
 
-    times: pd.Index[Any]
+    times: Times
     places: Positions
     read: np.ndarray[Any, np.dtype[np.bool_]]
     typed: str
@@ -207,7 +207,7 @@ class Declaration:
     problem: str = ""
 
 
-def understand(labels: list[Any], given: tuple[str, pd.Index[Any]] | None, time_format: str | None) -> Declaration:
+def understand(labels: list[Any], given: tuple[str, Times] | None, time_format: str | None) -> Declaration:
     """Say which periods the labels stand for: of the given ones, or all from the first to the last."""
     problem = ""
     if time_format is None:
@@ -240,7 +240,7 @@ def _format_of(labels: list[Any]) -> tuple[str | None, str]:
     return (f"%m{mark}%d{mark}%Y" if month and not day else f"%d{mark}%m{mark}%Y"), problem
 
 
-def _good(labels: list[Any], time_format: str | None) -> tuple[pd.Index[Any], str]:
+def _good(labels: list[Any], time_format: str | None) -> tuple[Times, str]:
     """Return the calendar of the labels that are periods, and why it is doubtful."""
     whole = [label for label in labels if _is_whole(label)]
     dated = [label for label in labels if not _is_whole(label) and is_period(label, time_format)]
@@ -258,7 +258,7 @@ def _good(labels: list[Any], time_format: str | None) -> tuple[pd.Index[Any], st
         return index, unclear.message
 
 
-def _complete(times: pd.Index[Any]) -> pd.Index[Any]:
+def _complete(times: Times) -> Times:
     """Return all periods from the first to the last, or these if they are no regular calendar."""
     ends = _range(times)
     if ends is None:
@@ -267,7 +267,7 @@ def _complete(times: pd.Index[Any]) -> pd.Index[Any]:
     return whole if len(whole) == len(times) or calendar.holes(times) or len(whole) <= 1.5 * len(times) else times
 
 
-def _range(times: pd.Index[Any]) -> str | None:
+def _range(times: Times) -> str | None:
     if calendar.frequency(times) is None:
         return None
     text = f"{dates.period_name(times[0])}..{dates.period_name(times[-1])}"
@@ -277,7 +277,7 @@ def _range(times: pd.Index[Any]) -> str | None:
         return None
 
 
-def _typed(times: pd.Index[Any]) -> str:
+def _typed(times: Times) -> str:
     """Return how to write the periods: one range, several, or one by one if they are no regular calendar."""
     if _range(times) is None:
         return ",".join(dates.period_name(period) for period in times)
@@ -287,7 +287,7 @@ def _typed(times: pd.Index[Any]) -> str:
     return ",".join(first if first == last else f"{first}..{last}" for first, last in ends)
 
 
-def _placed(labels: list[Any], times: pd.Index[Any], typed: str, time_format: str | None, problem: str) -> Declaration:
+def _placed(labels: list[Any], times: Times, typed: str, time_format: str | None, problem: str) -> Declaration:
     """Place labels as a release does, each by itself; without a format if that does as well."""
     places, chosen = calendar.places(labels, times), None
     if time_format is not None:

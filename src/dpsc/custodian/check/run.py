@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -23,6 +22,7 @@ from dpsc.privacy.guarantee import best_guess
 from dpsc.release.scale import share_for
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
+from dpsc.types import TargetLike
 
 _RUNS = 6  # simulated panels: a first look, for which dpsc plan has more
 
@@ -88,7 +88,7 @@ def outlook(
     epsilon: float,
     delta: float,
     *,
-    target: Any | None = None,
+    target: TargetLike | None = None,
     averages: int = 1,
     like: bool = False,
 ) -> Outlook:

@@ -16,7 +16,7 @@ from dpsc.periods.declare import PERIODS
 from dpsc.tables import formats
 from dpsc.tables.arrow import Rows, coded, floats, plain
 from dpsc.tables.spec import Repeated
-from dpsc.types import Array, Positions, Write
+from dpsc.types import Array, Labels, Positions, Write
 
 
 def understood(rows: Rows, calendar: Calendar) -> Any:
@@ -83,7 +83,7 @@ def as_units(labels: Any) -> Any:
     return pc.if_else(pc.equal(units, ""), None, units)
 
 
-def factorize(parts: list[Any]) -> tuple[Positions, pd.Index[Any]]:
+def factorize(parts: list[Any]) -> tuple[Positions, Labels]:
     """Return the position of each row's unit, -1 for none, and the units in the order of first appearance.
 
     A part is a dictionary of labels in the order of first appearance, and which of them each row has

@@ -31,7 +31,7 @@ from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
-from dpsc.types import Array, Write
+from dpsc.types import Array, Labels, Times, Write
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Files:
     spec: TableSpec
     bounds: tuple[float, float] | None = None
     exclude: tuple[str, ...] = ()
-    periods: pd.Index[Any] | None = None
+    periods: Times | None = None
     held: bool | None = False
 
     @cached_property
@@ -155,7 +155,7 @@ class Files:
         return "a row"
 
     @cached_property
-    def _ordered(self) -> tuple[pd.Index[Any], list[Any]]:
+    def _ordered(self) -> tuple[Times, list[Any]]:
         """The periods and the labels that are written for them, in the order of time."""
         if self.periods is not None:
             return self.periods, _each(self._labels)
@@ -179,7 +179,7 @@ class Files:
             return dates.plain(index[order]), [written[i] for i in order]
 
     @property
-    def times(self) -> pd.Index[Any]:
+    def times(self) -> Times:
         """The periods, in order."""
         with formats.nothing_quoted(self.path):
             return self._ordered[0]
@@ -275,7 +275,7 @@ class Files:
         labels, values = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
         return Matrix(values, labels, self.times, self.periods_from)
 
-    def _pivoted(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
+    def _pivoted(self, batches: list[Rows]) -> tuple[Labels, Array]:
         """Return the units of a long table and a row for each: each row's number is put where it belongs, once."""
         units, when, numbers = [], [], []
         for rows in batches:
@@ -290,7 +290,7 @@ class Files:
         with in_file(self.path):
             return labels, self.calendar.pivoted(codes, places, values, len(labels), 0)
 
-    def _of_rows(self, batches: list[Rows]) -> tuple[pd.Index[Any], Array]:
+    def _of_rows(self, batches: list[Rows]) -> tuple[Labels, Array]:
         """Return the units of a wide table and a row for each."""
         parts: list[Any] = []
         blocks: list[Array] = [np.empty((len(self.times), 0))]
@@ -440,7 +440,7 @@ class FileSource:
     files: Files
 
     @property
-    def times(self) -> pd.Index[Any]:
+    def times(self) -> Times:
         """The periods, in order."""
         return self.files.times
 

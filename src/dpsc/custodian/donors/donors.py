@@ -18,7 +18,7 @@ from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import PERIODS
 from dpsc.tables.spec import Missing, Repeated, rule_for
-from dpsc.types import Array, Positions, to_floats
+from dpsc.types import Array, BoundsLike, Labels, PeriodsLike, Positions, Times, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +49,8 @@ class Donors:
     """
 
     values: Array
-    times: pd.Index[Any]
-    labels: pd.Index[Any]
+    times: Times
+    labels: Labels
     bounds: Bounds | None = None
     outcome: str = "outcome"
     periods_from: PeriodsFrom = "header"
@@ -65,8 +65,8 @@ class Donors:
         unit: Hashable,
         time: Hashable,
         outcome: Hashable,
-        periods: Any | None = None,
-        bounds: Any | None = None,
+        periods: PeriodsLike | None = None,
+        bounds: BoundsLike | None = None,
         missing: Missing | None = None,
         repeated: Repeated = "missing",
     ) -> Donors:
@@ -113,7 +113,7 @@ class Donors:
         *,
         unit: Hashable | None = None,
         periods: Sequence[Hashable] | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         missing: Missing | None = None,
         repeated: Repeated = "missing",
         outcome: str = "outcome",
@@ -132,7 +132,7 @@ class Donors:
         donors: Any,
         *,
         times: Sequence[Any] | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         missing: Missing | None = None,
         outcome: str = "outcome",
     ) -> Donors:
@@ -145,7 +145,7 @@ class Donors:
         matrix: Matrix,
         *,
         rows: Positions | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
         outcome: str = "outcome",

@@ -18,7 +18,7 @@ from dpsc.periods.calendar import is_missing, places
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import declared
 from dpsc.tables.spec import Repeated, require_period_names, require_repeated
-from dpsc.types import Array, Positions, to_floats
+from dpsc.types import Array, Column, Labels, PeriodsLike, Positions, Times, to_floats
 
 _WHOLE = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
 _MOSTLY_EMPTY = 10**7  # cells, 80 MB: below this a matrix is built even if most of its cells are missing
@@ -48,8 +48,8 @@ class Matrix:
     """
 
     values: Array
-    units: pd.Index[Any]
-    times: pd.Index[Any]
+    units: Labels
+    times: Times
     periods_from: PeriodsFrom = "header"
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ def read_long(
     unit: Hashable,
     time: Hashable,
     outcome: Hashable,
-    periods: Any | None = None,
+    periods: PeriodsLike | None = None,
     repeated: Repeated = "missing",
 ) -> Matrix:
     """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
@@ -125,7 +125,7 @@ def read_long(
     return Matrix(matrix, periods_of.plain(units), index, source, counts)
 
 
-def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> Positions:
+def _places_of_rows(labels: Column, index: Times) -> Positions:
     """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
 
     Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
@@ -148,7 +148,7 @@ def _places_of_rows(labels: pd.Series[Any], index: pd.Index[Any]) -> Positions:
     return rows
 
 
-def different(times: pd.Index[Any]) -> pd.Index[Any]:
+def different(times: Times) -> Times:
     """Refuse periods of which two are the same, perhaps written in two ways."""
     if not times.is_unique:
         raise PanelError(f"two labels stand for the same period, {period_name(times[times.duplicated()][0])}.")
@@ -230,7 +230,7 @@ def read_wide(
     return Matrix(matrix, periods_of.plain(units), index, counts=counts)
 
 
-def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable:
+def label_of(units: Labels, typed: str, parameter: Parameter) -> Hashable:
     """Return the unit that the user typed, whether the file holds it as a number or as text."""
     matches = np.flatnonzero(units.astype(str) == typed)
     if len(matches) != 1:
@@ -241,7 +241,7 @@ def label_of(units: pd.Index[Any], typed: str, parameter: Parameter) -> Hashable
     return label
 
 
-def _labels(values: pd.Series[Any] | pd.Index[Any]) -> tuple[Positions, pd.Index[Any]]:
+def _labels(values: Column | Labels) -> tuple[Positions, Labels]:
     """Return the unit of each row among the different units, -1 for none, and these in order of first appearance.
 
     A label is read as text and by itself: 7, 7.0 and "7" are one unit, "007" is another, whatever other rows hold.
@@ -272,7 +272,7 @@ def text_of(label: Any) -> str | None:
     return str(label)
 
 
-def _periods(values: pd.Series[Any], what: str) -> tuple[Positions, pd.Index[Any]]:
+def _periods(values: Column, what: str) -> tuple[Positions, Times]:
     """Return the position of each row's label among the different labels, and these in order of first appearance."""
     try:
         codes, labels = pd.factorize(values)
@@ -283,7 +283,7 @@ def _periods(values: pd.Series[Any], what: str) -> tuple[Positions, pd.Index[Any
     return codes, pd.Index(labels, tupleize_cols=False)
 
 
-def _column(df: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+def _column(df: pd.DataFrame, name: Hashable) -> Column:
     """Return one column, or refuse and suggest a similar name."""
     if not pd.api.types.is_hashable(name):
         raise PanelError(f"a column name is expected, not a {type(name).__name__}.")

@@ -19,7 +19,7 @@ import pandas as pd
 from dpsc.errors import PanelError, Parameter
 from dpsc.periods.dates import period_name
 from dpsc.tables.spec import INTERPOLATE, KERNEL, MIDPOINT, REPEATED, Missing, Repeated, rule_for
-from dpsc.types import Array
+from dpsc.types import Array, BoundsLike, Times
 
 Scaling = Literal["zero", "center"]
 Cells = np.ndarray[Any, np.dtype[np.integer[Any]]]
@@ -80,7 +80,7 @@ class Bounds:
     scaling: Scaling = "zero"
 
     @classmethod
-    def parse(cls, bounds: Any, periods: int, scaling: Scaling = "zero", order: Any = slice(None)) -> Bounds:
+    def parse(cls, bounds: BoundsLike, periods: int, scaling: Scaling = "zero", order: Any = slice(None)) -> Bounds:
         """Read ``(lo, hi)`` or one such pair per period; ``order`` sorts pairs that are not in time order.
 
         Examples
@@ -184,7 +184,7 @@ class Completion:
     are no bounds: it has no direction, and a Gram release takes it for a fixed public vector. Nothing is refused then.
     """
 
-    times: pd.Index[Any]
+    times: Times
     missing: Missing | None
     bounds: Bounds | None
     declared: bool = False

@@ -23,7 +23,7 @@ from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import aligned, first_treated
 from dpsc.tables.spec import INTERPOLATE, MIDPOINT, Missing, Repeated
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, BoundsLike, Label, Labels, PeriodsLike, TargetLike, Times, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,12 +92,12 @@ class Panel:
         unit: Hashable,
         time: Hashable,
         outcome: Hashable,
-        treatment_time: Any,
+        treatment_time: Label,
         treated_unit: Hashable | None = None,
-        target: Any | None = None,
-        periods: Any | None = None,
+        target: TargetLike | None = None,
+        periods: PeriodsLike | None = None,
         donors: Sequence[Hashable] | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
         repeated: Repeated = "missing",
@@ -153,13 +153,13 @@ class Panel:
         cls,
         df: Frame,
         *,
-        treatment_time: Any,
+        treatment_time: Label,
         unit: Hashable | None = None,
         periods: Sequence[Hashable] | None = None,
         treated_unit: Hashable | None = None,
-        target: Any | None = None,
+        target: TargetLike | None = None,
         donors: Sequence[Hashable] | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
         repeated: Repeated = "missing",
@@ -193,10 +193,10 @@ class Panel:
     def from_arrays(
         cls,
         donors: Any,
-        target: Any,
+        target: TargetLike,
         *,
-        treatment_time: Any,
-        bounds: Any | None = None,
+        treatment_time: Label,
+        bounds: BoundsLike | None = None,
         times: Sequence[Any] | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
@@ -228,11 +228,11 @@ class Panel:
         cls,
         matrix: Matrix,
         *,
-        treatment_time: Any,
+        treatment_time: Label,
         treated_unit: Hashable | None = None,
-        target: Any | None = None,
+        target: TargetLike | None = None,
         donors: Sequence[Hashable] | None = None,
-        bounds: Any | None = None,
+        bounds: BoundsLike | None = None,
         scaling: Scaling = "zero",
         missing: Missing | None = None,
         outcome: str = "outcome",
@@ -280,7 +280,7 @@ class Panel:
         return self.pool.values
 
     @property
-    def donor_labels(self) -> pd.Index[Any]:
+    def donor_labels(self) -> Labels:
         """Private. The unit of each row."""
         return self.pool.labels
 
@@ -320,7 +320,7 @@ class Panel:
         return self.T - self.T0
 
     @property
-    def times(self) -> pd.Index[Any]:
+    def times(self) -> Times:
         """The periods, in order."""
         return self.target.index
 
@@ -390,7 +390,7 @@ def require_panel(panel: Any) -> None:
         )
 
 
-def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[float]:
+def _target_series(target: TargetLike, given: Any, times: Times) -> pd.Series[float]:
     """Return the target over the panel's periods, from a series by its index or from an array in the given order."""
     if not isinstance(target, pd.Series):
         values = to_floats(target, "target")
@@ -407,7 +407,7 @@ def _target_series(target: Any, given: Any, times: pd.Index[Any]) -> pd.Series[f
     return series
 
 
-def _rows_of(units: pd.Index[Any], labels: list[Hashable]) -> np.ndarray[Any, np.dtype[np.intp]]:
+def _rows_of(units: Labels, labels: list[Hashable]) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return the positions of the labels among the units, as text, -1 for one that is not there."""
     if not all(map(pd.api.types.is_hashable, labels)):
         raise PanelError("a unit's label is a single value, not a list or an array.")
@@ -417,7 +417,7 @@ def _rows_of(units: pd.Index[Any], labels: list[Hashable]) -> np.ndarray[Any, np
     return np.asarray(pd.Index([text_of(unit) for unit in units], dtype=object).get_indexer(wanted), dtype=np.intp)
 
 
-def _treated_row(units: pd.Index[Any], treated_unit: Hashable) -> int:
+def _treated_row(units: Labels, treated_unit: Hashable) -> int:
     row = int(_rows_of(units, [treated_unit])[0])
     if row < 0:
         raise PanelError(f"treated unit {treated_unit!r} is not in the data, whose labels are of kind {units.dtype}.")
@@ -425,7 +425,7 @@ def _treated_row(units: pd.Index[Any], treated_unit: Hashable) -> int:
 
 
 def _donor_rows(
-    units: pd.Index[Any], treated_unit: Hashable | None, donors: Sequence[Hashable] | None
+    units: Labels, treated_unit: Hashable | None, donors: Sequence[Hashable] | None
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
     """Return the positions of the donors: those selected, or all but the treated unit."""
     treated = None if treated_unit is None else _treated_row(units, treated_unit)

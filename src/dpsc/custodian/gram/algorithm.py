@@ -54,7 +54,7 @@ from dpsc.release.scale import (
 )
 from dpsc.release.settings import Settings, load
 from dpsc.tables.spec import Missing
-from dpsc.types import Array, Integers, to_floats
+from dpsc.types import Array, Integers, Times, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class CustodianSum:
 
     total: Integers
     n: int
-    times: pd.Index[Any]
+    times: Times
     outcome: str
     row_map: RowMap
     scale: Scale
@@ -334,7 +334,7 @@ class GramRelease:
         kept = directions_for(n, T, self._noise(scale_share), kernel) if self.directions is None else self.directions
         return min(kept, T - 1)
 
-    def scale_share(self, n: int, times: pd.Index[Any]) -> float:
+    def scale_share(self, n: int, times: Times) -> float:
         """Return which share of the budget finds the scale; refuse too few donors. Public numbers only."""
         if self.scale is not None:
             return 0.0
@@ -364,9 +364,7 @@ class GramRelease:
             raise PanelError("no donor is left.")
         return counts, counted
 
-    def _scale(
-        self, donors: Any, counts: Integers, counted: int, times: pd.Index[Any], reference: Array | None
-    ) -> Scale:
+    def _scale(self, donors: Any, counts: Integers, counted: int, times: Times, reference: Array | None) -> Scale:
         """Return how much a donor moves: as given, or from counts with noise and a guess if there is one."""
         T = len(times)
         if self.scale is not None:
@@ -383,12 +381,12 @@ class GramRelease:
         public = donors.target[: donors.T0] if self.like is None else self.like
         return Scale(value, "like and counted", share, level_of(public))
 
-    def _guess(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> float | None:
+    def _guess(self, donors: Any, times: Times, reference: Array | None) -> float | None:
         """Return what the public series says about the scale, None if there is no such series or it does not move."""
         like = self._like(donors, times, reference)
         return None if like is None else guess_from(like, len(times), Kernel.named(self.smoothness))
 
-    def _like(self, donors: Any, times: pd.Index[Any], reference: Array | None) -> Any | None:
+    def _like(self, donors: Any, times: Times, reference: Array | None) -> Any | None:
         """Return the public series that donors may move like, less the reference where its periods are known."""
         if self.like is None and isinstance(donors, Panel):
             before = donors.target[: donors.T0]
@@ -448,7 +446,7 @@ class GramRelease:
                 f"{Parameter('grid_bits', self.grid_bits)}; use {then}."
             )
 
-    def reference_for(self, times: pd.Index[Any]) -> Array | None:
+    def reference_for(self, times: Times) -> Array | None:
         """Return the reference path over the donors' periods, or refuse one that lacks a period."""
         if self.reference is None:
             return None

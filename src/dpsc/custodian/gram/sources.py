@@ -31,7 +31,7 @@ from dpsc.periods.declare import declared
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.formats import is_workbook, nothing_quoted
 from dpsc.tables.spec import Missing, Repeated, TableSpec
-from dpsc.types import Array, Integers, PeriodsLike, to_floats
+from dpsc.types import Array, Integers, PeriodsLike, Times, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
@@ -45,7 +45,7 @@ class DonorSource(Protocol):
     """Donors that can be added up."""
 
     @property
-    def times(self) -> pd.Index[Any]:
+    def times(self) -> Times:
         """The periods, in order."""
         ...
 
@@ -73,7 +73,7 @@ class ArrayDonors:
     """Donors as an n × T array, periods in order; cells that a release is to complete are NaN."""
 
     values: Array
-    times: pd.Index[Any]
+    times: Times
     outcome: str
     periods_from: PeriodsFrom = "header"
 
@@ -127,7 +127,7 @@ def scan(
     outcome: str | None = None,
     wide: bool = False,
     time_format: str | None = None,
-    periods: Any | None = None,
+    periods: PeriodsLike | None = None,
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
     repeated: Repeated = "missing",

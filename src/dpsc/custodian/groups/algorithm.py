@@ -16,7 +16,7 @@ from dpsc.privacy import discrete
 from dpsc.privacy import source as randomness
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
 from dpsc.release.matrix import require_public_labels
-from dpsc.release.panel import Block, budget, noise_of, require_units
+from dpsc.release.panel import Block, budget, noise_of, require_size, require_units
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers, Times
 
@@ -80,13 +80,13 @@ class PanelRelease:
     def rule_for(self, units: tuple[str, ...], times: Times) -> TableRule:
         """Return how people are bounded in a table of these units and periods."""
         require_units(units)
+        require_size(len(units), len(times))
         return self._rule(len(units), len(times))
 
     def _rule(self, units: int, periods: int) -> TableRule:
-        bounds = None if self.bounds is None else (float(self.bounds[0]), float(self.bounds[1]))
         return TableRule(
             self.statistic,
-            bounds,
+            self.bounds,
             self.person_bound,
             self.cells_per_period,
             self.cells_per_person,

@@ -11,7 +11,7 @@ from dpsc.custodian.donors.people import Keys, PersonCells
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers
 
-_LARGEST_RECORD = 2**20  # times what the bounds allow: a correction may be as large, and sums fit into 64 bits
+_LARGEST_RECORD = 2**10  # times what the bounds allow: a correction may be as large, and sums fit into 64 bits
 _BELOW_ONE = 1 - 2.0**-40
 
 

@@ -20,7 +20,7 @@ from dpsc.custodian.weights.minimiser import GriddedRows
 from dpsc.custodian.weights.objective import release_minimiser
 from dpsc.custodian.weights.output import OutputPerturbation
 from dpsc.custodian.weights.printed import default_c, divide_budget, printed_beta
-from dpsc.evidence.audit import measure, neighbours, sensitivities
+from dpsc.evidence.audit import measure, neighbours, people, sensitivities
 from dpsc.evidence.audit.case import (
     SHOWN_DELTA,
     Case,
@@ -38,6 +38,7 @@ from dpsc.privacy import sensitivity
 from dpsc.privacy.accounting import gaussian_mu
 from dpsc.privacy.source import Source, seeded
 from dpsc.release.matrix import GRID_BITS
+from dpsc.release.table_rule import STEPS, TableRule
 from dpsc.types import Array
 
 
@@ -66,7 +67,7 @@ def variance_beta() -> Case:
         return side * l2 + math.sqrt(sigma) * effort.source().normals((effort.runs, 1))
 
     def exact() -> float:
-        return measure.epsilon_at(delta, lambda e: measure.gaussian_delta(l2 / math.sqrt(sigma), e))
+        return measure.gaussian_epsilon(l2 / math.sqrt(sigma), delta)
 
     claim = ClaimedLoss(epsilon, delta)
     attacks = Exact("exact loss", claim, exact), Sampled("runs in bulk", claim, draw)
@@ -219,6 +220,34 @@ def _rows(name: str, title: str, to_integers: Callable[[Array, Array], Array]) -
         return sensitivities.longest_row(integers, rows, GRID_BITS)
 
     return known_broken(name, title, Exact("longest row", ClaimedLoss(1.0, unit="length² ="), longest, slack=0.0))
+
+
+def records_as_people() -> Case:
+    """Bound every record of a panel by itself: a person with many records moves more than one person may."""
+    rule = TableRule("total", (0, 1), None, 1, None, 4, 12)
+    cells = np.arange(rule.units * rule.periods)
+    records = [people.Person(cells[k : k + 1], np.ones(1)) for k in cells]
+
+    def reach() -> float:
+        change = people.added(rule, *records)
+        return float(np.linalg.norm(change)) / STEPS
+
+    claim = ClaimedLoss(math.sqrt(rule.squared_sensitivity) / STEPS, unit="Δ₂ =")
+    return known_broken("records-as-people", "records bounded, not people", Exact("one person gone", claim, reach))
+
+
+def removal_as_replacement() -> Case:
+    """Calibrate a panel's noise to removing a person, and promise it for replacing one."""
+    delta, rule = 1e-6, TableRule("mean", (-1, 1), None, 1, None, 4, 2)
+    pair = max(people.pairs(rule), key=lambda pair: people.moves(rule, pair)[1])
+    removed = math.sqrt(rule.length_squared + rule.one_person**2 * rule.most_cells)
+    scale = removed / gaussian_mu(1.0, delta)
+
+    def exact() -> float:
+        return measure.gaussian_epsilon(math.sqrt(people.moves(rule, pair)[1]) / scale, delta)
+
+    attack = Exact("exact loss", ClaimedLoss(1.0, delta), exact)
+    return known_broken("removal-as-replacement", "noise for a removal only", attack)
 
 
 DIFFPRIVLIB = "https://github.com/IBM/differential-privacy-library/issues/105"
@@ -435,5 +464,7 @@ BROKEN: dict[str, Callable[[], Case]] = {
     "float-as-exact": float_as_exact,
     "rounded-rows": rounded_rows,
     "long-rows": long_rows,
+    "records-as-people": records_as_people,
+    "removal-as-replacement": removal_as_replacement,
     **EXHIBITS,
 }

@@ -217,6 +217,11 @@ def epsilon_at(delta: float, curve: Callable[[float], float]) -> float:
     return lower
 
 
+def gaussian_epsilon(shift: float, delta: float) -> float:
+    """Return the smallest epsilon of Gaussian noise whose centres are ``shift`` standard deviations apart."""
+    return epsilon_at(delta, partial(gaussian_delta, shift))
+
+
 def table_epsilon(log_p: Array, log_q: Array, delta: float) -> float:
     """Return the smallest epsilon at which two tabulated laws are within delta, in the worse of both directions."""
     if delta == 0:

@@ -193,7 +193,7 @@ class TwoStep:
         apart = weights.distance(f_change), answer.distance(path_change / largest)
         if weights.law == "gaussian":
             shift = float(np.hypot(*apart))
-            return measure.epsilon_at(delta, lambda epsilon: measure.gaussian_delta(shift, epsilon))
+            return measure.gaussian_epsilon(shift, delta)
         return sum(apart)
 
     def _fit_seeded(self, donors: Array) -> Result:

@@ -17,7 +17,7 @@ from dpsc.custodian.gram.sources import sum_of_rows
 from dpsc.custodian.weights.objective import ObjectivePerturbation
 from dpsc.custodian.weights.output import OutputPerturbation
 from dpsc.custodian.weights.printed import PrintedOutputPerturbation
-from dpsc.evidence.audit import measure, neighbours, sensitivities
+from dpsc.evidence.audit import measure, neighbours, people, sensitivities
 from dpsc.evidence.audit.case import (
     SHOWN_DELTA,
     Attack,
@@ -227,7 +227,9 @@ def gram_release(epsilon: float, delta: float) -> Case:
         return make(seed, delta=SHOWN_DELTA)
 
     def exact() -> float:
-        return max(_epsilon(math.sqrt(_mu_squared(make(0, kind), T)), delta) for kind in _KINDS for T in (2, 5))
+        return max(
+            measure.gaussian_epsilon(math.sqrt(_mu_squared(make(0, kind), T)), delta) for kind in _KINDS for T in (2, 5)
+        )
 
     example = visible(0).release(np.zeros((1, _T)))
     pair = neighbours.still_and_moving(example.row_map)
@@ -281,7 +283,7 @@ def gram_counts(epsilon: float, delta: float) -> Case:
         return shift(make.mu * math.sqrt(share)) ** 2 + _cost(change, release)
 
     def exact() -> float:
-        return _epsilon(shift(gaussian_mu(epsilon, delta)), delta)
+        return measure.gaussian_epsilon(shift(gaussian_mu(epsilon, delta)), delta)
 
     attacks = (
         Exact("exact loss", ClaimedLoss(epsilon, delta), exact, "one pair of rows, Gaussian curve"),
@@ -318,7 +320,7 @@ def composition(delta: float = 1e-6) -> Case:
 
     def with_laplace(shift: float, delta: float) -> float:
         """Laplace noise loses all of its epsilon half of the time, whatever the Gaussian does."""
-        return _PURE + _epsilon(shift, 2 * delta)
+        return _PURE + measure.gaussian_epsilon(shift, 2 * delta)
 
     shift, other_shift = (
         math.sqrt(_mu_squared(GramRelease(epsilon=a.epsilon, delta=a.delta, scale=_SCALE, seed=0), _T))
@@ -328,19 +330,15 @@ def composition(delta: float = 1e-6) -> Case:
         "composition",
         "several releases together",
         (
-            Exact("two releases", _claim(twice), lambda: _epsilon(math.sqrt(2) * shift, twice.delta)),
+            Exact("two releases", _claim(twice), lambda: measure.gaussian_epsilon(math.sqrt(2) * shift, twice.delta)),
             Exact("a release and a pure one", _claim(mixed), lambda: with_laplace(shift, mixed.delta)),
-            Exact("two sites merged", _claim(merged), lambda: _epsilon(other_shift, merged.delta)),
+            Exact("two sites merged", _claim(merged), lambda: measure.gaussian_epsilon(other_shift, merged.delta)),
         ),
     )
 
 
 def _claim(guarantee: Guarantee) -> ClaimedLoss:
     return ClaimedLoss(guarantee.epsilon, guarantee.delta)
-
-
-def _epsilon(shift: float, delta: float) -> float:
-    return measure.epsilon_at(delta, lambda epsilon: measure.gaussian_delta(shift, epsilon))
 
 
 def _mu_squared(algorithm: GramRelease, T: int) -> float:
@@ -389,6 +387,8 @@ TIGHT: dict[str, Callable[[float], Case]] = {
     "output-gaussian": lambda epsilon: output(epsilon, DELTA),
     "gram": lambda epsilon: gram_release(epsilon, DELTA),
     "gram-counts": lambda epsilon: gram_counts(epsilon, DELTA),
+    "panel": lambda epsilon: people.release(epsilon, DELTA),
+    "panel-pure": lambda epsilon: people.release(epsilon, 0.0),
 }
 OTHER: dict[str, Callable[[], Case]] = {
     "objective-pure": lambda: objective(1.0, 0.0),
@@ -403,6 +403,8 @@ OTHER: dict[str, Callable[[], Case]] = {
     "jacobian": sensitivities.ball_jacobian,
     "post-period-sensitivity": sensitivities.post_period,
     "gram-rows": sensitivities.rows,
+    "panel-sensitivity": people.bounds,
+    "panel-joins": people.joins,
     "float-low-bits": float_low_bits,
 }
 NAMES = (*TIGHT, *OTHER)
