@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc.custodian.gram.algorithm import GramRelease as GramRelease
     from dpsc.custodian.gram.sources import scan as scan
     from dpsc.custodian.groups.algorithm import PanelRelease as PanelRelease
+    from dpsc.custodian.groups.sources import People as People
     from dpsc.custodian.weights.classic import SyntheticControl as SyntheticControl
     from dpsc.custodian.weights.objective import ObjectivePerturbation as ObjectivePerturbation
     from dpsc.custodian.weights.output import OutputPerturbation as OutputPerturbation
@@ -54,6 +55,7 @@ _HOME = {
         "custodian.gram.algorithm": "GramRelease",
         "custodian.gram.sources": "scan",
         "custodian.groups.algorithm": "PanelRelease",
+        "custodian.groups.sources": "People",
         "custodian.weights.classic": "SyntheticControl",
         "custodian.weights.objective": "ObjectivePerturbation",
         "custodian.weights.output": "OutputPerturbation",

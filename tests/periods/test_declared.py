@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, scan
-from dpsc.custodian.gram.sources import Engine
+from dpsc.custodian.donors.donor_files import Engine
 from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
 

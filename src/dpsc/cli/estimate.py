@@ -13,7 +13,7 @@ import typer
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import Answer, Force, Json, Table, Title, command, option
+from dpsc.cli.options import AnswerOptions, Force, Json, TableOptions, Title, command, option
 from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def estimate(
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
     target: Annotated[Path, typer.Argument(help="A table of periods and numbers; with --unit, a long one of units.")],
     question: Question,
-    table: Table,
-    answer: Answer,
+    table: TableOptions,
+    answer: AnswerOptions,
 ) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
     from dpsc.analyst import ask

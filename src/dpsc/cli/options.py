@@ -94,7 +94,7 @@ LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, met
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TableOptions:
     """Which columns of a table hold what, and how its file is written."""
 
     time: str | None = columns("The column of periods (long tables).")
@@ -112,7 +112,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DonorTable(Table):
+class DonorTableOptions(TableOptions):
     """The same of a table of donors, with its periods and what to do with cells that are missing or given twice."""
 
     wide: bool = columns("One row per unit, one column per period.", default=False)
@@ -163,7 +163,7 @@ class Payer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class AnswerOptions:
     """Where an answer goes, and what is written on it."""
 
     out: Path | None = option(

@@ -11,7 +11,7 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, IKnow, Json, Knowledge, Payer, command, option
 from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def release(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
-    table: DonorTable,
+    table: DonorTableOptions,
     knowledge: Knowledge,
     how: How,
     payer: Payer,
@@ -101,8 +101,8 @@ def release(
         if place is not None:
             terminal.require_free(place, how.force)
     if how.dry_run:
-        rehearsed = _rehearsed(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
-        terminal.print_json(rehearsed) if how.json else _show_rehearsal(rehearsed)
+        tried = _dry_run(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
+        terminal.print_json(tried) if how.json else _show_dry_run(tried)
         return
     made = _made(source, chosen, account, out, how, knowledge.reference or asked.settings)
     digest = sha256(out)
@@ -166,7 +166,7 @@ def _page(made: Release, out: Path, page: Path | None, digest: str) -> Path | No
     return page
 
 
-def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal.Account, i_know: bool) -> JsonObject:
+def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal.Account, i_know: bool) -> JsonObject:
     """Do everything that a release does except draw noise, book and write; return what it would be, public numbers.
 
     The scale, for which a release may count donors with noise, is left out.
@@ -197,7 +197,7 @@ def _rehearsed(donors: FileDonors | DaskDonors, chosen: Choices, account: termin
     }
 
 
-def _show_rehearsal(told: JsonObject) -> None:
+def _show_dry_run(told: JsonObject) -> None:
     from dpsc.release.describe import noise_of
 
     screen = terminal.console()

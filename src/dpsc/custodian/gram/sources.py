@@ -7,37 +7,36 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
 from dpsc.custodian.donors.blocks import row_blocks, row_writer
-from dpsc.custodian.donors.donor_files import Files, FileSource
+from dpsc.custodian.donors.donor_files import Engine, Files, FileSource, chosen
 from dpsc.custodian.donors.donors import Donors
 from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
 from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.custodian.donors.panel import Panel
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
+from dpsc.custodian.groups.people_files import FilePeople
+from dpsc.custodian.groups.sources import people_in
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
 from dpsc.tables.dialect import Dialect
-from dpsc.tables.formats import is_workbook, nothing_quoted
+from dpsc.tables.formats import nothing_quoted
 from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import Array, Integers, PeriodsLike, Times, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
 
-Engine = Literal["auto", "memory", "stream", "dask"]
-_DASK, _MISSING = Parameter("engine", "dask"), Parameter("missing")
+_MISSING = Parameter("missing")
 
 
 @runtime_checkable
@@ -119,14 +118,65 @@ class FileDonors(FileSource):
         return total, n
 
 
+@overload
 def scan(
     path: str | os.PathLike[str],
     *,
     unit: str,
+    person: None = ...,
+    time: str | None = ...,
+    outcome: str | None = ...,
+    wide: bool = ...,
+    time_format: str | None = ...,
+    units: None = ...,
+    periods: PeriodsLike | None = ...,
+    bounds: tuple[float, float] | None = ...,
+    missing: Missing | None = ...,
+    repeated: Repeated = ...,
+    exclude: Sequence[str] = ...,
+    sep: str | None = ...,
+    decimal: str | None = ...,
+    thousands: str | None = ...,
+    encoding: str | None = ...,
+    sheet: str | None = ...,
+    engine: Engine = ...,
+    scheduler: str | None = ...,
+    workers: int | None = ...,
+) -> FileDonors | DaskDonors: ...
+
+
+@overload
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    unit: str,
+    person: str,
+    time: str | None = ...,
+    outcome: str | None = ...,
+    time_format: str | None = ...,
+    units: Iterable[str] | None = ...,
+    periods: PeriodsLike | None = ...,
+    sep: str | None = ...,
+    decimal: str | None = ...,
+    thousands: str | None = ...,
+    encoding: str | None = ...,
+    sheet: str | None = ...,
+    engine: Engine = ...,
+    scheduler: str | None = ...,
+    workers: int | None = ...,
+) -> FilePeople: ...
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    unit: str,
+    person: str | None = None,
     time: str | None = None,
     outcome: str | None = None,
     wide: bool = False,
     time_format: str | None = None,
+    units: Iterable[str] | None = None,
     periods: PeriodsLike | None = None,
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
@@ -140,17 +190,22 @@ def scan(
     engine: Engine = "auto",
     scheduler: str | None = None,
     workers: int | None = None,
-) -> FileDonors | DaskDonors:
-    """Return the donors of a file or folder, of any size, for :meth:`dpsc.GramRelease.release`.
+) -> FileDonors | DaskDonors | FilePeople:
+    """Return the donors of a file or folder, of any size, or the people in it if ``person`` names their column.
 
-    The integers that they add up to are the same from every engine, to the last bit.
+    Donors are for :meth:`dpsc.GramRelease.release`, people for :meth:`dpsc.PanelRelease.release`. The integers that
+    they add up to are the same from every engine, to the last bit.
 
     Parameters
     ----------
     path : path
         CSV, TSV, Parquet or Feather, one file or a folder of them; or an Excel workbook (.xlsx).
     unit, time, outcome : column names
-        Of a long table, one row per unit and period.
+        Of a long table, one row per unit and period; of people, one row per record.
+    person : column name, optional
+        Of identifiers, which are read as text. Rows without one, or outside ``units`` and ``periods``, are left out.
+    units : list of str, optional
+        The declared units of people; ``periods`` are then needed, too.
     wide : bool
         Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
     time_format : str, optional
@@ -176,6 +231,14 @@ def scan(
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
+    if person is not None:
+        given = {"wide": wide, "bounds": bounds, "missing": missing, "exclude": exclude}
+        if wrong := next((name for name, value in given.items() if value), "repeated" * (repeated != "missing")):
+            raise ParameterError(f"{Parameter(wrong)} is for donors, not for people; leave it out.")
+        spec = TableSpec(unit, time, outcome, time_format=time_format, person=person, dialect=dialect)
+        return people_in(path, spec, units, periods, engine=engine, scheduler=scheduler, workers=workers)
+    if units is not None:
+        raise ParameterError(f"{Parameter('units')} belong to {Parameter('person')}, the column that names people.")
     spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect)
     return donors_in(
         path,
@@ -206,29 +269,16 @@ def donors_in(
         raise ParameterError(f"{Parameter('exclude')} must be a list of labels, as the files write them.")
     if spec.time_format is not None:
         dates.require_format(spec.time_format)
-    checks.one_of("engine", engine, get_args(Engine))
-    if scheduler is not None and engine not in ("auto", "dask"):
-        raise ParameterError(f"{Parameter('scheduler')} belongs to {_DASK}, not to {engine}.")
-    if workers is not None and (scheduler is not None or engine != "dask"):
-        raise ParameterError(f"{Parameter('workers')} belongs to {_DASK} without {Parameter('scheduler')}.")
+    engine = chosen(where, engine, scheduler, workers)
     index = None if periods is None else declared(periods, spec.time_format)
     Completion(pd.Index([]), spec.missing, None if bounds is None else Bounds.parse(bounds, 1))
-    if engine == "auto" and scheduler is not None:
-        engine = "dask"
     spec.complete()
-    if is_workbook(where) and engine in ("stream", "dask"):
-        raise ParameterError(
-            f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "
-            f"can. Leave {Parameter('engine', engine)} out, or save {where.name} as CSV."
-        )
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
     files = Files(place, spec, bounds, tuple(exclude), index, held)
     if engine != "dask":
         return FileDonors(files)
-    if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
-        raise ParameterError(f"{_DASK} needs Dask: pip install 'dpsc[dask]'.")
     from dpsc.custodian.gram.dask import DaskDonors
 
     return DaskDonors(files, scheduler, workers)

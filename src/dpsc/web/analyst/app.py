@@ -21,7 +21,7 @@ from dpsc.answers import figures as plot
 from dpsc.answers.figures import choices as other_figures
 from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
 from dpsc.answers.placebos import Trials
-from dpsc.answers.report import Files
+from dpsc.answers.report import ReportFiles
 from dpsc.periods.dates import period_name
 from dpsc.types import Times
 from dpsc.web.analyst.desk import FEWEST_BEFORE, PARTS, SAID, AnalystDesk, Columns
@@ -371,10 +371,10 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
         assert what is not None
         return what
 
-    def files() -> Files:
+    def files() -> ReportFiles:
         return made(desk.result).files(desk.units or None, desk.tried)
 
-    def study() -> Files:
+    def study() -> ReportFiles:
         return made(desk.study).files(desk.units or None, desk.all_tried)
 
     return {
