@@ -334,7 +334,7 @@ class AnalystDesk(Desk):
         """Tell whether something about these answers must be checked before they are shown, and keep what it is."""
         self.questions.pop(part, None)
         unclear = {name: each.verdict for name, each in found.items() if each.verdict and each.verdict.check_first}
-        releases = " ".join(sorted({str(each.parameters["release"]) for each in found.values()}))
+        releases = " ".join(sorted({str(each.parameters.get("release")) for each in found.values()}))
         about = releases, b"".join(each.target.to_numpy().tobytes() for each in found.values())
         if not unclear or self._right.get(about):
             return False
@@ -379,10 +379,15 @@ class AnalystDesk(Desk):
             if file is None:
                 return
             said = self._table(self._shown_mark, columns.unit)
-            named = {"weight": columns.weight or None, "averages": columns.averages or None}
-            found = self.read(several.read, file.path, said, start=columns.start, **named)
-            with in_file(file.path):
-                study = ask.of_targets(release, found, said.time_format)
+            if isinstance(release, PrivatePanel):
+                starts = self.read(several.starts_of_units, file.path, said, columns.start)
+                with in_file(file.path):
+                    study = ask.units_of_panel(release, starts, said.time_format)
+            else:
+                named = {"weight": columns.weight or None, "averages": columns.averages or None}
+                found = self.read(several.read, file.path, said, start=columns.start, **named)
+                with in_file(file.path):
+                    study = ask.of_targets(release, found, said.time_format)
             if self._asks("several", study.results):
                 return
             self.study = study
