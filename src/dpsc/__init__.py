@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc.custodian.donors.donors import Donors as Donors
     from dpsc.custodian.donors.panel import Panel as Panel
     from dpsc.custodian.gram.algorithm import GramRelease as GramRelease
-    from dpsc.custodian.gram.sources import scan as scan
     from dpsc.custodian.groups.algorithm import PanelRelease as PanelRelease
     from dpsc.custodian.groups.sources import People as People
+    from dpsc.custodian.scan import scan as scan
     from dpsc.custodian.weights.classic import SyntheticControl as SyntheticControl
     from dpsc.custodian.weights.objective import ObjectivePerturbation as ObjectivePerturbation
     from dpsc.custodian.weights.output import OutputPerturbation as OutputPerturbation
@@ -53,9 +53,9 @@ _HOME = {
         "custodian.donors.donors": "Donors",
         "custodian.donors.panel": "Panel",
         "custodian.gram.algorithm": "GramRelease",
-        "custodian.gram.sources": "scan",
         "custodian.groups.algorithm": "PanelRelease",
         "custodian.groups.sources": "People",
+        "custodian.scan": "scan",
         "custodian.weights.classic": "SyntheticControl",
         "custodian.weights.objective": "ObjectivePerturbation",
         "custodian.weights.output": "OutputPerturbation",

@@ -19,7 +19,8 @@ from dpsc import DpscError, GramRelease
 from dpsc.custodian.donors.donor_files import Engine
 from dpsc.custodian.gram.dask import client_of
 from dpsc.custodian.gram.exact_sum import Products
-from dpsc.custodian.gram.sources import scan, sum_of_rows
+from dpsc.custodian.gram.sources import sum_of_rows
+from dpsc.custodian.scan import scan
 from dpsc.tables.spec import TableSpec
 from tests.making import SECRET, local_cluster, row_map, save, told, wide
 
