@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc import datasets as datasets
     from dpsc.analyst.plan import Plan as Plan
     from dpsc.analyst.plan import plan as plan
+    from dpsc.analyst.plan_panel import PanelPlan as PanelPlan
+    from dpsc.analyst.plan_panel import plan_panel as plan_panel
     from dpsc.analyst.private_panel import PrivatePanel as PrivatePanel
     from dpsc.analyst.private_panel import load as load
     from dpsc.analyst.release import Release as Release
@@ -46,6 +48,7 @@ _HOME = {
     name: module
     for module, names in {
         "analyst.plan": "Plan plan",
+        "analyst.plan_panel": "PanelPlan plan_panel",
         "analyst.private_panel": "PrivatePanel load",
         "analyst.release": "Release",
         "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
