@@ -172,6 +172,7 @@ class Candidate:
     size: float = 1.0  # c^2
     own_share: float = 1.0  # b
     white: float = 0.0  # the variance of what is new in every period, so far as it outweighs what lasts
+    own_noise: Array | None = None  # the variances of the noise on the target's own periods, if they are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +191,14 @@ class TargetModels:
     y : array of length T0
     averages : int, optional
         How many units the target is the average of, if that is known: c^2 is then about one in so many.
+    noise : array of length T, optional
+        The variances of the noise on the target's own periods, if it is from a private panel.
     """
 
     population: Population
     y: Array
     averages: int | None = None
+    noise: Array | None = None
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -237,6 +241,11 @@ class TargetModels:
         return np.asarray(self._part.mean - self._part.mean.mean())
 
     @cached_property
+    def _fixed(self) -> Array:
+        """The covariance that does not depend on the target's size."""
+        return self._part.mean_error if self.noise is None else self._part.mean_error + np.diag(self.noise)
+
+    @cached_property
     def _logs(self) -> Array:
         return np.asarray(self._log_weights(np.ones(1), np.zeros(len(self.y)))[0])
 
@@ -265,7 +274,7 @@ class TargetModels:
         shared = part.common[s, s] + part.direction_error[s, s]
         return [
             AllSizes.of(
-                part.mean[s], part.mean_error[s, s], shared + b * part.bulk[s, s], self._movement[s], not part.has_level
+                part.mean[s], self._fixed[s, s], shared + b * part.bulk[s, s], self._movement[s], not part.has_level
             )
             for b in _OWN_SHARES
         ]
@@ -274,7 +283,7 @@ class TargetModels:
         """Return the model with the i-th b, the j-th tau and the k-th c^2."""
         part, b, tau, c2 = self._part, float(_OWN_SHARES[i]), list(_LOADINGS)[j], float(_SIZES[k])
         shared = part.common + part.direction_error
-        covariance = part.mean_error + c2 * (shared + b * part.bulk)
+        covariance = self._fixed + c2 * (shared + b * part.bulk)
         if tau > 0:
             covariance += tau * np.outer(self._movement, self._movement)
         observed = Gaussian(part.mean, covariance, not part.has_level).observed(self.y)
@@ -289,6 +298,7 @@ class TargetModels:
             size=self._unit * c2,
             own_share=b,
             white=_NEW * c2 * max(0.0, float(b * part.white - lasting)),
+            own_noise=self.noise,
         )
 
 
