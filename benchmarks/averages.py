@@ -10,7 +10,11 @@ nothing before T0 announces, everybody's rate falls after T0. Nobody is treated,
 The yardstick is what an analyst would do who has the raw rows: a regression of the target on the donors' mean before
 T0, with its usual interval. ("regression" and its errors see the raw donors; they are never private.)
 
-Writes results/averages-HALF-SMOOTHNESS.csv (one row per target) and a table beside it.
+The floor is the width that nobody can go below who reads the mean from the release: the noise in it, the chance of the
+n donors and of the m people, all of known size, and nothing else unknown. A plan gets what a custodian can know (n, the
+periods, the target before T0, m); "planned" is the smallest effect that it says would be seen.
+
+Writes results/averages-HALF-SMOOTHNESS.csv (one row per target) and tables beside it.
 """
 
 from __future__ import annotations
@@ -30,9 +34,11 @@ import panels
 import problems
 from panels import Array
 from scipy.special import expit
+from scipy.stats import norm as normal
 from scipy.stats import t as student
 
-from dpsc import GramRelease
+from dpsc import GramRelease, Release, plan
+from dpsc.analyst.models import Gaussian
 
 OUT = Path(__file__).parent / "results"
 AVERAGES = (1, 30, 5000)
@@ -40,6 +46,7 @@ DONORS = (2_000, 20_000, 200_000)
 DELTA = 1e-6
 OTHER_UNITS = (0.01, 100.0)
 BLOCK = 20_000
+NORMAL = float(normal.ppf(0.975))
 Draw = Callable[[Array, np.random.Generator], Array]
 
 
@@ -151,6 +158,23 @@ def regression(mean: Array, y: Array, T0: int, level: float = 0.95) -> tuple[Arr
     return fit[T0:], float(student.ppf((1 + level) / 2, T0 - 2)) * np.sqrt(variance)
 
 
+def floor(release: Release, donors: Array, m: int, T0: int) -> tuple[float, float]:
+    """Return the least standard error of an average effect from the release's mean, and that without any noise.
+
+    The noise of the mean as it is released, and how far n donors and m people are from everybody; the level is free.
+    """
+    matrix = release.row_map
+    assert matrix.directions is not None
+    counted = release.noisy_moments[0, 0] + (release.n - np.trace(release.noisy_moments)) / len(release.noisy_moments)
+    noise = (matrix.constant * release.noise_scale / counted) ** 2 / 2 * matrix.back @ matrix.back.T
+    chance = np.cov(donors, rowvar=False) * (1 / len(donors) + 1 / m)
+    variances = []
+    for covariance in (noise + chance, chance):
+        known = Gaussian(np.zeros(len(chance)), covariance, free_level=True).observed(np.zeros(T0))
+        variances.append(float(known.forecast_covariance.mean()))
+    return float(np.sqrt(variances[0])), float(np.sqrt(variances[1]))
+
+
 def problems_of(family: Family, n: int, shock: float, key: tuple[object, ...]) -> Iterator[tuple[int, Array, Array]]:
     """Yield the number averaged, the donors and the target, of one population."""
     units = people(family, n + sum(AVERAGES), shock, problems.generator("averages", *key))
@@ -172,6 +196,10 @@ def one_run(
         options = {"averages": m} if how["said"] else {}
         result = release.estimate(y, T0, **options)
         forecast, half_width = regression(donors.mean(axis=0), y, T0)
+        by_hand, half_by_hand = regression(release.population.mean, y, T0)
+        least, without_noise = floor(release, donors, m, T0)
+        public = {"averages": m, "target": y[:T0], "smoothness": how["smoothness"]}
+        planned = plan(len(donors), T0, len(y) - T0, 1.0, DELTA, **public).table.iloc[0]
         low, high = result.att_interval()
         missed = float((y[T0:] - forecast).mean())
         row = {
@@ -179,6 +207,11 @@ def one_run(
             "missed": abs(float(result.att)), "missed by regression": abs(missed),
             "width": high - low, "width of regression": 2 * half_width,
             "covered": float(low <= 0 <= high), "covered by regression": float(abs(missed) <= half_width),
+            "by hand": panels.rmse(by_hand, y[T0:]), "width by hand": 2 * half_by_hand,
+            "covered by hand": float(abs((y[T0:] - by_hand).mean()) <= half_by_hand),
+            "floor": 2 * NORMAL * least, "floor without noise": 2 * NORMAL * without_noise,
+            "planned": planned["detectable"], "planned error": planned["error"],
+            "seen": np.mean([low + planned["detectable"] > 0, high - planned["detectable"] < 0]),
             "points": result_points(result, y[T0:]), "detectable": result.detectable(),
             "verdict": result.verdict.grade, "question": float(result.verdict.check_first),
             "log_bayes_factor": result.parameters["log_bayes_factor"],

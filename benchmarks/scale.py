@@ -1,6 +1,7 @@
 """How cost grows with the number of donors, against peers and limits measured in the same run, one BLAS thread.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|two-step|start] [--largest 10000000]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|people|two-step|start]
+        [--largest 10000000] [--records 50000000]
 
 Every measurement runs in its own process, so that its peak memory is its own (after the first round); times are the
 shortest of several rounds in it. Writes results/scale.csv; benchmarks/results_page.py turns it into figures and RESULTS.md.
@@ -35,6 +36,11 @@ COLUMNS, ROW_GROUP = 50, 100_000
 COLD = ", from disk"
 READS = ("reading with pyarrow alone", "stream engine")
 GRAMS = ("bare X'X", "exact Gram, 1 thread", "exact Gram, 2 threads")
+DUCKDB = "DuckDB's group by"
+PEOPLE = ("kept in a private file", "held in memory", DUCKDB)
+PEOPLE_COLUMNS = ("person", "unit", "month", "spent")
+PEOPLE_UNITS = [f"region {i:02}" for i in range(60)]
+PEOPLE_MONTHS = [f"{2020 + i // 12}-{1 + i % 12:02}" for i in range(36)]
 PERIODS, PERIODS_DONORS = (12, 25, 50, 100, 200, 400), 200_000
 
 
@@ -195,6 +201,52 @@ def dask_task(name: str, n: int) -> Callable[[], object]:
     return lambda: DaskDonors(source, cluster.scheduler_address).add_up(summand, lambda rows: None)
 
 
+def records(n: int) -> Path:
+    """Make, once, a Parquet file of n records of n / 25 people in 36 months and 60 units, in no order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    DATA.mkdir(exist_ok=True)
+    path = DATA / f"{n}-records.parquet"
+    if not path.exists():
+        rng = np.random.default_rng(0)
+        units, months = pa.array(PEOPLE_UNITS), pa.array(PEOPLE_MONTHS)
+        schema = pa.schema([*((name, pa.string()) for name in PEOPLE_COLUMNS[:3]), (PEOPLE_COLUMNS[3], pa.float64())])
+        with pq.ParquetWriter(path, schema) as writer:
+            for start in range(0, n, 1_000_000):
+                rows = min(1_000_000, n - start)
+                who = rng.integers(0, max(1, n // 25), rows)
+                away = rng.random(rows) < 0.05
+                where = np.where(away, rng.integers(0, len(units), rows), who * 7919 % len(units))
+                who_text = pa.array(np.char.add("P", (10**9 + who).astype(str)))
+                when = months.take(pa.array(rng.integers(0, len(months), rows)))
+                spent = pa.array(rng.gamma(2, 30, rows).round(2))
+                writer.write_table(pa.table([who_text, units.take(pa.array(where)), when, spent], schema=schema))
+    return path
+
+
+def people_task(name: str, n: int) -> Callable[[], object]:
+    """Return one way to add up records of people in cells."""
+    path = records(n)
+    if name == DUCKDB:
+        import duckdb
+
+        person, unit, month, spent = PEOPLE_COLUMNS
+        sums = f"select {person}, {unit}, {month}, sum({spent}) as s from '{path}' group by all"
+        return lambda: (
+            duckdb.connect(config={"threads": 2}).execute(f"select count(*), sum(s) from ({sums})").fetchall()
+        )
+    from dpsc import scan
+    from dpsc.custodian.groups.bounding import Bounding
+    from dpsc.release.table_rule import TableRule
+
+    columns = dict(zip(("person", "unit", "time", "outcome"), PEOPLE_COLUMNS, strict=True))
+    engine = "memory" if name == "held in memory" else "stream"
+    people = scan(path, **columns, units=PEOPLE_UNITS, periods=PEOPLE_MONTHS, engine=engine)
+    rule = TableRule("mean", (0.0, 500.0), 800.0, 1, None, len(PEOPLE_UNITS), len(PEOPLE_MONTHS))
+    return lambda: people.add_up(Bounding(rule), lambda rows: None)
+
+
 def two_step_task(name: str, n: int) -> Callable[[], object]:
     from dpsc import ObjectivePerturbation, OutputPerturbation, Panel
 
@@ -211,7 +263,8 @@ def two_step_task(name: str, n: int) -> Callable[[], object]:
     return run
 
 
-TASKS = {"fit": fit_task, "gram": gram_task, "periods": periods_task, "dask": dask_task, "two-step": two_step_task}
+TASKS = {"fit": fit_task, "gram": gram_task, "periods": periods_task, "dask": dask_task, "people": people_task}
+TASKS |= {"two-step": two_step_task}
 
 
 def peak_memory() -> float:
@@ -289,6 +342,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", choices=[*TASKS, "start"])
     parser.add_argument("--largest", type=int, default=10_000_000)
+    parser.add_argument("--records", type=int, default=50_000_000)
     parser.add_argument("--one", nargs=4)
     options = parser.parse_args()
     if options.one:
@@ -319,6 +373,9 @@ def main() -> None:
         n = min(4_000_000, options.largest)
         names = ("stream, 1 thread", "dask 1 worker", "dask 2 workers", "1 without Dask", "2 without Dask")
         rows += [measured("dask", name, n, 6) for name in names]
+    if "people" in wanted:
+        records(options.records)
+        rows += [measured("people", name, options.records, 3) for name in PEOPLE]
     if "two-step" in wanted:
         n = min(1_000_000, options.largest)
         rows += [measured("two-step", name, n, 1) for name in ("output, δ = 0", "output, δ > 0", "objective, δ = 0")]

@@ -155,8 +155,8 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.split(r"[<>=\[]", need)[0].lower() for need in project["dependencies"]} | {"dpsc"}
     extras: dict[str, str | tuple[str, ...]] = {
-        "dask": "custodian/gram/",
-        "distributed": "custodian/gram/",
+        "dask": ("custodian/gram/dask", "custodian/groups/dask"),
+        "distributed": "custodian/gram/dask",
         "psycopg": "ledger/",
         "shiny": "web/",
         "starlette": "web/",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc import datasets as datasets
     from dpsc.analyst.plan import Plan as Plan
     from dpsc.analyst.plan import plan as plan
+    from dpsc.analyst.plan_panel import PanelPlan as PanelPlan
+    from dpsc.analyst.plan_panel import plan_panel as plan_panel
     from dpsc.analyst.private_panel import PrivatePanel as PrivatePanel
     from dpsc.analyst.private_panel import load as load
     from dpsc.analyst.release import Release as Release
@@ -25,8 +27,9 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc.custodian.donors.donors import Donors as Donors
     from dpsc.custodian.donors.panel import Panel as Panel
     from dpsc.custodian.gram.algorithm import GramRelease as GramRelease
-    from dpsc.custodian.gram.sources import scan as scan
     from dpsc.custodian.groups.algorithm import PanelRelease as PanelRelease
+    from dpsc.custodian.groups.sources import People as People
+    from dpsc.custodian.scan import scan as scan
     from dpsc.custodian.weights.classic import SyntheticControl as SyntheticControl
     from dpsc.custodian.weights.objective import ObjectivePerturbation as ObjectivePerturbation
     from dpsc.custodian.weights.output import OutputPerturbation as OutputPerturbation
@@ -45,6 +48,7 @@ _HOME = {
     name: module
     for module, names in {
         "analyst.plan": "Plan plan",
+        "analyst.plan_panel": "PanelPlan plan_panel",
         "analyst.private_panel": "PrivatePanel load",
         "analyst.release": "Release",
         "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
@@ -52,8 +56,9 @@ _HOME = {
         "custodian.donors.donors": "Donors",
         "custodian.donors.panel": "Panel",
         "custodian.gram.algorithm": "GramRelease",
-        "custodian.gram.sources": "scan",
         "custodian.groups.algorithm": "PanelRelease",
+        "custodian.groups.sources": "People",
+        "custodian.scan": "scan",
         "custodian.weights.classic": "SyntheticControl",
         "custodian.weights.objective": "ObjectivePerturbation",
         "custodian.weights.output": "OutputPerturbation",

@@ -61,6 +61,22 @@ def test_at_epsilon_1_a_thousand_donors_beat_every_forecast_without_donors() -> 
     assert np.median(ratios) < 0.5
 
 
+def test_intervals_know_of_a_response_to_something_new_that_differs_between_units() -> None:
+    """Too little for a common direction, and nothing before tells how a unit will respond."""
+    found: dict[float, list[tuple[bool, float]]] = {0.0: [], 1.4: []}
+    for seed in range(12):
+        donors, target = walks(10_000, seed)
+        own = np.random.default_rng(seed).uniform(-1, 1, len(donors) + 1)
+        for size, answers in found.items():
+            later = size * (np.arange(T0 + H) >= T0)
+            result = released(donors + np.outer(own[1:], later), seed=seed).estimate(target + own[0] * later, T0)
+            low, high = result.att_interval()
+            answers.append((low <= 0 <= high, high - low))
+    assert sum(inside for inside, _ in found[1.4]) >= 11
+    calm, shock = (np.array([width for _, width in answers]) for answers in found.values())
+    assert np.median(shock / calm) > 1.7
+
+
 def forecast_with_a_free_level(D: Array, y: Array) -> Array:
     """Generalised least squares, from scratch: the level is what fits the first periods best."""
     T0 = len(y)

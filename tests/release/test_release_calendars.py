@@ -14,7 +14,7 @@ import pytest
 from dpsc import Donors, GramRelease, Panel, PanelError, Release, ReleaseError, scan
 from dpsc.answers import words
 from dpsc.answers.placebos import NoRepeats
-from dpsc.custodian.gram.sources import Engine
+from dpsc.custodian.donors.donor_files import Engine
 from dpsc.release import settings
 from dpsc.release.file_format import dumps
 from dpsc.release.file_format import loads as read_text

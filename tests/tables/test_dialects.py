@@ -60,7 +60,8 @@ def table(
 
 def total(path: Path, layout: str = "long", **options: Any) -> Integers:
     columns = COLUMNS if layout == "long" else {"unit": "who", "wide": True}
-    return scan(path, **columns, **options).add_up(PRODUCTS, lambda rows: None)[0]
+    summed: Integers = scan(path, **columns, **options).add_up(PRODUCTS, lambda rows: None)[0]
+    return summed
 
 
 @pytest.mark.parametrize("layout", ["long", "wide"])

@@ -77,7 +77,7 @@ def book(
     return path
 
 
-def opened(path: Path) -> excel.Sheet:
+def opened(path: Path) -> excel.Worksheet:
     return excel.open_sheet(path, UNSAID)
 
 

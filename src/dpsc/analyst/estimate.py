@@ -5,8 +5,10 @@ The analyst's side: a release and a public target become a counterfactual. Pure 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from dpsc import checks
 from dpsc.analyst import targets
 from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
 from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
+from dpsc.analyst.targets import Source
 from dpsc.answers.base import Verdict
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.answers.words import verdict
@@ -23,7 +26,7 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
 from dpsc.release import population as moments
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Array, Integers, Label, TargetLike, one_thread
+from dpsc.types import Array, Integers, Label, TargetLike, Times, one_thread
 
 WITHOUT_NOISE = "intervals of this estimator do not include the noise of the release; those of the default estimator do"
 
@@ -51,8 +54,18 @@ def estimate(
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
-    level = checks.share("level", level)
-    return Forecast(release, series, T0, moments, method, level, title, notes, averages=averages).result()
+    return Forecast(
+        release,
+        series,
+        T0,
+        moments,
+        f"Gram release, {method}",
+        checks.share("level", level),
+        title,
+        notes,
+        averages=averages,
+        parameters=_parameters(release),
+    ).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +74,8 @@ class Forecast:
 
     Parameters
     ----------
-    release : ReleasedMatrix
+    release : Source
+        What donors are read from.
     series : Series
         The target; it may end before the release does.
     T0 : int
@@ -80,9 +94,11 @@ class Forecast:
         How many units the target is the average of, if that is known.
     asks : bool
         Whether to ask about units of measurement.
+    parameters : mapping
+        What is said about the release.
     """
 
-    release: ReleasedMatrix
+    release: Source
     series: pd.Series[float]
     T0: int
     moments: Array | None
@@ -94,6 +110,7 @@ class Forecast:
     left_out: int = 0
     averages: int | None = None
     asks: bool = True
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def kept(self) -> Integers:
@@ -105,21 +122,26 @@ class Forecast:
         """The target in the periods before the intervention that are in use, and any before them."""
         return self.series.iloc[: self.T0 - self.left_out]
 
+    @property
+    def periods(self) -> Integers:
+        """The positions in the release of the periods in use."""
+        return self.kept
+
     def result(self) -> PrivateResult | UnprovenResult:
         """Return the forecast and its uncertainty."""
         release, series = self.release, self.series.iloc[self.kept]
         T0, T = self.T0 - self.left_out - self.first, len(series)
-        reference = np.zeros(T) if release.reference is None else release.reference[self.kept]
+        reference = np.zeros(T) if release.reference is None else release.reference[self.periods]
         y = series.to_numpy(dtype=np.float64)[:T0] - reference[:T0]
         with one_thread(), np.errstate(all="ignore"):
-            models = TargetModels(release.population.over(self.kept), y, self.averages)
+            models = self._models(y)
             question = targets.question_of_units(release, models, reference[:T0]) if self.asks else ""
             candidates, light, found = (
                 self._population_model(models, question) if self.moments is None else self._plain(y)
             )
-            uncertainty = MixtureUncertainty(candidates)
+            uncertainty = MixtureUncertainty(candidates, self.periods)
             forecast, fit = uncertainty.forecast, uncertainty.fit
-            weights = sum(c.weight * c.observed.weights for c in candidates)
+            weights = self._weights(candidates, series.index, T0)
         post, known = series.index[T0:], {} if self.averages is None else {"averages": self.averages}
         return released(
             release.guarantee,
@@ -128,9 +150,9 @@ class Forecast:
             T0=T0,
             counterfactual=pd.Series(forecast + reference[T0:], index=post, name="counterfactual"),
             fitted=pd.Series(fit + reference[:T0], index=series.index[:T0], name="fitted"),
-            weights=pd.DataFrame(weights, index=post, columns=series.index[:T0]),
-            algorithm=f"Gram release, {self.method}",
-            parameters={"n": release.n, "T0": T0, "h": T - T0} | known | _parameters(release, found),
+            weights=weights,
+            algorithm=self.method,
+            parameters={"n": release.n, "T0": T0, "h": T - T0} | known | dict(self.parameters) | found,
             uncertainty=uncertainty,
             level=self.level,
             title=self.title,
@@ -139,6 +161,14 @@ class Forecast:
             notes=(*self.notes, question) if question else self.notes,
             repeats=self,
         )
+
+    def _models(self, y: Array) -> TargetModels:
+        return TargetModels(self.release.population.over(self.periods), y, self.averages)
+
+    def _weights(self, candidates: list[Candidate], times: Times, T0: int) -> pd.DataFrame | pd.Series[float]:
+        """Return each later period as a combination of those before: the same forecast in another form."""
+        weights = sum(c.weight * c.observed.weights for c in candidates)
+        return pd.DataFrame(weights, index=times[T0:], columns=times[:T0])
 
     def _population_model(
         self, models: TargetModels, question: str
@@ -151,7 +181,7 @@ class Forecast:
     def _plain(self, y: Array) -> tuple[list[Candidate], None, dict[str, float]]:
         """Return one model with given second moments, on the target's own scale."""
         assert self.moments is not None
-        free_level = self.release.row_map.directions is not None
+        free_level = not self.release.population.has_level
         return [plain_model(self.moments[np.ix_(self.kept, self.kept)], y, free_level)], None, {}
 
     @property
@@ -208,6 +238,12 @@ class Forecast:
             paths[drawn == k] = path.mean + level + reference + normals @ root.T
         return pd.DataFrame(paths.T, index=self.series.index)
 
+    def others(self) -> Mapping[str, PrivateResult | UnprovenResult]:
+        """Return nothing: donors are not public."""
+        return {}
+
+    without_each = others
+
     def of(self, unit: pd.Series[float]) -> PrivateResult | UnprovenResult:
         """Ask the same about another unit over the same periods."""
         return replace(self, series=unit).result()
@@ -231,14 +267,13 @@ def _plain_moments(
     return None, "population model"
 
 
-def _parameters(release: ReleasedMatrix, found: dict[str, float]) -> dict[str, float | str]:
-    """Return what a result says about the release that it is from, and what was found in it."""
+def _parameters(release: ReleasedMatrix) -> dict[str, float | str]:
+    """Return what a result says about the release that it is from."""
     return {
         "noise_scale": release.noise_scale,
         "sites": release.sites,
         "phi": release.kernel.phi,
         "nu": release.kernel.nu,
-        **found,
         "release": " + ".join(identity[:8] for identity in release.identities),
     }
 

@@ -30,8 +30,9 @@ from dpsc.types import Array, Integers
 
 _TURNS = 120  # ten or so are usual
 _CLOSE = 1e-12
-# Three constants, chosen on the panels to design on (docs/estimator.md):
+# Constants, chosen on the panels to design on (docs/estimator.md):
 INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
+FEW_DONORS = 1.6  # the same for the rows of a private panel
 NOISE_COUNTS = 1.5  # the noise's part of a variance: the model of the donors' mean is too sure of itself
 LASTING = 0.5  # the share of a variance, less what is new in every period, whose error is the same in all periods
 
@@ -43,9 +44,12 @@ class MixtureUncertainty:
     Parameters
     ----------
     candidates : list of Candidate
+    periods : array, optional
+        The positions of the candidates' periods among all T, if they are not all of them.
     """
 
     candidates: list[Candidate]
+    periods: Integers | None = None
     kind: ClassVar[IntervalKind] = "effect"
 
     @cached_property
@@ -77,7 +81,7 @@ class MixtureUncertainty:
     def ends_before(self, level: float) -> tuple[Array, Array]:
         """Return how far below and above the fit each period before the intervention may be."""
         centres = np.array([c.observed.left_out[0] - self.fit for c in self.candidates])
-        spreads = np.array([np.sqrt(INFLATION) * c.observed.left_out[1] for c in self.candidates])
+        spreads = np.sqrt([variances_before(c) for c in self.candidates])
         return self._mixture(centres, spreads).between(level)
 
     def law(self, combinations: Array, part: IntervalPart = "both") -> StudentMixture:
@@ -94,25 +98,51 @@ class MixtureUncertainty:
 
 
 def covariance_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
-    """Return the covariance of a candidate's error, or a part of it, with what it leaves out added."""
+    """Return the covariance of a candidate's error, or a part of it, with what it leaves out added.
+
+    Known noise on the target's own periods is added as it is, and so is what it and the donors' do to the forecast.
+    """
     noise = candidate.observed.error_from(candidate.noise)
+    if candidate.own_noise is not None:
+        own = np.diag(candidate.own_noise[candidate.observed.T0 :])
+        both = FEW_DONORS * (candidate.observed.forecast_covariance - own) + own
+        return {"both": both, "privacy": noise, "model": both - noise}[part]
     if part == "privacy":
         return INFLATION * NOISE_COUNTS * noise
     model = candidate.observed.forecast_covariance - noise
     return INFLATION * (model if part == "model" else model + NOISE_COUNTS * noise)
 
 
-def white_of(candidate: Candidate, part: IntervalPart = "both") -> float:
-    """Return the variance of what is new to a candidate in every period, so that it cannot last."""
-    return 0.0 if part == "privacy" else INFLATION * candidate.white
+def white_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
+    """Return the variances of what is new to a candidate in every period, so that it cannot last."""
+    later = slice(candidate.observed.T0, None)
+    new = np.full(len(candidate.observed.path.mean[later]), inflation_of(candidate) * candidate.white)
+    if candidate.own_noise is None:
+        return 0 * new if part == "privacy" else new
+    both, noise = new + candidate.own_noise[later], candidate.noise.diagonal()[later]
+    return np.asarray({"both": both, "privacy": noise, "model": (both - noise).clip(0)}[part])
 
 
-def variance_of(combinations: Array, covariance: Array, white: float = 0.0) -> Array:
+def variances_before(candidate: Candidate) -> Array:
+    """Return the variances of what the other periods before the intervention miss each of them by."""
+    variances = candidate.observed.left_out[1] ** 2
+    if candidate.own_noise is None:
+        return INFLATION * variances
+    own = candidate.own_noise[: candidate.observed.T0]
+    return np.asarray(FEW_DONORS * (variances - own).clip(0) + own)
+
+
+def inflation_of(candidate: Candidate) -> float:
+    """Return how much larger variances are than the model says."""
+    return INFLATION if candidate.own_noise is None else FEW_DONORS
+
+
+def variance_of(combinations: Array, covariance: Array, white: Array | float = 0.0) -> Array:
     """Return the variance of combinations of the periods, a part of each period's error being the same in all.
 
     What is new in every period, of variance ``white``, is not part of that.
     """
-    new = white * (combinations**2).sum(axis=1)
+    new = (white * combinations**2).sum(axis=1)
     own = np.einsum("ch,hj,cj->c", combinations, covariance, combinations) - new
     same = (combinations @ np.sqrt((np.diag(covariance) - white).clip(0))) ** 2
     return np.asarray((new + (1 - LASTING) * own + LASTING * same).clip(1e-300))
@@ -229,7 +259,7 @@ class JointUncertainty:
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 
     def _variances(self, combinations: Array) -> Array:
-        white = np.concatenate([np.full(len(m.forecast), _average(m, white_of)) for m in self.members])
+        white = np.concatenate([_average_of(m, white_of) for m in self.members])
         new = combinations**2 @ white
         own = ((combinations @ self.covariance) * combinations).sum(axis=1) - new
         spreads = combinations * np.sqrt((np.diag(self.covariance) - white).clip(0))
@@ -264,21 +294,31 @@ class JointUncertainty:
     def covariance(self) -> Array:
         """Of all errors: what targets share, and on the blocks of the diagonal what each has for itself."""
         part = self.population
-        mean = [_error_map(m, lambda c: 1.0) for m in self.members]
-        size = [_error_map(m, lambda c: math.sqrt(c.size)) for m in self.members]
-        own = [_error_map(m, lambda c: math.sqrt(c.size * c.own_share)) for m in self.members]
+        T = len(part.mean)
+        mean = [_error_map(m, T, lambda c: 1.0) for m in self.members]
+        size = [_error_map(m, T, lambda c: math.sqrt(c.size)) for m in self.members]
+        own = [_error_map(m, T, lambda c: math.sqrt(c.size * c.own_share)) for m in self.members]
         total = _together(mean, part.mean_error)
         total += self.alike * (_together(size, part.common + part.direction_error) + _together(own, part.bulk))
-        total *= INFLATION
+        total *= inflation_of(self.members[0].candidates[0])
         for s, member in zip(self.slices, self.members, strict=True):
             total[s, s] = _own_covariance(member)
         return total
 
 
-def _error_map(member: MixtureUncertainty, factor: Callable[[Candidate], float]) -> Array:
+def _error_map(member: MixtureUncertainty, T: int, factor: Callable[[Candidate], float]) -> Array:
     """Return A, times a factor, averaged over the candidates: h × T."""
     weights = sum(c.weight * factor(c) * c.observed.weights for c in member.candidates)
-    return np.hstack([-np.asarray(weights), _average(member, factor) * np.eye(len(member.forecast))])
+    own = np.hstack([-np.asarray(weights), _average(member, factor) * np.eye(len(member.forecast))])
+    if member.periods is None:
+        return own
+    every = np.zeros((len(own), T))
+    every[:, member.periods] = own
+    return every
+
+
+def _average_of(member: MixtureUncertainty, values: Callable[[Candidate], Array]) -> Array:
+    return np.asarray(sum(c.weight * values(c) for c in member.candidates))
 
 
 def _average(member: MixtureUncertainty, value: Callable[[Candidate], float]) -> float:
@@ -298,7 +338,9 @@ def _own_covariance(member: MixtureUncertainty) -> Array:
     return np.asarray(within + (apart.T * weights) @ apart)
 
 
-def how_alike(population: Population, members: Sequence[MixtureUncertainty], pre: Array, weights: Array) -> float:
+def how_alike(
+    population: Population, members: Sequence[MixtureUncertainty], pre: Array, weights: Array, periods: Integers
+) -> float:
     """Return kappa, from the targets before the first intervention.
 
     Parameters
@@ -309,15 +351,27 @@ def how_alike(population: Population, members: Sequence[MixtureUncertainty], pre
     pre : targets × periods
     weights : array
         Of the targets in their average; they add up to 1.
+    periods : array
+        The positions of those periods.
     """
     size = float(weights @ [_average(member, lambda c: c.size) for member in members])
     own = float(weights @ [_average(member, lambda c: c.size * c.own_share) for member in members])
     apart = float(weights @ weights)
+    noise = sum(w**2 * _own_noise(member, periods) for w, member in zip(weights, members, strict=True))
+    fixed = population.mean_error + np.diag(noise)
     unit = size * (population.common + population.direction_error) + own * population.bulk
 
     def log_evidence(alike: float) -> float:
-        covariance = population.mean_error + (alike + (1 - alike) * apart) * unit
+        covariance = fixed + (alike + (1 - alike) * apart) * unit
         return Gaussian(population.mean, covariance, not population.has_level).observed(weights @ pre).log_evidence
 
     logs = np.array([log_evidence(alike) for alike in _ALIKE])
     return float(np.exp(logs - log_sum(logs)) @ _ALIKE)
+
+
+def _own_noise(member: MixtureUncertainty, periods: Integers) -> Array:
+    """Return the variances of the known noise on a target's periods at some positions."""
+    known = member.candidates[0].own_noise
+    if known is None or member.periods is None:
+        return np.zeros(len(periods))
+    return known[np.isin(member.periods, periods)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,7 @@ _OWN_SHARE_SPREAD = 2.0  # of log b about 0
 _LOADINGS = {0.0: 0.989, 0.3: 0.01, 3.0: 0.001}  # tau: variance of the loading on the mean about 1; prior weights
 _LOADED_SIZES = _SIZES <= 0.02  # averages of fifty and more: only these may have another loading than 1
 _NEW = 1.2  # how much of what is new in every period counts as such: the bulk's shapes are not exact
+_CLEAR = 1.5  # standard deviations of the noise: what is beyond the model counts if it is more
 _LEAST_WEIGHT = 1e-3
 
 
@@ -127,6 +128,18 @@ class Observed:
             covariance = covariance + np.outer(missed, missed) / self.precision
         return np.asarray(covariance)
 
+    @property
+    def average_error(self) -> Array:
+        """The error of the average forecast of the later periods, as a combination of all T periods."""
+        h = len(self.path.mean) - self.T0
+        return np.concatenate([-self.weights.mean(axis=0), np.full(h, 1 / h)])
+
+    def with_later(self, variance: float) -> Observed:
+        """Return the law if one number more, of this variance, is in all later periods."""
+        covariance = self.path.covariance.copy()
+        covariance[self.T0 :, self.T0 :] += variance
+        return replace(self, path=replace(self.path, covariance=covariance))
+
     def error_from(self, part: Array) -> Array:
         """Return what a part of the covariance contributes to that of the forecast's error."""
         first, later, B = slice(None, self.T0), slice(self.T0, None), self.weights
@@ -159,6 +172,7 @@ class Candidate:
     size: float = 1.0  # c^2
     own_share: float = 1.0  # b
     white: float = 0.0  # the variance of what is new in every period, so far as it outweighs what lasts
+    own_noise: Array | None = None  # the variances of the noise on the target's own periods, if they are known
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +182,8 @@ class TargetModels:
     ``y ~ free level + N(mean, mean_error + tau mean mean' + c^2 (common + direction_error + b bulk))``: c is the
     target's size among units, b its idiosyncratic share, small for an average of many, tau the variance of its loading
     on the mean (averages of very unequal units follow the plain mean of the donors, not the release's weighted one).
+    If donors differ more after T0, given what they did before, than common, bulk and noise explain, as when each
+    responds in its own way to something new, c^2 times the difference is added to all later periods.
 
     Parameters
     ----------
@@ -175,11 +191,14 @@ class TargetModels:
     y : array of length T0
     averages : int, optional
         How many units the target is the average of, if that is known: c^2 is then about one in so many.
+    noise : array of length T, optional
+        The variances of the noise on the target's own periods, if it is from a private panel.
     """
 
     population: Population
     y: Array
     averages: int | None = None
+    noise: Array | None = None
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -222,6 +241,11 @@ class TargetModels:
         return np.asarray(self._part.mean - self._part.mean.mean())
 
     @cached_property
+    def _fixed(self) -> Array:
+        """The covariance that does not depend on the target's size."""
+        return self._part.mean_error if self.noise is None else self._part.mean_error + np.diag(self.noise)
+
+    @cached_property
     def _logs(self) -> Array:
         return np.asarray(self._log_weights(np.ones(1), np.zeros(len(self.y)))[0])
 
@@ -250,7 +274,7 @@ class TargetModels:
         shared = part.common[s, s] + part.direction_error[s, s]
         return [
             AllSizes.of(
-                part.mean[s], part.mean_error[s, s], shared + b * part.bulk[s, s], self._movement[s], not part.has_level
+                part.mean[s], self._fixed[s, s], shared + b * part.bulk[s, s], self._movement[s], not part.has_level
             )
             for b in _OWN_SHARES
         ]
@@ -259,18 +283,22 @@ class TargetModels:
         """Return the model with the i-th b, the j-th tau and the k-th c^2."""
         part, b, tau, c2 = self._part, float(_OWN_SHARES[i]), list(_LOADINGS)[j], float(_SIZES[k])
         shared = part.common + part.direction_error
-        covariance = part.mean_error + c2 * (shared + b * part.bulk)
+        covariance = self._fixed + c2 * (shared + b * part.bulk)
         if tau > 0:
             covariance += tau * np.outer(self._movement, self._movement)
+        observed = Gaussian(part.mean, covariance, not part.has_level).observed(self.y)
+        error = observed.average_error
+        missed, noise = float(error @ part.missed @ error), float(error @ part.missed_noise @ error)
         lasting = np.diag(part.common).mean() + b * (np.diag(part.bulk).mean() - part.white)
         return Candidate(
-            observed=Gaussian(part.mean, covariance, not part.has_level).observed(self.y),
+            observed=observed.with_later(c2 * missed) if missed > _CLEAR * noise else observed,
             weight=weight,
             degrees=1 + len(self.y) / 2 + 1 / min(1.0, c2),
             noise=part.mean_error + c2 * part.direction_error,
             size=self._unit * c2,
             own_share=b,
             white=_NEW * c2 * max(0.0, float(b * part.white - lasting)),
+            own_noise=self.noise,
         )
 
 

@@ -191,8 +191,8 @@ def plan(
         raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
     checks.whole_number("seed", seed, at_least=0)
     Kernel.named(smoothness)
-    history = None if target is None else _history(target)
-    size = None if history is None else _usual_change(history)
+    history = None if target is None else history_of(target)
+    size = None if history is None else usual_change(history)
     assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
     releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
     releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
@@ -276,7 +276,7 @@ def default_runs(T: int) -> int:
     return max(5, min(24, 1600 // T))
 
 
-def _history(target: TargetLike) -> Array:
+def history_of(target: TargetLike) -> Array:
     """Return the known values of a target that changes."""
     values = to_floats(target, "target")
     values = values[np.isfinite(values)]
@@ -289,7 +289,7 @@ def _history(target: TargetLike) -> Array:
     return values
 
 
-def _usual_change(history: Array) -> float:
+def usual_change(history: Array) -> float:
     """Return the root mean square of changes from one period to the next."""
     changes = np.abs(np.diff(history))
     return float(changes.max() * math.sqrt(float(np.mean((changes / changes.max()) ** 2))))

@@ -5,7 +5,7 @@ It knows no records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,14 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
+from dpsc.analyst import panel
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
 from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
 from dpsc.release import file_format, panel_file
 from dpsc.release.panel import NoisyTable, ReleasedPanel, joined
-from dpsc.types import Array, to_floats
+from dpsc.types import Array, Label, TargetLike, WeightsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -56,6 +59,72 @@ class PrivatePanel(ReleasedPanel):
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each unit and period: value, noise and people, for any package that reads panels."""
         return self.table.to_frame()
+
+    def estimate(
+        self,
+        target: str | TargetLike,
+        treatment_time: Label,
+        *,
+        exclude: Iterable[str] = (),
+        level: float = 0.95,
+        title: str = "",
+    ) -> PrivateResult | UnprovenResult:
+        """Return a counterfactual for a unit of the panel, or for a public series; it costs nothing more.
+
+        All other units are donors if they have a number in every period. Periods before the intervention in which the
+        target has too few people are not used; after it they have no effect.
+
+        Parameters
+        ----------
+        target : str, or Series, array, frame
+            The name of a unit, or a public series from outside, as for :meth:`dpsc.Release.estimate`.
+        treatment_time
+            The first treated period; any period with at least 2 before it.
+        exclude : names
+            Units that are no donors: treated ones, and those that the treatment may have reached.
+        level : float
+            The level of the intervals in the summary and the plots.
+        title : str
+            The question, for figures and reports.
+
+        Returns
+        -------
+        PrivateResult
+            As from :meth:`dpsc.Release.estimate`; its ``weights`` are the donors', ``placebos("space")`` are real units
+            and ``leave_one_out()`` leaves out each donor in turn.
+
+        Examples
+        --------
+        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(9, 12)) + np.sin(np.arange(12)), axis=1)
+        >>> table = pd.DataFrame(rows, index=[f"hospital {k}" for k in range(9)], columns=range(2010, 2022))
+        >>> panel = PrivatePanel.from_noisy_table(table, noise=0.1, guarantee="published by a friend")
+        >>> result = panel.estimate("hospital 3", treatment_time=2018)
+        >>> len(result.weights), result.private
+        (8, False)
+        """
+        return panel.estimate(self, target, treatment_time, exclude=exclude, level=level, title=title)
+
+    def study(
+        self,
+        treatment_times: Mapping[str, Label],
+        *,
+        exclude: Iterable[str] = (),
+        weights: WeightsLike | None = None,
+        level: float = 0.95,
+        title: str = "",
+    ) -> Study:
+        """Return the answers for several treated units, each with its own date, and their pooled effects; all free.
+
+        Parameters
+        ----------
+        treatment_times : mapping
+            The first treated period of each treated unit, by name. None of these units is a donor.
+        exclude, level, title
+            As in :meth:`estimate`.
+        weights : mapping or Series, optional
+            Of the units in pooled effects; equal if left out.
+        """
+        return panel.study(self, treatment_times, exclude=exclude, weights=weights, level=level, title=title)
 
     @classmethod
     def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:
@@ -124,11 +193,18 @@ class PrivatePanel(ReleasedPanel):
 
 def load(path: str | Path) -> Release | PrivatePanel:
     """Read a release file of either kind and check it."""
+    return load_with_hash(path)[0]
+
+
+def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
+    """Read a release file of either kind and check it; return also the hash of the file."""
     from dpsc.analyst.release import Release
 
-    text, _ = file_format.read(Path(path))
+    text, digest = file_format.read(Path(path))
     try:
-        return panel_file.loads(text, PrivatePanel) if panel_file.is_panel(text) else file_format.loads(text, Release)
+        if panel_file.is_panel(text):
+            return panel_file.loads(text, PrivatePanel), digest
+        return file_format.loads(text, Release), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
-from dpsc.analyst.targets import as_series, require_order
+from dpsc.analyst.targets import Source, as_series, require_order
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError
@@ -40,17 +41,38 @@ def study(
         raise ReleaseError("no target has a treatment time.")
     sizes = _averages(list(targets), averages)
     results = {name: _answer(release, name, targets[name], date, level, sizes[name]) for name, date in treated.items()}
-    shares = _weights(list(treated), weights)
+    never = {name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)}
+    return pooled(release, results, never, weights, level, title)
+
+
+def pooled(
+    release: Source,
+    results: Mapping[Label, PrivateResult | UnprovenResult],
+    never_treated: Mapping[Label, pd.Series[float]],
+    weights: WeightsLike | None,
+    level: float,
+    title: str,
+) -> Study:
+    """Return the study of some answers that were read from the same donors."""
+    shares = _weights(list(results), weights)
     members = [_uncertainty(result) for result in results.values()]
-    first = min(result.T0 for result in results.values())
-    reference = np.zeros(first) if release.reference is None else release.reference[:first]
-    pre = np.array([result.target.to_numpy(dtype=np.float64)[:first] - reference for result in results.values()])
+    places = [np.asarray(member.periods) for member in members]
+    first = min(own[result.T0] for own, result in zip(places, results.values(), strict=True))
+    before = reduce(np.intersect1d, places)
+    before = before[before < first]
+    reference = np.zeros(len(before)) if release.reference is None else release.reference[before]
+    pre = np.array(
+        [
+            result.target.to_numpy(dtype=np.float64)[np.isin(own, before)] - reference
+            for own, result in zip(places, results.values(), strict=True)
+        ]
+    )
     with one_thread(), np.errstate(all="ignore"):
-        part = release.population.over(np.arange(first))
-        alike = how_alike(part, members, pre, (shares / shares.sum()).to_numpy())
+        part = release.population.over(before)
+        alike = how_alike(part, members, pre, (shares / shares.sum()).to_numpy(), before)
     return Study(
         results=results,
-        never_treated={name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)},
+        never_treated=never_treated,
         weights=shares,
         uncertainty=JointUncertainty(members, release.population, alike),
         level=checks.share("level", level),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,10 @@ from dpsc.periods import match as matching
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
-from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import Array, Column, Label, TargetLike, to_floats
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.release.population import Population
+from dpsc.release.scale import Scale
+from dpsc.types import Array, Column, Label, TargetLike, Times, to_floats
 
 _OTHER_UNITS = 10.0 ** np.array([-9, -6, -5, -4, -3, -2, 0, 2, 3, 4, 5, 6, 9])  # factors; 1 is among them
 _FOR_EXAMPLE = {  # what a target so many times too large may be in, and what the donors are in then
@@ -27,6 +29,55 @@ _FOR_EXAMPLE = {  # what a target so many times too large may be in, and what th
 _CLEAR = 10.0  # a log Bayes factor
 _LEVEL_SPREAD = 1.2  # of the logarithm of a target's level over a typical one
 _LARGEST = 1000.0  # c^2
+
+
+class Source(Protocol):
+    """What donors are read from: a Gram release, or the rows of a private panel."""
+
+    @property
+    def n(self) -> int:
+        """The number of donors."""
+        ...
+
+    @property
+    def T(self) -> int:
+        """The number of periods."""
+        ...
+
+    @property
+    def times(self) -> Times:
+        """The periods."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """The outcome's name."""
+        ...
+
+    @property
+    def reference(self) -> Array | None:
+        """The path that was subtracted from every donor."""
+        ...
+
+    @property
+    def scale(self) -> Scale:
+        """How much donors move."""
+        ...
+
+    @property
+    def population(self) -> Population:
+        """The donors' population."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is promised."""
+        ...
+
+    @property
+    def no_guarantee(self) -> str:
+        """Why nothing is."""
+        ...
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
@@ -42,7 +93,7 @@ def require_order(target: Any, treatment_time: Any) -> None:
 
 
 def matched(
-    release: ReleasedMatrix, target: TargetLike, treatment_time: Label
+    release: Source, target: TargetLike, treatment_time: Label
 ) -> tuple[pd.Series[float], int, tuple[str, ...]]:
     """Return the target over the release's periods, the number of periods before the first treated one, and notes.
 
@@ -58,7 +109,7 @@ def matched(
     return series.rename(release.outcome), T0, tuple(cut)
 
 
-def as_series(release: ReleasedMatrix, target: TargetLike) -> pd.Series[float]:
+def as_series(release: Source, target: TargetLike) -> pd.Series[float]:
     """Understand a Series by period, a frame (two columns, one column, one row, or a long table), or numbers alone."""
     if isinstance(target, pd.DataFrame):
         target = _from_frame(release, target)
@@ -72,7 +123,7 @@ def as_series(release: ReleasedMatrix, target: TargetLike) -> pd.Series[float]:
     return pd.Series(values, index=release.times[: len(values)])
 
 
-def _from_frame(release: ReleasedMatrix, frame: pd.DataFrame) -> Column:
+def _from_frame(release: Source, frame: pd.DataFrame) -> Column:
     """Return the one series in a frame: by a column of periods, by its index, or by the names of its columns."""
     if len(frame) == 1 and len(frame.columns) > 2:
         row = frame.iloc[0]
@@ -97,7 +148,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _are_the_periods(release: ReleasedMatrix, column: Column) -> bool:
+def _are_the_periods(release: Source, column: Column) -> bool:
     """Tell whether a column holds periods of the release, most of them."""
     try:
         match = matching.matched(column.unique(), release.times)
@@ -106,7 +157,7 @@ def _are_the_periods(release: ReleasedMatrix, column: Column) -> bool:
     return int((match.positions >= 0).sum()) >= 2
 
 
-def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int) -> tuple[pd.Series[float], list[str]]:
+def _over_the_periods(release: Source, given: pd.Series[float], T0: int) -> tuple[pd.Series[float], list[str]]:
     """Return the series over the release's periods, and notes on what was cut or is missing after the intervention."""
     try:
         series, match = matching.aligned(given, release.times)
@@ -121,7 +172,7 @@ def _over_the_periods(release: ReleasedMatrix, given: pd.Series[float], T0: int)
     return series, [*(f"in the release, {hole}" for hole in holes(release.times)), *match.notes, *missing]
 
 
-def question_of_units(release: ReleasedMatrix, models: TargetModels, reference: Array) -> str:
+def question_of_units(release: Source, models: TargetModels, reference: Array) -> str:
     """Return a question if the target is far more likely in other units than in those of the donors, "" if it is not.
 
     Witnesses are how the target moves, against how donors do, and its level, if a typical one is public: the

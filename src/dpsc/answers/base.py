@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from dpsc.answers.figures.sheet import Sheet
 
+_ONE_DEVIATION = 0.6827  # the chance that a normal error is at most one standard deviation
 Drawing = Callable[[Any, "Sheet", str | None], "Axes"]
 """Draws an answer on a sheet, in units."""
 
@@ -178,6 +179,12 @@ class Answer:
     def average(self) -> Effect:
         """The average effect over the observed periods, with its interval, in percent, and its p-value."""
         return self._effects(self._average(), self.level)[0]
+
+    @property
+    def standard_error(self) -> float:
+        """Of the average effect: half the length of its 68% interval."""
+        low, high = self.att_interval(_ONE_DEVIATION)
+        return (high - low) / 2
 
     @property
     def total(self) -> Effect:

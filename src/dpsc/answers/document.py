@@ -48,6 +48,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
         "notes": list(result.notes),
         "baselines": _baselines(result),
         "placebos": {"in_time": _placebos(trials.in_time), "in_space": _placebos(trials.in_space)},
+        "donors": [] if trials.donors is None else _rows(trials.donors.table, "donor"),
         "sensitivity": [] if trials.sensitivity is None else _rows(trials.sensitivity.table),
         "dates_tried": _dates(trials.dates(result.treatment_time)),
         "parameters": {name: _plain(value) for name, value in result.parameters.items()},
@@ -139,8 +140,9 @@ def _placebos(placebos: Placebos | None) -> Document | None:
     """Return placebos, and which share of them is at least as large as the real effect."""
     if placebos is None:
         return None
-    rows = _rows(placebos.table, "treatment_time" if placebos.kind == "time" else "")
-    return {"count": len(rows), "share_as_large": _plain(placebos.share), "placebos": rows}
+    rows = _rows(placebos.table, "treatment_time" if placebos.kind == "time" else "unit" * placebos.of_real_units)
+    found = {"count": len(rows), "share_as_large": _plain(placebos.share), "placebos": rows}
+    return found | {"rank": placebos.rank, "units": len(rows) + 1} if placebos.of_real_units else found
 
 
 def _dates(tried: Mapping[str, list[str]]) -> list[Document]:

@@ -58,9 +58,14 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         "calendar time": document.get("by_calendar_time", []),
         "placebos": [{"placebo": "earlier date", **row} for row in (in_time["placebos"] if in_time else [])]
         + [
-            {"placebo": "made-up unit", "treatment_time": document["treatment_time"], **row}
+            {
+                "placebo": "made-up unit" if (in_space or {}).get("rank") is None else "other unit",
+                "treatment_time": document["treatment_time"],
+                **row,
+            }
             for row in (in_space["placebos"] if in_space else [])
         ],
+        "donors": document.get("donors", []),
         "sensitivity": document.get("sensitivity", []),
         "dates tried": [
             {"treatment_time": row["treatment_time"], "for": ", ".join(row["for"])} for row in document["dates_tried"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
@@ -49,6 +51,14 @@ class Repeats(Protocol):
         """Ask the same about another unit."""
         ...
 
+    def others(self) -> Mapping[str, Answer]:
+        """Ask the same about each donor, by name, as if it had been treated; nothing where donors are not public."""
+        ...
+
+    def without_each(self) -> Mapping[str, Answer]:
+        """Ask the same without each donor, by name; nothing where donors are not public."""
+        ...
+
 
 class NoRepeats:
     """Refuses, because asking again would touch the donors again."""
@@ -66,12 +76,12 @@ class NoRepeats:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise ParameterError("this is free only from a Gram release; here it would touch the donors again.")
 
-    again = pseudo_units = of = _refuse
+    again = pseudo_units = of = others = without_each = _refuse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Placebos:
-    """Effects that are none: of dates before the intervention, or of made-up units.
+    """Effects that are none: of dates before the intervention, of made-up units, or of units that were not treated.
 
     Attributes
     ----------
@@ -79,26 +89,47 @@ class Placebos:
     real : Effect
         The average effect that they are compared with.
     table : DataFrame
-        One row per placebo: ``effect``, ``lower``, ``upper``, ``p_value`` and, in time, how many ``periods``.
+        One row per placebo: ``effect``, ``lower``, ``upper``, ``p_value`` and, in time, how many ``periods``; of real
+        units, by name, also ``over_error``, the effect over its standard error.
+    over_error : float
+        The real effect over its standard error, to be compared with those of real units.
     """
 
     kind: Literal["time", "space"]
     real: Effect
     table: pd.DataFrame
+    over_error: float = math.nan
 
     @property
     def share(self) -> float:
         """The share of placebos at least as large as the real effect; NaN without one.
 
-        In space effects are compared. In time they are of different lengths, so that p-values are.
+        In space effects are compared, those of real units over their standard errors, which differ. In time they are of
+        different lengths, so that p-values are.
         """
         if np.isnan(self.real.effect) or not len(self.table):
             return float("nan")
+        if self.of_real_units:
+            return float((self.table["over_error"].abs() >= abs(self.over_error)).mean())
         if self.kind == "space":
             return float((self.table["effect"].abs() >= abs(self.real.effect)).mean())
         return float((self.table["p_value"] <= self.real.p_value).mean())
 
+    @property
+    def of_real_units(self) -> bool:
+        """Whether they are of units that were not treated."""
+        return "over_error" in self.table
+
+    @property
+    def rank(self) -> int | None:
+        """The place of the real effect among all units, the target included; None without one."""
+        if not self.of_real_units or np.isnan(self.share):
+            return None
+        return 1 + round(self.share * len(self.table))
+
     def __str__(self) -> str:
+        if self.rank is not None:
+            return f"the effect has rank {self.rank} of {len(self.table) + 1} units, by effect over standard error"
         where = "earlier dates" if self.kind == "time" else "made-up units without any effect"
         if np.isnan(self.share):
             return f"{len(self.table)} {where}; the target was not observed afterwards, so there is no effect"
@@ -142,6 +173,30 @@ class Sensitivity:
         return self.table.to_html(index=False, float_format=number)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class LeaveOneOut:
+    """The average effect without each donor, and how much the answer follows it.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per donor, by name, those that count most first: its ``weight``, and ``effect``, ``lower``, ``upper``,
+        ``p_value`` without it.
+    """
+
+    table: pd.DataFrame
+
+    def __str__(self) -> str:
+        low, high = (number(float(end)) for end in (self.table["effect"].min(), self.table["effect"].max()))
+        return f"without one of {len(self.table)} donors the average effect is {low} to {high}"
+
+    def __repr__(self) -> str:
+        return f"<LeaveOneOut: {self}>"
+
+    def _repr_html_(self) -> str:
+        return self.table.to_html(float_format=number)
+
+
 @dataclass(frozen=True, eq=False)
 class Trials:
     """Everything that was tried beside the answer itself; None where it is not free or there are too few periods.
@@ -152,6 +207,7 @@ class Trials:
     in_time: Placebos | None = None
     in_space: Placebos | None = None
     sensitivity: Sensitivity | None = None
+    donors: LeaveOneOut | None = None
     others: tuple[str, ...] = ()
 
     def dates(self, treatment_time: Label) -> dict[str, list[str]]:
@@ -175,6 +231,7 @@ def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
         in_time=placebos_in_time(result, repeats),
         in_space=placebos_in_space(result, repeats, units, seed=0),
         sensitivity=other_choices(result, repeats),
+        donors=left_out(result, repeats),
     )
 
 
@@ -190,10 +247,32 @@ def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
 
 
 def placebos_in_space(result: Answer, repeats: Repeats, units: int, seed: int) -> Placebos:
-    """Return the average effect of made-up units, treated when the target was."""
+    """Return the average effect of the other units, treated when the target was; of made-up ones if none is public."""
+    real = repeats.others()
+    if real:
+        rows_by_name = {name: _row(one.average) | {"over_error": _over_error(one)} for name, one in real.items()}
+        table = pd.DataFrame.from_dict(rows_by_name, orient="index").rename_axis("unit")
+        return Placebos("space", result.average, table, _over_error(result))
     drawn = repeats.pseudo_units(units, seed)
     rows = [_row(repeats.of(path).average) for _, path in drawn.items()]
     return Placebos("space", result.average, pd.DataFrame(rows))
+
+
+def left_out(result: Answer, repeats: Repeats) -> LeaveOneOut | None:
+    """Return the average effect without each donor; None where donors are not public."""
+    without = repeats.without_each()
+    if not without:
+        return None
+    rows = {
+        name: {"weight": weight} | _row(one.average)
+        for (name, one), weight in zip(without.items(), result.weights.to_numpy(dtype=np.float64), strict=True)
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("donor")
+    return LeaveOneOut(table.sort_values("weight", key=abs, ascending=False, kind="stable"))
+
+
+def _over_error(answer: Answer) -> float:
+    return answer.att / answer.standard_error
 
 
 def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:

@@ -36,7 +36,7 @@ PAGE = "report.html"
 ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
-class Written(ABC):
+class Reportable(ABC):
     """What can be drawn, and written as a page, a folder or a workbook: a result, a study."""
 
     figures: ClassVar[Mapping[str, Drawing]]
@@ -70,9 +70,10 @@ class Written(ABC):
         kind : str, optional
             Of a result: "overview" (the path and the gaps; the default), "path" (observed and counterfactual), "gaps"
             (their difference, before the intervention too), "cumulative" (what the effects add up to), "placebos"
-            (effects at earlier dates), "placebos in space" (effects of made-up units), or "sensitivity" (effects under
-            other choices). Of a study: "event" (the average effect k periods after adoption; the default), "calendar"
-            (in each period), or "units" (every unit in a panel of its own).
+            (effects at earlier dates), "placebos in space" (effects of other units, or of made-up ones), "sensitivity"
+            (effects under other choices), or, from a private panel, "weights" (how much each donor counts). Of a
+            study: "event" (the average effect k periods after adoption; the default), "calendar" (in each period), or
+            "units" (every unit in a panel of its own).
         ax : Axes, optional
             Draw here instead of on a new figure; of the overview, the path alone. Not for "units".
         title : str, optional
@@ -82,9 +83,9 @@ class Written(ABC):
         """
         return plot.draw(self, kind or next(iter(self.figures)), plot.Sheet(ax, title, figsize, shown=True))
 
-    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> Files:
+    def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> ReportFiles:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
-        return Files(self, units, tuple(map(period_name, dates_tried)))
+        return ReportFiles(self, units, tuple(map(period_name, dates_tried)))
 
     def report(
         self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
@@ -127,7 +128,7 @@ class Written(ABC):
         return Path(path)
 
 
-class Files:
+class ReportFiles:
     """The files of one answer, each made when it is asked for: a table needs no placebos."""
 
     def __init__(self, answer: Any, units: str | None = None, dates_tried: Sequence[str] = ()) -> None:
@@ -189,8 +190,8 @@ class Files:
         return path / PAGE
 
 
-def report(answer: Written, path: str | Path, **options: Any) -> Path:
-    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Written.report`."""
+def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
+    """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Reportable.report`."""
     checks.deprecated("dpsc.report(answer, path)", "answer.report(path)")
     return answer.report(path, **options)
 
@@ -205,6 +206,8 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
             images[name] = image(partial(choices.placebos, result, placebos, units=units), None)
+    if trials.donors is not None:
+        images["weights"] = image(partial(choices.weights, result, units=units))
     if trials.sensitivity is not None and seen:
         images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units), None)
     return render(
@@ -216,6 +219,7 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         effects=tables.effects_table(document["effects"][:2], ["average", "total"]),
         periods=tables.periods_table(document["periods"]),
         baselines=tables.baselines_table(document),
+        donors=tables.donors_table(document["donors"]),
         sensitivity=tables.sensitivity_table(document["sensitivity"]),
         images=images,
         **_shared(document, result.guarantee, command),

@@ -22,17 +22,19 @@ from dpsc.answers.effects import Uncertainty
 from dpsc.answers.figures import choices
 from dpsc.answers.figures import result as one
 from dpsc.answers.placebos import (
+    LeaveOneOut,
     NoRepeats,
     Placebos,
     Repeats,
     Sensitivity,
     Trials,
     all_trials,
+    left_out,
     other_choices,
     placebos_in_space,
     placebos_in_time,
 )
-from dpsc.answers.report import Written
+from dpsc.answers.report import Reportable
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
@@ -47,7 +49,7 @@ MADE_UP = 50  # units without any effect, for reports
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(Answer, Written):
+class Result(Answer, Reportable):
     """An answer with a summary, figures, placebos, and a table of what other choices would have given."""
 
     figures: ClassVar[Mapping[str, Drawing]] = {
@@ -59,6 +61,7 @@ class Result(Answer, Written):
         "placebos in space": lambda result, sheet, units: choices.placebos(
             result, result.placebos("space"), sheet, units
         ),
+        "weights": choices.weights,
         "sensitivity": lambda of, sheet, units: choices.sensitivity(of, of.sensitivity(), sheet, units),
     }
     _pictures: ClassVar = ("path", "gaps")
@@ -71,8 +74,8 @@ class Result(Answer, Written):
         Parameters
         ----------
         kind : {"time", "space"}
-            Pretend that the intervention came earlier, at every possible date; or ask the same about made-up units
-            without any effect, drawn from the release alone.
+            Pretend that the intervention came earlier, at every possible date; or ask the same about units without any
+            effect: from a private panel each donor in turn, else made-up ones, drawn from the release alone.
         units, seed : int
             How many units are made up. The seed is that of the drawing; it touches neither donors nor the release's
             noise.
@@ -96,6 +99,13 @@ class Result(Answer, Written):
     def sensitivity(self) -> Sensitivity:
         """Repeat it with other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Repeat it without each donor, and say how much each counts; from a private panel, whose units are public."""
+        found = left_out(self, self.repeats)
+        if found is None:
+            raise ParameterError("donors are left out one by one only where they are units of a private panel.")
+        return found
 
     def trials(self) -> Trials:
         """Return every placebo and other choice that is free, for reports: computed once."""
@@ -185,8 +195,8 @@ class PrivateResult(Result):
     ----------
     weights : Series or DataFrame
         Two-step algorithms: the released weights by the donor's position in the panel; labels stay with the
-        custodian. Gram release: each period after the intervention as a combination of those before (the same
-        forecast in another form, which names no donor).
+        custodian. Private panel: how much the answer follows each donor, by name. Gram release: each period after the
+        intervention as a combination of those before (the same forecast in another form, which names no donor).
     counterfactual : Series
         By period from the intervention on.
     fitted, baselines, verdict, notes

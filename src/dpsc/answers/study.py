@@ -13,7 +13,7 @@ from dpsc.answers import figures as plot
 from dpsc.answers.base import Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import study
-from dpsc.answers.report import Written
+from dpsc.answers.report import Reportable
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.words import number, percent, signed
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Study(Pooled, Written):
+class Study(Pooled, Reportable):
     """The answers for several treated units from one release, and what they say together.
 
     Attributes

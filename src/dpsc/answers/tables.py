@@ -12,7 +12,7 @@ from dpsc.answers.words import column, p_text
 Rows = Sequence[Mapping[str, Any]]
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table with a header; the first ``labels`` columns are text, the others are numbers."""
 
     header: list[str]
@@ -20,7 +20,7 @@ class Table(NamedTuple):
     labels: int = 1
 
 
-def effects_table(rows: Rows, names: Sequence[str]) -> Table:
+def effects_table(rows: Rows, names: Sequence[str]) -> TextTable:
     """Return effects with their intervals, in percent, and with p-values."""
     effect, low, high = _alike(rows, ("effect", "lower", "upper"))
     part, least, most = (
@@ -38,7 +38,7 @@ def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
     return [column([row[name] for row in rows], sign=True, decimals=decimals) for name in names]
 
 
-def periods_table(rows: Rows) -> Table:
+def periods_table(rows: Rows) -> TextTable:
     """Return what was, what would have been, and the difference, period by period."""
     paths = [row[name] for row in rows for name in ("observed", "counterfactual")]
     gaps = [row["gap"] for row in rows]
@@ -59,10 +59,10 @@ def _interval(rows: Rows, name: str, header: str, like: Sequence[Any], *, sign: 
     return {header: _between(low, high)}
 
 
-def sensitivity_table(rows: Rows) -> Table:
+def sensitivity_table(rows: Rows) -> TextTable:
     """Return the average effect under other choices."""
     if not rows:
-        return Table([], [])
+        return TextTable([], [])
     return table(
         {
             "choice": [row["choice"] for row in rows],
@@ -74,7 +74,15 @@ def sensitivity_table(rows: Rows) -> Table:
     )
 
 
-def by_unit_table(rows: Rows) -> Table:
+def donors_table(rows: Rows) -> TextTable:
+    """Return how much each donor counts, and the average effect without it."""
+    if not rows:
+        return TextTable([], [])
+    weights = column([row["weight"] for row in rows], decimals=2)
+    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **_effect_columns(rows)})
+
+
+def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
     lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
@@ -91,7 +99,7 @@ def by_unit_table(rows: Rows) -> Table:
     )
 
 
-def counted_table(rows: Rows, key: str, header: str) -> Table:
+def counted_table(rows: Rows, key: str, header: str) -> TextTable:
     """Return effects, and how many units each rests on."""
     return table(
         {
@@ -118,18 +126,20 @@ _WITHOUT_DONORS = {
 }
 
 
-def baselines_table(document: Document) -> Table:
+def baselines_table(document: Document) -> TextTable:
     """Return what forecasts without donors would have found, below the answer."""
     if not document["baselines"] or document["average_effect"] is None:
-        return Table([], [])
+        return TextTable([], [])
     values = [document["average_effect"], *document["baselines"].values()]
     names = ["the answer above, with donors", *(_WITHOUT_DONORS.get(n, n) for n in document["baselines"])]
     return table({"forecast": names, "average effect": column(values, sign=True)})
 
 
-def table(columns: Mapping[str, Sequence[str]], labels: int = 1) -> Table:
+def table(columns: Mapping[str, Sequence[str]], labels: int = 1) -> TextTable:
     """Return a table, given its columns; two may have the same header but for a space at its end."""
-    return Table([name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels)
+    return TextTable(
+        [name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels
+    )
 
 
 def _known(columns: dict[str, list[str]]) -> dict[str, list[str]]:

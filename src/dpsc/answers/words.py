@@ -9,7 +9,7 @@ from typing import Any
 from dpsc.answers.base import Answer, Pooled, Verdict
 from dpsc.answers.effects import Effect
 from dpsc.periods.dates import period_name
-from dpsc.privacy.guarantee import Guarantee, best_guess
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, best_guess
 
 _CLEAR = 3.0  # a log Bayes factor beyond which the time before the intervention speaks for or against the donors
 
@@ -278,22 +278,23 @@ def percent(level: float) -> str:
 
 
 def meaning(guarantee: Guarantee) -> list[str]:
-    """Say what a guarantee means for a donor."""
+    """Say what a guarantee means for whoever it protects: a donor, or a person inside the donors."""
+    who, them = ("person", "people") if guarantee.adjacency == REPLACE_PERSON else ("donor", "donors")
     factor = math.exp(min(guarantee.epsilon, 700.0))
     guess = best_guess(guarantee.epsilon, guarantee.delta)
     sentences = [
-        f"Epsilon is {guarantee.epsilon:g}. Take any donor and anything that someone might want to learn about them. "
-        "If the donor's whole record is replaced by any other, the odds of any conclusion drawn from what was "
+        f"Epsilon is {guarantee.epsilon:g}. Take any {who} and anything that someone might want to learn about them. "
+        f"If the {who}'s whole record is replaced by any other, the odds of any conclusion drawn from what was "
         f"published change by a factor of at most {number(factor)}.",
-        "In other words: suppose that someone knows everything about all other donors and must guess which of two "
-        f"equally likely records a donor has. This guess is right at most {guess:.1%} of the time; a blind guess is "
+        f"In other words: suppose that someone knows everything about all other {them} and must guess which of two "
+        f"equally likely records a {who} has. This guess is right at most {guess:.1%} of the time; a blind guess is "
         "right 50% of the time.",
     ]
     if guarantee.delta > 0:
         sentences.append(f"This may fail with a probability of at most {guarantee.delta:g} (delta).")
     sentences.append(
         "The guarantee holds whatever else is known or will become known. It covers only this publication: if "
-        "there are others from the same donors, their losses add up."
+        f"there are others from the same {them}, their losses add up."
     )
     if guarantee.arithmetic == "float":
         sentences.append("It was computed in floating point, whose last digits may leak more than the proof says.")
@@ -341,6 +342,9 @@ _WORDS = {
     "n": "number of donors",
     "T0": "periods before the intervention",
     "h": "periods from the intervention on",
+    "typical_noise": "standard deviation of the noise on a donor's usual cell",
+    "own_noise": "standard deviation of the noise on the target's cells, on average",
+    "until": "last period of the panel",
     "averages": "how many units the target is the average of, as said by whoever asked",
     "sites": "releases that were added up",
     "release": "name of the release, a random number",

@@ -19,7 +19,7 @@ from rich.text import Text
 from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTable, Force, IKnow, Json, command, option
+from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, IKnow, Json, command, option
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import MIDPOINT
 
@@ -46,7 +46,7 @@ def check(
     donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
     unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
     *,
-    table: DonorTable,
+    table: DonorTableOptions,
     asked: Asked,
     out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
     force: Force = False,

@@ -24,7 +24,7 @@ from dpsc.cli.options import Json, command, option
 from dpsc.errors import DpscError, ParameterError, ReleaseError
 
 if TYPE_CHECKING:
-    from dpsc.evidence.audit.case import Finding
+    from dpsc.evidence.audit.case import AuditFinding
     from dpsc.evidence.audit.run import Audit
     from dpsc.evidence.paper.claims import Judgement
     from dpsc.evidence.paper.points import Recipe
@@ -95,7 +95,7 @@ def attack(asked: Attacks, *, as_json: bool) -> bool:
     return not result.broken and not missed
 
 
-def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, seconds: float) -> None:
+def _report(result: Audit, caught: Audit, missed: Sequence[AuditFinding], out: Path, seconds: float) -> None:
     screen = terminal.console()
     screen.print(_table("Claimed and demonstrated privacy loss", result.strongest()))
     if caught.groups:
@@ -117,7 +117,7 @@ def _report(result: Audit, caught: Audit, missed: Sequence[Finding], out: Path, 
     screen.print("This attacked the software. dpsc audit RELEASE checks a file that was made with it.")
 
 
-def _table(title: str, findings: Sequence[Finding]) -> Table:
+def _table(title: str, findings: Sequence[AuditFinding]) -> Table:
     """Return one row per mechanism: claim, demonstrated lower bound, share of the claim, verdict."""
     shown = Table(title=title, title_justify="left", pad_edge=False, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     shown.add_column("mechanism", overflow="fold")
@@ -131,7 +131,7 @@ def _table(title: str, findings: Sequence[Finding]) -> Table:
     return shown
 
 
-def _loss_and_share(finding: Finding) -> tuple[str, str]:
+def _loss_and_share(finding: AuditFinding) -> tuple[str, str]:
     """Show the loss demonstrated and its share of the claim; if it is less than 0.1% too large, by how much."""
     if finding.verdict == "BROKEN" and finding.share - 1 < 1e-3:
         return f"+{finding.shown - finding.claim.epsilon:.1g}", ">100%"

@@ -15,7 +15,7 @@ import typer
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, Answer, DonorTable, IKnow, Knowledge, Payer, command, moves, option
+from dpsc.cli.options import COLUMNS, AnswerOptions, DonorTableOptions, IKnow, Knowledge, Payer, command, moves, option
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import KERNEL, TableSpec
 
@@ -70,11 +70,11 @@ def fit(
     asked: Asked,
     unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
     *,
-    table: DonorTable,
+    table: DonorTableOptions,
     knowledge: Moves,
     payer: Payer,
     i_know: IKnow = False,
-    answer: Answer,
+    answer: AnswerOptions,
 ) -> None:
     """Go from a panel to an answer in one step, for someone who holds the donors."""
     from dpsc.cli import render
@@ -140,7 +140,7 @@ def _kept_beside(method: str, out: Path | None) -> Path | None:
 
 
 def _fit(
-    algorithm: Algorithm, panel: Panel, summed: CustodianSum | None, answer: Answer, payer: str | None
+    algorithm: Algorithm, panel: Panel, summed: CustodianSum | None, answer: AnswerOptions, payer: str | None
 ) -> tuple[Result, Release | None]:
     """Return the answer and, from a Gram release, the release, which answers further questions at no cost."""
     from dpsc.custodian.gram.algorithm import GramRelease

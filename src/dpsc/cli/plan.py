@@ -17,7 +17,7 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import Force, Json, Periods, Reference, Smoothness, Table, command, option
+from dpsc.cli.options import Force, Json, Periods, Reference, Smoothness, TableOptions, command, option
 from dpsc.errors import DpscError, Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Agreed:
 @command("plan")
 def plan(
     asked: Asked,
-    table: Table,
+    table: TableOptions,
     question: Question,
     assumed: Assumed,
     agreed: Agreed,

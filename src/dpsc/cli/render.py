@@ -21,7 +21,7 @@ from dpsc.answers import excel
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
-from dpsc.answers.report import PAGE, Files
+from dpsc.answers.report import PAGE, ReportFiles
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.answers.words import (
@@ -37,14 +37,14 @@ from dpsc.answers.words import (
     study_answer,
 )
 from dpsc.cli import terminal
-from dpsc.cli.options import Answer
+from dpsc.cli.options import AnswerOptions
 from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
 from dpsc.types import JsonObject
 
-Finding = Result | Study
+Found = Result | Study
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg")
 _NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "md", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
@@ -128,11 +128,11 @@ def _effect_columns(rows: pd.DataFrame) -> dict[str, list[str]]:
     return {"effect": effect, "from": low, "to": high, "p-value": [p_text(p) for p in rows["p_value"]]}
 
 
-def _question(found: Finding) -> Text | None:
+def _question(found: Found) -> Text | None:
     return Text(found.title, "bold") if found.title else None
 
 
-def _facts(found: Finding, known: Mapping[str, str]) -> Table:
+def _facts(found: Found, known: Mapping[str, str]) -> Table:
     """Return what is known, the guarantee, and what to beware of."""
     facts = Table.grid(padding=(0, 2))
     for name, value in known.items():
@@ -263,7 +263,7 @@ def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
     return terminal.output_file(out, force) if is_file(out) else terminal.output_folder(out, force)
 
 
-def as_file(made: Files | Comparison, ending: str, command: str) -> bytes:
+def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
     """Return an answer, or answers side by side, as a file with that ending."""
     if ending in (".png", ".svg"):
         return made.picture("png" if ending == ".png" else "svg")
@@ -272,7 +272,7 @@ def as_file(made: Files | Comparison, ending: str, command: str) -> bytes:
     return {".xlsx": made.xlsx, ".json": made.json, ".csv": made.csv}[ending]()
 
 
-def write(found: Finding, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
+def write(found: Found, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder; a release answers further questions for free."""
     made = found.files(units)
     if is_file(where):
@@ -286,7 +286,7 @@ def write(found: Finding, where: Path, *, command: str, units: str | None, relea
             files.write(where / name, content)
 
 
-def show(found: Finding, answer: Answer) -> None:
+def show(found: Found, answer: AnswerOptions) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if answer.json:
         typer.echo(json.dumps(found.files(answer.units).content(), ensure_ascii=False, allow_nan=False))

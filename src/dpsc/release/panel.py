@@ -154,7 +154,7 @@ class Block:
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise on every number, in steps."""
-        return self.scale if self.law == "gaussian" else _laplace_deviation(self.scale)
+        return deviation_of(self.law, self.scale)
 
     def table(self) -> NoisyTable:
         """Return values with the noise of each; a mean or share is missing where there are too few people.
@@ -199,8 +199,10 @@ def noise_of(rule: TableRule, loss: Loss) -> tuple[Law, float]:
     return "gaussian", exact.safely_above(resolution(rule) / math.sqrt(loss.mu_squared + 2 * loss.rho))
 
 
-def _laplace_deviation(scale: float) -> float:
-    """Return the standard deviation of discrete Laplace noise: ``sqrt(2 q) / (1 - q)`` with q = exp(-1 / scale)."""
+def deviation_of(law: Law, scale: float) -> float:
+    """Return the standard deviation of noise, for Laplace's ``sqrt(2 q) / (1 - q)`` with q = exp(-1 / scale)."""
+    if law == "gaussian":
+        return scale
     return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
 
 

@@ -145,6 +145,10 @@ class Population:
         The covariance of what each unit has for itself.
     white : float
         The part of its variance that is new in every period.
+    missed : T × T
+        What the release shows of units' covariance beyond all this: mostly noise.
+    missed_noise : T × T
+        ``a' missed_noise a`` is the standard deviation of the noise in ``a' missed a``, a combination of periods.
     directions : int
         How many common directions rise above the noise.
     counted : float
@@ -159,6 +163,8 @@ class Population:
     direction_error: Array
     bulk: Array
     white: float
+    missed: Array
+    missed_noise: Array
     directions: int
     counted: float
     has_level: bool
@@ -168,7 +174,8 @@ class Population:
         if len(periods) == len(self.mean):
             return self
         s = np.ix_(periods, periods)
-        parts = {name: getattr(self, name)[s] for name in ("mean_error", "common", "direction_error", "bulk")}
+        names = ("mean_error", "common", "direction_error", "bulk", "missed", "missed_noise")
+        parts = {name: getattr(self, name)[s] for name in names}
         return replace(self, mean=self.mean[periods], **parts)
 
     def size(self) -> float:
@@ -183,6 +190,8 @@ class Population:
             direction_error=factor * self.direction_error,
             bulk=factor * self.bulk,
             white=factor * self.white,
+            missed=factor * self.missed,
+            missed_noise=factor * self.missed_noise,
         )
 
     @classmethod
@@ -201,12 +210,14 @@ class Population:
         rough = _mean(seen, None, variance, like_donors, row_map, smoothest)[0]
         del like_donors  # with 2,000 periods every such matrix takes 32 MB
         centre = row_map.whitening @ rough
-        split = Split.of(moments - counted * np.outer(centre, centre), noise_scale, row_map)
+        moments = moments - counted * np.outer(centre, centre)
+        split = Split.of(moments, noise_scale, row_map)
         weakened = Attenuation.of(centre, split.in_directions / counted)
+        beyond = moments - split.in_directions - split.lost * np.eye(len(moments))
         split = split.strengthened(weakened)
         like_donors = split.over_time(back) / counted
         mean, mean_error = _mean(seen, weakened.to_mean(), variance, like_donors, row_map, smoothest)
-        unit = R**2 / counted
+        unit, paths = R**2 / counted, weakened.undone(back.T).T
         return cls(
             mean=R * mean,
             mean_error=R**2 * mean_error,
@@ -214,6 +225,8 @@ class Population:
             direction_error=unit * split.lost * back @ back.T,
             bulk=unit * split.bulk,
             white=unit * split.white,
+            missed=unit * paths @ beyond @ paths.T,
+            missed_noise=unit * noise_scale * paths @ paths.T,
             directions=len(split.sizes),
             counted=counted,
             has_level=False,
@@ -230,6 +243,8 @@ class Population:
             direction_error=split.lost * back @ back.T / n,
             bulk=split.bulk / n,
             white=split.white / n,
+            missed=np.zeros((T, T)),
+            missed_noise=np.zeros((T, T)),
             directions=len(split.sizes),
             counted=float(n),
             has_level=True,

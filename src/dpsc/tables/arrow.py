@@ -83,6 +83,14 @@ def different(column: Any) -> Any:
     return plain(coded(column).dictionary)
 
 
+def each(labels: Any) -> list[Any]:
+    """Return labels as Python has them; None for one that Python cannot hold, such as a date in the year 5,000,000."""
+    try:
+        return list(labels.to_pylist())
+    except (ValueError, OverflowError):
+        return [None if len(labels) == 1 else each(labels.slice(i, 1))[0] for i in range(len(labels))]
+
+
 def kind_of(kind: Any) -> str:
     """Return the kind of a column of units or periods; labels of two kinds cannot be compared."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind

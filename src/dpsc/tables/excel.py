@@ -211,7 +211,7 @@ def beyond(problem: str) -> TableError:
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class Worksheet:
     """A sheet with a header in its first row.
 
     Attributes
@@ -247,7 +247,7 @@ class Sheet:
         return pa.array(values)
 
 
-def open_sheet(path: Path, dialect: Dialect) -> Sheet:
+def open_sheet(path: Path, dialect: Dialect) -> Worksheet:
     """Read a sheet: the one that is named, or the only one."""
     if path.is_dir():
         raise formats.refusal(path, "this is a folder of Excel workbooks; give one of them, or save them as CSV.")
@@ -273,7 +273,7 @@ def open_sheet(path: Path, dialect: Dialect) -> Sheet:
         names.pop()
     if not names:
         raise formats.refusal(path, "the first row of the sheet is empty; it should hold the names of the columns.")
-    return Sheet(path, names, rows[1:])
+    return Worksheet(path, names, rows[1:])
 
 
 def _rows(book: Any, dialect: Dialect) -> list[tuple[Any, ...]]:

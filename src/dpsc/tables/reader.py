@@ -42,14 +42,14 @@ class Table:
     reading : Reading
     files : list of TableFile
         None for a workbook.
-    sheet : Sheet, optional
+    sheet : Worksheet, optional
         Of a workbook.
     """
 
     schema: Any
     reading: Reading
     files: Sequence[TableFile] = ()
-    sheet: excel.Sheet | None = None
+    sheet: excel.Worksheet | None = None
 
     @property
     def kind(self) -> str:
@@ -72,6 +72,15 @@ class Table:
             return self
         text = (field.with_type(pa.string()) if field.name in columns else field for field in self.schema)
         return replace(self, schema=pa.schema(text))
+
+    def rows_expected(self) -> int | None:
+        """Return how many rows there are: known for Parquet and Feather, estimated for CSV, None if compressed."""
+        if self.sheet is not None:
+            return len(self.sheet.cells)
+        if not self.is_text:
+            return sum(file.count_rows() or 0 for file in self.files)
+        about = None if any(file.path.suffix == ".gz" for file in self.files) else self.files[0].bytes_per_line()
+        return None if about is None else int(sum(file.path.stat().st_size for file in self.files) / about)
 
     def each_file(self) -> Iterator[TableFile]:
         """Yield the files; of a folder with very many, only one is open at a time."""
@@ -267,6 +276,20 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
         require_rows(len(labels), path)
         when = calendar.understood(labels, names[0], lambda row: formats.row_name(row, path), time_format)
         return declare.declared(when.unique())
+
+
+def typed_units(text: str) -> tuple[str, ...]:
+    """Return the units that somebody typed: a list with commas, or a file whose first column names them."""
+    path = Path(text)
+    if len(text) > 255 or not path.is_file():
+        return tuple(unit.strip() for unit in text.split(","))
+    with in_file(path):
+        table = open_table(path, [])
+        names = table.schema.names
+        read = rows_of(table.with_text(names), names[:1])
+        labels = [str(label) for rows in read for label in rows.batch.column(0).to_pylist() if label not in (None, "")]
+        require_rows(len(labels), path)
+        return tuple(dict.fromkeys(labels))
 
 
 def require_rows(count: int, path: Path) -> None:

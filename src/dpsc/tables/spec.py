@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal, get_args
 
 from dpsc.checks import did_you_mean, is_decimal, is_number, options, shown
@@ -36,7 +37,7 @@ def require_repeated(repeated: Repeated) -> None:
 
 MISSING = ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
-UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("unit", "time", "outcome"))
+PERSON, UNIT, TIME, OUTCOME = (Parameter(name, "") for name in ("person", "unit", "time", "outcome"))
 WIDE = Parameter("wide", True)
 
 
@@ -60,6 +61,10 @@ class TableSpec:
         The rule for missing cells.
     periods : str, optional
         The declared periods, as they are typed.
+    person : str, optional
+        The column that names people, if each row is a record of a person in a unit and period.
+    units : str, optional
+        The declared units of people, as they are typed.
     dialect : Dialect
         How the file writes its table.
     """
@@ -72,6 +77,8 @@ class TableSpec:
     repeated: Repeated | None = None
     missing: Missing | None = None
     periods: str | None = None
+    person: str | None = None
+    units: str | None = None
     dialect: Dialect = UNSAID
 
     def __post_init__(self) -> None:
@@ -81,15 +88,23 @@ class TableSpec:
             raise TableError(
                 f"{WIDE} means one column per period, so there is no {Parameter('time')} column; leave one of them out."
             )
-        names = [name for name in (self.unit, self.time, None if self.wide else self.outcome) if name]
+        if self.person is None and self.units is not None:
+            raise TableError(f"{Parameter('units')} belong to {Parameter('person')}, the column that names people.")
+        others = ("wide", "missing", "repeated")
+        if self.person is not None and (name := next(filter(partial(getattr, self), others), None)):
+            raise TableError(f"{Parameter(name, getattr(self, name))} is not for records of people; leave it out.")
+        names = [name for name in (self.person, self.unit, self.time, None if self.wide else self.outcome) if name]
         if len(set(names)) < len(names):
-            raise TableError(
-                f"{Parameter('unit')}, {Parameter('time')} and {Parameter('outcome')} must name different columns."
-            )
+            among = ("person",) * (self.person is not None) + ("unit", "time")
+            listed = f"{', '.join(str(Parameter(name)) for name in among)} and {Parameter('outcome')}"
+            raise TableError(f"{listed} must name different columns.")
 
     def complete(self) -> TableSpec:
         """Return this, or refuse it if a column that a reader must know was not said."""
-        if not self.wide and (self.time is None or self.outcome is None):
+        if self.person is not None:
+            if self.time is None:
+                raise TableError(f"records of people need {Parameter('time', 'COLUMN')}, the column of periods.")
+        elif not self.wide and (self.time is None or self.outcome is None):
             name = "time" if self.time is None else "outcome"
             raise TableError(
                 f"a long table (one row per unit and period) needs {Parameter(name, 'COLUMN')}; for a table "
@@ -112,7 +127,7 @@ class TableSpec:
         >>> TableSpec("firm", wide=True, periods="2021..2023", dialect=Dialect(decimal=",")).parts()
         {'unit': 'firm', 'wide': True, 'periods': '2021..2023', 'decimal': 'comma'}
         """
-        columns = ("unit", "wide", "time", "outcome", "time_format", "periods")
+        columns = ("person", "unit", "wide", "time", "outcome", "time_format", "periods", "units")
         said = {name: getattr(self, name) for name in columns} | self.dialect.words()
         said |= {"missing": self.missing, "repeated": self.repeated}
         return {name: value for name, value in said.items() if value}

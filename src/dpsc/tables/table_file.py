@@ -236,7 +236,7 @@ class TableFile:
         if missing := set(columns).difference(self._schema.names):
             raise TableError(f"there is no column {min(missing)!r}, which other files of the folder have.")
         options = {"buffer_size": _BUFFER, "pre_buffer": False, "page_checksum_verification": True}
-        packed = [name for name in labels if self._is_packed(name)]
+        packed = [name for name in labels if name in columns and self._is_packed(name)]
         with pq.ParquetFile(self._opened(), metadata=footer, read_dictionary=packed, **options) as file:
             for group in range(footer.num_row_groups) if groups is None else groups:
                 if footer.row_group(group).num_rows * len(columns) <= _LARGE_GROUP:

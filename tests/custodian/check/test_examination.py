@@ -120,7 +120,7 @@ def test_who_was_there_and_what_a_rule_would_fill(tmp_path: Path) -> None:
 
 def test_what_is_counted_is_what_a_release_would_fill(tmp_path: Path) -> None:
     """The same numbers as the reader that a release uses."""
-    from dpsc.custodian.gram.sources import scan
+    from dpsc.custodian.scan import scan
 
     frame = table(9, seed=3).sample(frac=0.7, random_state=1).sort_values(["patient", "month"])
     seen = custodian_examine(saved(frame, tmp_path / "d.csv"))

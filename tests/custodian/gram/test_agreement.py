@@ -16,8 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsc import DpscError, GramRelease
+from dpsc.custodian.donors.donor_files import Engine
+from dpsc.custodian.gram.dask import client_of
 from dpsc.custodian.gram.exact_sum import Products
-from dpsc.custodian.gram.sources import Engine, scan, sum_of_rows
+from dpsc.custodian.gram.sources import sum_of_rows
+from dpsc.custodian.scan import scan
 from dpsc.tables.spec import TableSpec
 from tests.making import SECRET, local_cluster, row_map, save, told, wide
 
@@ -215,10 +218,12 @@ def test_damaged_pages_are_found_if_the_file_has_checksums(tmp_path: Path) -> No
 
 
 def test_a_scheduler_without_workers_is_named() -> None:
-    with local_cluster(workers=0) as no_workers:
-        donors = scan("t.parquet", unit="who", wide=True, engine="dask", scheduler=no_workers.scheduler_address)
-        with pytest.raises(DpscError, match="has no workers"), donors._client():  # type: ignore[union-attr]
-            pass
+    with (
+        local_cluster(workers=0) as no_workers,
+        pytest.raises(DpscError, match="has no workers"),
+        client_of(no_workers.scheduler_address, None),
+    ):
+        pass
 
 
 def test_a_kernel_that_shows_last_bits() -> None:

@@ -17,7 +17,7 @@ import pytest
 from dpsc import Ledger, Release
 from dpsc.custodian.donors.donor_files import Files
 from dpsc.custodian.gram import dask as engine
-from dpsc.custodian.gram.dask import DaskDonors
+from dpsc.custodian.gram.dask import DaskDonors, client_of
 from dpsc.custodian.gram.exact_sum import Counts, Summand
 from dpsc.errors import DpscError, TableError
 from dpsc.tables.spec import TableSpec
@@ -39,7 +39,7 @@ def donors() -> Array:
 def test_an_existing_cluster_gives_the_same_integers(
     donors: Array, cluster: Any, tmp_path: Path, kind: str, spec: TableSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)  # several pieces
+    monkeypatch.setattr(engine, "PIECE_CELLS", 50 * T)  # several pieces
     mixed = long(donors).sample(frac=1, random_state=1)  # a long table need not be sorted here
     path = save(wide(donors) if spec.wide else mixed, tmp_path / f"donors.{kind}")
     seen: list[int] = []
@@ -56,7 +56,7 @@ def test_an_existing_cluster_gives_the_same_integers(
 def test_a_person_with_two_rows_in_two_pieces_counts_once(
     donors: Array, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
+    monkeypatch.setattr(engine, "PIECE_CELLS", 50 * T)
     frame = wide(donors)
     frame.loc[200, "who"] = "p00003"
     path = save(frame, tmp_path / "twice.parquet")
@@ -82,8 +82,7 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch)
 
     patient = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda address, timeout: patient(address, timeout=timeout / 10))
-    nowhere = DaskDonors(Files(Path("x.parquet"), WIDE), "tcp://127.0.0.1:9")
-    with pytest.raises(DpscError, match="no Dask scheduler at tcp://127"), nowhere._client():
+    with pytest.raises(DpscError, match="no Dask scheduler at tcp://127"), client_of("tcp://127.0.0.1:9", None):
         pass
 
 
@@ -121,7 +120,7 @@ def own_cluster() -> Iterator[Any]:
 def test_a_worker_killed_in_the_middle_changes_nothing(
     donors: Array, own_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
+    monkeypatch.setattr(engine, "PIECE_CELLS", 50 * T)
     path = save(wide(np.tile(donors, (15, 1))), tmp_path / "donors.parquet")
     victim = Victim(own_cluster)
     total, n = DaskDonors(Files(path, WIDE), own_cluster.scheduler_address).add_up(PRODUCTS, victim.kill_once)
@@ -134,7 +133,7 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     donors: Array, own_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole command: the sum that noise is added to is the same, and the ledger has one entry."""
-    monkeypatch.setattr(engine, "_PIECE_CELLS", 50 * T)
+    monkeypatch.setattr(engine, "PIECE_CELLS", 50 * T)
     path, book, out = tmp_path / "donors.parquet", tmp_path / "book.sqlite", tmp_path / "release.json"
     save(wide(np.tile(donors, (15, 1))), path)
     victim, sums = Victim(own_cluster), []

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from dpsc import Donors, DpscError, GramRelease, OutputPerturbation, Panel, PanelError, scan
 from dpsc.custodian.donors import blocks
+from dpsc.custodian.donors.donor_files import Engine
 from dpsc.custodian.gram import dask as workers
 from dpsc.custodian.gram import exact_sum, sources
 from dpsc.custodian.gram.algorithm import CustodianSum
 from dpsc.custodian.gram.exact_sum import Counts
-from dpsc.custodian.gram.sources import Engine
 from dpsc.release.kernel import Kernel
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array, Integers
@@ -508,7 +508,7 @@ def test_a_unit_with_several_rows_in_a_wide_table_counts_once(
     long = frame.melt("u", var_name="t", value_name="y")
     expected = EXACT.custodian_sum(Donors.from_long(long, **COLUMNS, periods=PERIODS, repeated=rule))
     monkeypatch.setattr(exact_sum, "BLOCK_CELLS", 7 * T)
-    monkeypatch.setattr(workers, "_PIECE_CELLS", 60 * T)
+    monkeypatch.setattr(workers, "PIECE_CELLS", 60 * T)
     for engine in (*ENGINES, "dask"):
         address = cluster.scheduler_address if engine == "dask" else None
         made = EXACT.custodian_sum(scan(path, **options, engine=engine, scheduler=address))
@@ -537,7 +537,7 @@ def test_several_rows_of_one_unit_do_not_push_others_out_of_the_count(tmp_path: 
 def test_the_last_row_is_the_last_in_the_table_whoever_reads_it(
     kind: str, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_PIECE_CELLS", 50 * 3)
+    monkeypatch.setattr(workers, "PIECE_CELLS", 50 * 3)
     rng = np.random.default_rng(1)
     frames = [
         pd.DataFrame({"u": rng.integers(0, 40, 900), "t": rng.integers(0, T, 900), "y": rng.normal(size=900).round(3)})

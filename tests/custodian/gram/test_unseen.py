@@ -8,9 +8,10 @@ import pytest
 
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, ParameterError, SyntheticControl, scan
 from dpsc.custodian.donors.blocks import row_writer
+from dpsc.custodian.donors.donor_files import Engine
 from dpsc.custodian.gram.exact_sum import Counts, Products
 from dpsc.custodian.gram.integer_rows import IntegerRows, Movements, complete_in_place
-from dpsc.custodian.gram.sources import Engine, sum_of_rows
+from dpsc.custodian.gram.sources import sum_of_rows
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.types import Array
 from tests.making import long, row_map, save, wide

@@ -27,12 +27,14 @@ from dpsc.answers.figures.sheet import (
 )
 from dpsc.answers.placebos import Placebos, Sensitivity
 from dpsc.answers.words import percent
+from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_BARS = 20
 _QUESTION = "Could this effect appear where there was none?"
 
 
@@ -67,18 +69,25 @@ def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = N
 def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw how often made-up units without an effect show one of each size, and the real one as a line."""
     axes = sheet.axes(3.3)
-    effects = found.table["effect"].to_numpy(dtype=np.float64)
-    widest = float(np.nanmax(np.abs([*effects, found.real.effect])))
-    label = f"{len(effects)} made-up units without any effect"
+    column, real = ("over_error", found.over_error) if found.of_real_units else ("effect", found.real.effect)
+    effects = found.table[column].to_numpy(dtype=np.float64)
+    widest = float(np.nanmax(np.abs([*effects, real])))
+    label = (
+        f"{len(effects)} {'other units, not treated' if found.of_real_units else 'made-up units without any effect'}"
+    )
     axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
-    axes.axvline(found.real.effect, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
+    if found.rank is not None:
+        said = f"the real effect: rank {found.rank} of {len(effects) + 1}"
+    axes.axvline(real, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=1)
     axes.set_xlim(-1.08 * widest, 1.08 * widest)
-    label_x(axes, effect_on(result, units))
-    label_y(axes, "number of made-up units")
+    label_x(axes, "effect over its standard error" if found.of_real_units else effect_on(result, units))
+    label_y(axes, "number of units" if found.of_real_units else "number of made-up units")
     plain(axes)
     said = "Made-up units are drawn from the release alone; no donor is touched."
+    if found.of_real_units:
+        said = "Each other unit is asked about as if it had been treated, with the remaining ones as donors."
     return sheet.finish(axes, _QUESTION, result.private, _caption(result, said))
 
 
@@ -114,6 +123,26 @@ def _bins(widest: float, count: int) -> Any:
 
 def _width(places: int) -> float:
     return max(1.0, min(5.0, 150 / places))
+
+
+def weights(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
+    """Draw how much each donor counts, those that count most."""
+    if not isinstance(result.weights, pd.Series):
+        raise ParameterError("donors have weights only in an answer from a private panel.")
+    shown = result.weights.reindex(result.weights.abs().sort_values(ascending=False).index)[:_BARS]
+    names = [wrapped(str(name), sheet.width / 3, LABEL) for name in shown.index]
+    axes = sheet.axes(0.9 + 0.24 * len(names))
+    places = np.arange(len(shown))
+    label = "how much of a donor's movement is in the counterfactual"
+    axes.barh(places, shown, color=BLUE, height=0.65, label=label)
+    axes.axvline(0, color=GREY, lw=1)
+    axes.set_yticks(places, names, fontsize=LABEL, parse_math=False)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    plain(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
+    label_x(axes, "weight", less=max(width(line, LABEL) for name in names for line in name.splitlines()) - 0.3)
+    count = f"The {_BARS} of {len(result.weights)} donors that count most." if len(result.weights) > _BARS else ""
+    return sheet.finish(axes, "Which donors is the answer made of?", result.private, _caption(result, count))
 
 
 def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | None = None) -> Axes:

@@ -75,9 +75,7 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
     if made.outlook is not None:
         parts.append(expected(made.outlook))
     if commands:
-        when = (
-            "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
-        )
+        when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to try it first"
         lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
         if made.like_before is None:
             series = f"{Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}"

@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsc import checks
 from dpsc.custodian.donors import cells
 from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
 from dpsc.custodian.donors.missing import Bounds, Completion
-from dpsc.errors import TableError, UnorderedError
+from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
 from dpsc.tables import arrow, formats, reader
@@ -32,6 +34,28 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
 from dpsc.types import Array, Labels, Times, Write
+
+Engine = Literal["auto", "memory", "stream", "dask"]
+_DASK = Parameter("engine", "dask")
+
+
+def chosen(path: Path, engine: Engine, scheduler: str | None, workers: int | None) -> Engine:
+    """Return which engine is to read files, or refuse what does not go together."""
+    checks.one_of("engine", engine, get_args(Engine))
+    if scheduler is not None and engine not in ("auto", "dask"):
+        raise ParameterError(f"{Parameter('scheduler')} belongs to {_DASK}, not to {engine}.")
+    if workers is not None and (scheduler is not None or engine != "dask"):
+        raise ParameterError(f"{Parameter('workers')} belongs to {_DASK} without {Parameter('scheduler')}.")
+    if engine == "auto" and scheduler is not None:
+        engine = "dask"
+    if formats.is_workbook(path) and engine in ("stream", "dask"):
+        raise ParameterError(
+            f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "
+            f"can. Leave {Parameter('engine', engine)} out, or save {path.name} as CSV."
+        )
+    if engine == "dask" and not all(map(find_spec, ("dask", "distributed", "cryptography"))):
+        raise ParameterError(f"{_DASK} needs Dask: pip install 'dpsc[dask]'.")
+    return engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +182,7 @@ class Files:
     def _ordered(self) -> tuple[Times, list[Any]]:
         """The periods and the labels that are written for them, in the order of time."""
         if self.periods is not None:
-            return self.periods, _each(self._labels)
+            return self.periods, arrow.each(self._labels)
         name = "the header" if self.spec.wide else str(self.spec.time)
         written = self._labels.to_pylist()
         with in_file(self.path):
@@ -247,17 +271,8 @@ class Files:
 
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
-        rows = self._table_rows()
+        rows = self.table.rows_expected()
         return rows if rows is None or self.spec.wide else max(1, rows // max(1, len(self.times)))
-
-    def _table_rows(self) -> int | None:
-        if self.table.sheet is not None:
-            return len(self.table.sheet.cells)
-        files = self.table.files
-        if not self.table.is_text:
-            return sum(file.count_rows() or 0 for file in files)
-        about = None if any(file.path.suffix == ".gz" for file in files) else files[0].bytes_per_line()
-        return None if about is None else int(sum(file.path.stat().st_size for file in files) / about)
 
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
@@ -423,14 +438,6 @@ def _once(units: Any, write: Write, twice: Any, values: Array, seen: set[int]) -
         return columns
 
     return units.filter(pa.array(kept)), once
-
-
-def _each(labels: Any) -> list[Any]:
-    """Return labels as Python has them; None for one that Python cannot hold, such as a date in the year 5,000,000."""
-    try:
-        return list(labels.to_pylist())
-    except (ValueError, OverflowError):
-        return [None if len(labels) == 1 else _each(labels.slice(i, 1))[0] for i in range(len(labels))]
 
 
 @dataclass(frozen=True)

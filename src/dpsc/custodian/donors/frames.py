@@ -99,7 +99,7 @@ def read_long(
     """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
     require_repeated(repeated)
     df = pandas_frame(df, (unit, time, outcome))
-    columns = [_column(df, name) for name in (unit, time, outcome)]
+    columns = [column_of(df, name) for name in (unit, time, outcome)]
     if not len(df):
         raise PanelError("the frame has no rows.")
     codes, units = _labels(columns[0])
@@ -110,7 +110,7 @@ def read_long(
     source: PeriodsFrom = "declared"
     if periods is not None:
         index = declared(periods).rename(str(time))
-        when = _places_of_rows(columns[1], index)
+        when = places_of_rows(columns[1], index)
         inside = when >= 0
         codes, when, values = codes[inside], when[inside], values[inside]
     else:
@@ -125,7 +125,7 @@ def read_long(
     return Matrix(matrix, periods_of.plain(units), index, source, counts)
 
 
-def _places_of_rows(labels: Column, index: Times) -> Positions:
+def places_of_rows(labels: Column, index: Times) -> Positions:
     """Return the declared period of each row, -1 for none; a label that cannot be read is none and is not refused.
 
     Labels of different kinds may be equal and yet be read differently (1 and True, one moment in two time zones), so
@@ -202,7 +202,7 @@ def read_wide(
     """Read one row per unit and one column per period; rows without a unit are left out."""
     require_repeated(repeated)
     df = pandas_frame(df)
-    labels = df.index.to_flat_index() if unit is None else _column(df, unit)
+    labels = df.index.to_flat_index() if unit is None else column_of(df, unit)
     if periods is None:
         columns = df.columns if unit is None else df.columns.drop([unit])
     elif isinstance(periods, str) or not pd.api.types.is_list_like(periods):
@@ -217,7 +217,7 @@ def read_wide(
             "If the frame is long (one row per unit and period), use from_long; if that column names the units, give "
             "unit= or make it the index; if it is a period, name the periods with periods=[...].",
         )
-    values = [to_floats(_column(df, name), f"column {name!r}") for name in columns]
+    values = [to_floats(column_of(df, name), f"column {name!r}") for name in columns]
     if not len(df) or not values:
         raise PanelError(f"the frame has {len(df)} rows and {len(values)} period columns.")
     if not columns.is_unique:
@@ -283,7 +283,7 @@ def _periods(values: Column, what: str) -> tuple[Positions, Times]:
     return codes, pd.Index(labels, tupleize_cols=False)
 
 
-def _column(df: pd.DataFrame, name: Hashable) -> Column:
+def column_of(df: pd.DataFrame, name: Hashable) -> Column:
     """Return one column, or refuse and suggest a similar name."""
     if not pd.api.types.is_hashable(name):
         raise PanelError(f"a column name is expected, not a {type(name).__name__}.")

@@ -17,6 +17,14 @@ OnRows = Callable[[int], None]
 Keys = np.ndarray[Any, np.dtype[np.uint64]]
 
 
+def mixed(values: Keys) -> Keys:
+    """Return a hash of 64 bits for each number (the finalizer of splitmix64)."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))
+
+
 @dataclass(frozen=True, eq=False)
 class PersonCells:
     """Some people, each with all of their cells.
@@ -53,6 +61,11 @@ class PersonCells:
 
 class TableSum(Protocol):
     """What is added up over people; what some people add does not depend on the others."""
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether it matters what a record's value is."""
+        ...
 
     def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the integers of records' values, each by itself, and which records count."""

@@ -37,6 +37,7 @@ from dpsc.files import no_imports_from_here, private_folder
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Reading
 from dpsc.tables.formats import in_file
+from dpsc.tables.reader import Table
 from dpsc.tables.spec import TableSpec
 from dpsc.tables.table_file import TableFile
 from dpsc.types import Integers, Write
@@ -112,12 +113,12 @@ def _workers_ignore_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-_SPLIT_EVERY = 8
+SPLIT_EVERY = 8
 _ROW = "row"  # the position of a row in the table
 _KINDS = ("object", "int64", "float64", "int64")  # of a long table's unit, period, number and row, as they are sent
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
 _MOST_ROWS = 2**40  # of a piece
-_PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
+PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ class DaskDonors(FileSource):
     def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
         """Let the workers add up all rows; which would come first, so that they are enough, is not known."""
         job = Job(self.files, summand)
-        with self._client() as client, in_file(self.files.path):
+        with client_of(self.scheduler, self.workers) as client, in_file(self.files.path):
             try:
                 whole = self._on(client, job, on_rows)
             except (Exception, CancelledError) as problem:
-                raise _safe_to_show(problem) from None
+                raise safe_to_show(problem) from None
         with in_file(self.files.path):
             if whole.problem is not None:
                 raise whole.problem
@@ -158,29 +159,29 @@ class DaskDonors(FileSource):
         for future, rows in zip(futures, job.rows, strict=True):
             future.add_done_callback(lambda done, rows=rows: on_rows(rows) if done.status == "finished" else None)
         while len(futures) > 1:
-            groups = (futures[i : i + _SPLIT_EVERY] for i in range(0, len(futures), _SPLIT_EVERY))
+            groups = (futures[i : i + SPLIT_EVERY] for i in range(0, len(futures), SPLIT_EVERY))
             futures = [client.submit(together, group, pure=False) for group in groups]
         last: PartialSum = client.submit(complete, futures[0], self.files.path, pure=False).result()
         return last
 
-    @contextmanager
-    def _client(self) -> Iterator[Any]:
-        if self.scheduler is not None:
-            from distributed import Client
 
-            try:
-                client = Client(self.scheduler, timeout=5)
-            except (OSError, ValueError):
-                raise DpscError(
-                    f"there is no Dask scheduler at {self.scheduler} ({Parameter('scheduler', '')})."
-                ) from None
-            with client:
-                if not client.scheduler_info()["workers"]:
-                    raise DpscError(f"the scheduler at {self.scheduler} has no workers; start some with dask worker.")
-                yield client
-            return
-        with local_client(self.workers) as client:
+@contextmanager
+def client_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """Yield a client of an existing cluster, or of one that is started for it."""
+    if scheduler is None:
+        with local_client(workers) as client:
             yield client
+        return
+    from distributed import Client
+
+    try:
+        client = Client(scheduler, timeout=5)
+    except (OSError, ValueError):
+        raise DpscError(f"there is no Dask scheduler at {scheduler} ({Parameter('scheduler', '')}).") from None
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise DpscError(f"the scheduler at {scheduler} has no workers; start some with dask worker.")
+        yield client
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +238,7 @@ class Job:
 
     def pieces(self, client: Any) -> list[Any]:
         """Divide a wide table by files and row groups; in a long table, first bring the rows of each donor together."""
-        pieces = list(_row_groups(self.files))
+        pieces = list(row_groups(self.files.table, self.files.columns))
         where = [(path, groups) for path, groups, _ in pieces]
         if self.files.spec.wide:
             self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
@@ -255,10 +256,10 @@ class Job:
         return (self.files.rows_expected() or 0) // max(1, len(pieces))
 
 
-def _row_groups(files: Files) -> Iterator[tuple[str, list[int] | None, int]]:
-    """Yield pieces of about equal size: files, or for Parquet runs of row groups."""
-    most = max(1, _PIECE_CELLS // max(1, len(files.columns)))
-    for file in files.table.each_file():
+def row_groups(table: Table, columns: list[str]) -> Iterator[tuple[str, list[int] | None, int]]:
+    """Yield pieces of about equal size, and how many rows each has: files, or for Parquet runs of row groups."""
+    most = max(1, PIECE_CELLS // max(1, len(columns)))
+    for file in table.each_file():
         path = str(file.path)
         if file.kind != "parquet":
             yield path, None, 0
@@ -302,9 +303,9 @@ def long_frame(instructions: Instructions, piece: Any, number: int) -> pd.DataFr
     """Read a piece of a long table on a worker: its rows as understood, and their positions in the whole table."""
     assert instructions.calendar is not None
     try:
-        batches = [understood(rows, instructions.calendar) for rows in _rows(instructions, piece, _PIECE_CELLS)]
+        batches = [understood(rows, instructions.calendar) for rows in _rows(instructions, piece, PIECE_CELLS)]
     except Exception as problem:
-        raise _safe_to_show(problem) from None  # without the original error, whose data Dask would log
+        raise safe_to_show(problem) from None  # without the original error, whose data Dask would log
     if not batches:
         return _no_rows(instructions.columns)
     frame: pd.DataFrame = pa.Table.from_batches(batches).to_pandas()
@@ -317,10 +318,10 @@ def piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
     try:
         return _piece_sum(instructions, piece)
     except Exception as problem:
-        return failed(_safe_to_show(problem))
+        return failed(safe_to_show(problem))
 
 
-def _safe_to_show(problem: BaseException | None) -> DpscError:
+def safe_to_show(problem: BaseException | None) -> DpscError:
     """Return an error without donors' values: our own, or only the type of another, whose text may quote them."""
     kind = type(problem).__name__
     while problem is not None:
@@ -343,10 +344,14 @@ def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
 
 
 def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]:
+    return rows_of_piece(piece, instructions.schema, instructions.columns, instructions.reading, size)
+
+
+def rows_of_piece(piece: Piece, schema: Any, columns: list[str], reading: Reading, size: int) -> Iterator[Rows]:
+    """Read a piece of a table on a worker, on one core."""
     path, groups = piece
-    first, reading = 0 if groups is None else None, instructions.reading
-    file = TableFile(Path(path))
-    for batch in file.batches(instructions.schema, instructions.columns, size, reading, threads=False, groups=groups):
+    first, file = 0 if groups is None else None, TableFile(Path(path))
+    for batch in file.batches(schema, columns, size, reading, threads=False, groups=groups):
         yield Rows(path, first, batch, reading.numbers)
         first = None if first is None else first + batch.num_rows
 

@@ -9,16 +9,14 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from dpsc import checks
 from dpsc.custodian.donors.blocks import row_blocks, row_writer
-from dpsc.custodian.donors.donor_files import Files, FileSource
+from dpsc.custodian.donors.donor_files import Engine, Files, FileSource, chosen
 from dpsc.custodian.donors.donors import Donors
 from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
 from dpsc.custodian.donors.missing import Bounds, Completion
@@ -28,16 +26,14 @@ from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
-from dpsc.tables.dialect import Dialect
-from dpsc.tables.formats import is_workbook, nothing_quoted
-from dpsc.tables.spec import Missing, Repeated, TableSpec
+from dpsc.tables.formats import nothing_quoted
+from dpsc.tables.spec import Missing, TableSpec
 from dpsc.types import Array, Integers, PeriodsLike, Times, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
 
-Engine = Literal["auto", "memory", "stream", "dask"]
-_DASK, _MISSING = Parameter("engine", "dask"), Parameter("missing")
+_MISSING = Parameter("missing")
 
 
 @runtime_checkable
@@ -119,76 +115,6 @@ class FileDonors(FileSource):
         return total, n
 
 
-def scan(
-    path: str | os.PathLike[str],
-    *,
-    unit: str,
-    time: str | None = None,
-    outcome: str | None = None,
-    wide: bool = False,
-    time_format: str | None = None,
-    periods: PeriodsLike | None = None,
-    bounds: tuple[float, float] | None = None,
-    missing: Missing | None = None,
-    repeated: Repeated = "missing",
-    exclude: Sequence[str] = (),
-    sep: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    encoding: str | None = None,
-    sheet: str | None = None,
-    engine: Engine = "auto",
-    scheduler: str | None = None,
-    workers: int | None = None,
-) -> FileDonors | DaskDonors:
-    """Return the donors of a file or folder, of any size, for :meth:`dpsc.GramRelease.release`.
-
-    The integers that they add up to are the same from every engine, to the last bit.
-
-    Parameters
-    ----------
-    path : path
-        CSV, TSV, Parquet or Feather, one file or a folder of them; or an Excel workbook (.xlsx).
-    unit, time, outcome : column names
-        Of a long table, one row per unit and period.
-    wide : bool
-        Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
-    time_format : str, optional
-        How dates are written, for example ``%d/%m/%Y``.
-    periods, bounds, missing, repeated
-        As in :meth:`dpsc.Donors.from_long`.
-    exclude : list of str
-        Labels of the units to leave out, such as the treated unit, as the files write them.
-    sep, encoding : str, optional
-        Of a text file: ``","``, ``";"``, ``"tab"`` or ``"|"``, and an encoding as Python names it. Without them the
-        header line and the byte-order mark show them.
-    decimal, thousands : str, optional
-        The marks in numbers: ``"."`` or ``","`` before decimals; ``","``, ``"."``, ``"space"`` or ``"apostrophe"``
-        between thousands, or ``"none"``. Without them each number of a file with semicolons is read by itself, and
-        those of other files have a decimal point and no other mark.
-    sheet : str, optional
-        The sheet of a workbook, if it has several.
-    engine : {"auto", "memory", "stream", "dask"}
-        ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
-        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
-        fits into half of the free memory, going by the sizes of its files.
-    scheduler, workers : optional
-        For Dask: the address of an existing scheduler, or how many workers to start here.
-    """
-    dialect = Dialect(sep, decimal, thousands, encoding, sheet)
-    spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect)
-    return donors_in(
-        path,
-        spec,
-        periods,
-        bounds=bounds,
-        exclude=exclude,
-        engine=engine,
-        scheduler=scheduler,
-        workers=workers,
-    )
-
-
 def donors_in(
     path: str | os.PathLike[str],
     spec: TableSpec,
@@ -200,35 +126,22 @@ def donors_in(
     scheduler: str | None = None,
     workers: int | None = None,
 ) -> FileDonors | DaskDonors:
-    """Return the donors of a file or folder that a specification describes; otherwise as :func:`scan`."""
+    """Return the donors of a file or folder that a specification describes; otherwise as :func:`dpsc.scan`."""
     where = Path(path)
     if isinstance(exclude, str) or not all(isinstance(label, str) for label in exclude):
         raise ParameterError(f"{Parameter('exclude')} must be a list of labels, as the files write them.")
     if spec.time_format is not None:
         dates.require_format(spec.time_format)
-    checks.one_of("engine", engine, get_args(Engine))
-    if scheduler is not None and engine not in ("auto", "dask"):
-        raise ParameterError(f"{Parameter('scheduler')} belongs to {_DASK}, not to {engine}.")
-    if workers is not None and (scheduler is not None or engine != "dask"):
-        raise ParameterError(f"{Parameter('workers')} belongs to {_DASK} without {Parameter('scheduler')}.")
+    engine = chosen(where, engine, scheduler, workers)
     index = None if periods is None else declared(periods, spec.time_format)
     Completion(pd.Index([]), spec.missing, None if bounds is None else Bounds.parse(bounds, 1))
-    if engine == "auto" and scheduler is not None:
-        engine = "dask"
     spec.complete()
-    if is_workbook(where) and engine in ("stream", "dask"):
-        raise ParameterError(
-            f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "
-            f"can. Leave {Parameter('engine', engine)} out, or save {where.name} as CSV."
-        )
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
     files = Files(place, spec, bounds, tuple(exclude), index, held)
     if engine != "dask":
         return FileDonors(files)
-    if not all(map(find_spec, ("dask", "distributed", "cryptography"))):
-        raise ParameterError(f"{_DASK} needs Dask: pip install 'dpsc[dask]'.")
     from dpsc.custodian.gram.dask import DaskDonors
 
     return DaskDonors(files, scheduler, workers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsc.custodian.donors.people import Keys, PersonCells
+from dpsc.custodian.donors.people import Keys, PersonCells, mixed
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers
 
@@ -20,6 +20,11 @@ class Bounding:
     """Adds up people under a rule. Records become integers one by one, before they are added: no order matters."""
 
     rule: TableRule
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether it matters what a record's value is: not to count people."""
+        return self.rule.statistic != "count"
 
     def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the integers of records' values, each by itself, and which records count."""
@@ -56,7 +61,7 @@ class Bounding:
         kept: Integers = np.flatnonzero(_rank(person * rule.periods + cells // rule.units) < rule.cells_per_period)
         if not rule.is_thinned:
             return kept
-        lot = _mixed(keys[person[kept]] ^ _mixed(cells[kept].astype(np.uint64)))
+        lot = mixed(keys[person[kept]] ^ mixed(cells[kept].astype(np.uint64)))
         order = np.lexsort((cells[kept], lot, person[kept]))
         return np.sort(kept[order[_rank(person[kept][order]) < rule.most_cells]])
 
@@ -90,11 +95,3 @@ def _rank(groups: Integers) -> Integers:
     positions = np.arange(len(groups))
     new = np.append(True, groups[1:] != groups[:-1])[: len(groups)]
     return np.asarray(positions - np.maximum.accumulate(np.where(new, positions, 0)))
-
-
-def _mixed(values: Keys) -> Keys:
-    """Return a hash of 64 bits for each number (the finalizer of splitmix64)."""
-    with np.errstate(over="ignore"):
-        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return values ^ (values >> np.uint64(31))

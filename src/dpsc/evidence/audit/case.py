@@ -157,7 +157,7 @@ def known_broken(name: str, title: str, *attacks: Attack, source: str = "") -> C
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """The result of one attack on one mechanism."""
 
     mechanism: str
@@ -175,9 +175,9 @@ class Finding:
         return self.shown / self.claim.epsilon
 
 
-def judge(case: Case, attack: Attack, shown: Shown) -> Finding:
+def judge(case: Case, attack: Attack, shown: Shown) -> AuditFinding:
     """Compare what was shown with what is claimed."""
     slack = attack.slack if isinstance(attack, Exact) else 0.0
     exceeded = shown.epsilon > attack.claim.epsilon * (1 + slack)
     verdict: Verdict = "holds" if not exceeded else "BROKEN" if case.standing == "claimed" else "not claimed"
-    return Finding(case.name, case.title, attack.name, attack.claim, shown.epsilon, shown.how, verdict, case.note)
+    return AuditFinding(case.name, case.title, attack.name, attack.claim, shown.epsilon, shown.how, verdict, case.note)

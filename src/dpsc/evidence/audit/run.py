@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, ORANGE, VERMILION
-from dpsc.evidence.audit.case import Case, Effort, Finding, judge
+from dpsc.evidence.audit.case import AuditFinding, Case, Effort, judge
 from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
@@ -25,23 +25,23 @@ CALLS = 20  # runs in bulk for every real call
 class Audit:
     """The findings of an audit, and how it was run."""
 
-    groups: tuple[tuple[Finding, ...], ...]  # one group per case
+    groups: tuple[tuple[AuditFinding, ...], ...]  # one group per case
     runs: int
     calls: int
     seed: int | None
     false_alarm: float
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[AuditFinding, ...]:
         """The findings of all attacks."""
         return tuple(finding for group in self.groups for finding in group)
 
     @property
-    def broken(self) -> list[Finding]:
+    def broken(self) -> list[AuditFinding]:
         """The attacks that showed more than was claimed."""
         return [finding for finding in self.findings if finding.verdict == "BROKEN"]
 
-    def strongest(self) -> list[Finding]:
+    def strongest(self) -> list[AuditFinding]:
         """Return for each case the attack that broke the claim or, if none did, came closest to it."""
         return [strongest(group) for group in self.groups]
 
@@ -55,7 +55,7 @@ class Audit:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def strongest(findings: Sequence[Finding]) -> Finding:
+def strongest(findings: Sequence[AuditFinding]) -> AuditFinding:
     """Return the attack that broke the claim or, if none did, came closest to it."""
     return max(findings, key=lambda finding: (finding.verdict == "BROKEN", finding.share))
 
@@ -92,7 +92,7 @@ def count(cases: Iterable[Case]) -> int:
     return sum(attack.statistical for case in cases for attack in case.attacks)
 
 
-def _row(f: Finding) -> JsonObject:
+def _row(f: AuditFinding) -> JsonObject:
     attacked = {"mechanism": f.mechanism, "title": f.title, "attack": f.attack}
     claim = {"claim": f.claim.epsilon, "delta": f.claim.delta, "unit": f.claim.unit or "epsilon"}
     shown = {"shown": _finite(f.shown), "share": _finite(f.share), "verdict": f.verdict, "how": f.how, "note": f.note}
@@ -108,7 +108,7 @@ _FAR = 20.0  # shares of what we ship beyond this are drawn at the edge
 _FARTHEST = 1000.0  # the same for what is known to be broken
 _WIDTH, _ROW, _LEFT, _RIGHT, _TOP, _BETWEEN, _BOTTOM = 9.0, 0.3, 2.75, 1.8, 0.6, 1.0, 0.55  # inches
 
-Groups = Sequence[Sequence[Finding]]
+Groups = Sequence[Sequence[AuditFinding]]
 
 
 def draw(groups: Groups, known_broken: Groups = ()) -> Figure:

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 
 from dpsc.answers.words import sentence
 from dpsc.web import guard
-from dpsc.web.custodian.book import Book
-from dpsc.web.custodian.budget import Budget
-from dpsc.web.custodian.confirm import Confirm
-from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.book import BookPage
+from dpsc.web.custodian.budget import BudgetPage
+from dpsc.web.custodian.confirm import ConfirmPage
+from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import FIELDS, READING, Form
 from dpsc.web.desk import Reader
 from dpsc.web.server import Page, application, render
@@ -43,9 +43,9 @@ class CustodianDesk(Form):
 
     def __init__(self, private: Path, folder: Path, ledger: str | None, reader: Reader | None = None) -> None:
         super().__init__(private, reader)
-        self.data, self.book = Data(self), Book(self, ledger)
-        self.budget = Budget(self, self.data, self.book)
-        self.confirm = Confirm(self, self.data, self.budget, self.book, folder)
+        self.data, self.book = DataPage(self), BookPage(self, ledger)
+        self.budget = BudgetPage(self, self.data, self.book)
+        self.confirm = ConfirmPage(self, self.data, self.budget, self.book, folder)
         self.book.look()
 
     def fill(self, name: str, value: str) -> None:

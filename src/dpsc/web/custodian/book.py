@@ -61,7 +61,7 @@ class Seen:
         return sorted({*inside, *([self.left] if 0 < self.left <= _GRID[-1] else [])})
 
 
-class Book:
+class BookPage:
     """The page Book: where the ledger is, and what it held when it was read.
 
     Parameters

@@ -24,8 +24,8 @@ from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
 from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
-from dpsc.web.custodian.book import Book
-from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.book import BookPage
+from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import Form, commands
 from dpsc.web.desk import averages
 from dpsc.web.server import render
@@ -34,7 +34,7 @@ _LITTLE = 0.001  # an epsilon that is good for nothing
 _LADDER, _FIRST_RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together; at first quickly
 
 
-class Budget:
+class BudgetPage:
     """What the release at hand costs, and what it is worth.
 
     Attributes
@@ -47,13 +47,13 @@ class Budget:
         How many people the target is the average of; None if what was said is no such number.
     """
 
-    def __init__(self, form: Form, data: Data, book: Book) -> None:
+    def __init__(self, form: Form, data: DataPage, book: BookPage) -> None:
         self._form, self._data, self._book = form, data, book
         self.simulations = Simulations(form)
         self.n: int | None = None
         self.guess: float | None = None
         self.averages: int | None = None
-        self._asked: Asked | None = None
+        self._asked: Scenario | None = None
         self._known: Outlook | None = None
 
     def enter_dataset(self) -> None:
@@ -164,7 +164,7 @@ class Budget:
         self._known = replace(first, T0=before)
         if first.worth_having and before >= 2 and self.averages is not None:
             values = None if series is None else tuple(series)
-            self._asked = Asked(self.n, T, before, promise.delta, values, self.averages)
+            self._asked = Scenario(self.n, T, before, promise.delta, values, self.averages)
             self.simulations.start(self._asked)
 
     def _judge_amount(self, promise: Guarantee) -> None:
@@ -201,7 +201,7 @@ def _room(epsilon: float) -> str:
     return f"a release of up to epsilon {epsilon:g}" if epsilon >= _LITTLE else "nothing"
 
 
-class Asked(NamedTuple):
+class Scenario(NamedTuple):
     """What is simulated: donors, periods, those before the intervention, delta, a public series, units averaged."""
 
     n: int
@@ -238,12 +238,12 @@ class Simulations:
 
     def __init__(self, form: Form) -> None:
         self._form, self._lock = form, threading.Lock()
-        self.known: dict[Asked, Effects | None] = {}
-        self.done: set[Asked] = set()
-        self._wanted: Asked | None = None
+        self.known: dict[Scenario, Effects | None] = {}
+        self.done: set[Scenario] = set()
+        self._wanted: Scenario | None = None
         self._thread: threading.Thread | None = None
 
-    def start(self, asked: Asked) -> None:
+    def start(self, asked: Scenario) -> None:
         """Simulate, if that is not known yet, as soon as what is simulated now is done."""
         with self._lock:
             if asked not in self.done:
@@ -278,7 +278,7 @@ class Simulations:
 
 
 @lru_cache(maxsize=64)
-def _simulated(asked: Asked, runs: int) -> Effects:
+def _simulated(asked: Scenario, runs: int) -> Effects:
     target = None if asked.series is None else list(asked.series)
     after = asked.T - asked.before
     expected = plan(

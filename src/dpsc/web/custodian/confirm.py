@@ -21,9 +21,9 @@ from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
 from dpsc.release import describe
 from dpsc.release.file_format import load_with_hash
-from dpsc.web.custodian.book import Book
-from dpsc.web.custodian.budget import Budget
-from dpsc.web.custodian.data import Data
+from dpsc.web.custodian.book import BookPage
+from dpsc.web.custodian.budget import BudgetPage
+from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import FIELDS, LABELS, Form, Work, commands
 from dpsc.web.server import render
 
@@ -65,7 +65,7 @@ class Request:
     command: str
 
 
-class Confirm:
+class ConfirmPage:
     """What the release costs and whom it is for, and the release that was made.
 
     Attributes
@@ -77,7 +77,7 @@ class Confirm:
         How often the typed name was taken away.
     """
 
-    def __init__(self, form: Form, data: Data, budget: Budget, book: Book, folder: Path) -> None:
+    def __init__(self, form: Form, data: DataPage, budget: BudgetPage, book: BookPage, folder: Path) -> None:
         self._form, self._data, self._budget, self._book = form, data, budget, book
         self.folder = folder
         self.phase = "open"

@@ -46,7 +46,7 @@ class Checked:
         return [part.rendered(self.named) for part in check_report.sections(Rehearsal(self.seen))]
 
 
-class Data:
+class DataPage:
     """What is said about the donors, and what they are.
 
     Attributes

@@ -1,0 +1,422 @@
+"""Answers from a private panel: its rows are the donors, its treated rows or public series from outside the targets.
+
+Donors are few, so that what they show of their population is uncertain although the table itself is given: the
+estimator is told of noise that stands for it. The noise of each cell is known: the donors' is taken off what every unit
+has for itself, and the target's is part of its own model and of its intervals. Post-processing of a public table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpsc import checks
+from dpsc.analyst import targets
+from dpsc.analyst.estimate import Forecast
+from dpsc.analyst.models import Candidate, TargetModels
+from dpsc.analyst.study import pooled
+from dpsc.answers.result import PrivateResult, UnprovenResult
+from dpsc.answers.study import Study
+from dpsc.answers.words import number
+from dpsc.errors import Parameter, ReleaseError
+from dpsc.periods.calendar import holes
+from dpsc.periods.dates import period_name
+from dpsc.periods.match import first_treated, incomplete
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.release.kernel import Kernel
+from dpsc.release.panel import ReleasedPanel
+from dpsc.release.population import Population
+from dpsc.release.rowmap import RowMap
+from dpsc.release.scale import NO_SCALE, Scale
+from dpsc.release.table_rule import TableRule
+from dpsc.types import Array, Integers, Label, TargetLike, Times, WeightsLike, one_thread
+
+FEWEST_DONORS = 3
+FEWEST_MEASURED = 8
+_KERNEL = Kernel.named("high")
+_CONSTANT = 0.7  # R over the median movement of a donor
+_FEW = 0.5  # how much of the chance of few rows counts as noise
+_LEAST_SHARE = 1e-9  # of a direction, over the largest
+
+Found = PrivateResult | UnprovenResult
+
+
+@dataclass(frozen=True, eq=False)
+class DonorRows:
+    """Some rows of a panel, and the population that they come from.
+
+    Attributes
+    ----------
+    panel : ReleasedPanel
+    names : tuple of str
+        The donors: units with a number in every period.
+    """
+
+    panel: ReleasedPanel
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, panel: ReleasedPanel, others: Iterable[str]) -> DonorRows:
+        """Return all units but ``others`` and those that lack a cell; refuse if hardly one is left."""
+        others = set(others)
+        complete = np.flatnonzero(np.isfinite(panel.table.values).all(axis=1))
+        names = tuple(panel.units[k] for k in complete if panel.units[k] not in others)
+        if len(names) < FEWEST_DONORS:
+            lacking = len(panel.units) - len(set(panel.units) & others) - len(names)
+            why = f" {lacking} others lack a period, for too few people or because none is released." if lacking else ""
+            raise ReleaseError(f"{len(names)} donors are left, and at least {FEWEST_DONORS} are needed.{why}")
+        return cls(panel, names)
+
+    def without(self, name: str) -> DonorRows:
+        """Return the others."""
+        return DonorRows(self.panel, tuple(other for other in self.names if other != name))
+
+    @property
+    def n(self) -> int:
+        """The number of donors."""
+        return len(self.names)
+
+    @property
+    def T(self) -> int:
+        """The number of periods."""
+        return len(self.times)
+
+    @property
+    def times(self) -> Times:
+        """The periods."""
+        return self.panel.times
+
+    @property
+    def outcome(self) -> str:
+        """The outcome's name."""
+        return self.panel.outcome
+
+    @property
+    def reference(self) -> None:
+        """No path was subtracted."""
+        return None
+
+    @property
+    def scale(self) -> Scale:
+        """Nothing beside the rows says how much donors move."""
+        return NO_SCALE
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the panel promises."""
+        return self.panel.guarantee
+
+    @property
+    def no_guarantee(self) -> str:
+        """Why it promises nothing."""
+        return self.panel.no_guarantee
+
+    @cached_property
+    def _positions(self) -> Integers:
+        place = {unit: k for k, unit in enumerate(self.panel.units)}
+        return np.array([place[name] for name in self.names], dtype=np.int64)
+
+    @cached_property
+    def values(self) -> Array:
+        """Donors × periods."""
+        return self.panel.table.values[self._positions]
+
+    @cached_property
+    def variances(self) -> Array:
+        """Donors × periods: of the noise."""
+        return np.asarray(np.nan_to_num(self.panel.table.noise[self._positions]) ** 2)
+
+    @cached_property
+    def _row_map(self) -> RowMap:
+        every = RowMap(self.T, _KERNEL, None, min(self.T - 1, self.n), 0.0, 0)
+        usual = float(np.median(np.linalg.norm(every.whitened(self.values.T), axis=0)))
+        if not usual > 0:
+            raise ReleaseError("most donors do not change at all, so there is nothing to learn from them.")
+        return replace(every, constant=_CONSTANT * usual)
+
+    @cached_property
+    def _whitened(self) -> Array:
+        """Directions × donors."""
+        return self._row_map.whitened(self.values.T)
+
+    @cached_property
+    def _counts(self) -> Array:
+        """How much each donor counts in the mean; they add up to 1."""
+        R = self._row_map.constant
+        counts = R**2 / (R**2 + (self._whitened**2).sum(axis=0))
+        return np.asarray(counts / counts.sum())
+
+    @cached_property
+    def population(self) -> Population:
+        """The donors' population, without the noise of cells.
+
+        ``Population.of`` reads the sum of products of n vectors as it reads a noisy one. None is noisy here; the noise
+        that it is told of, 0.5 (2 sqrt(n / k) + 1) / sqrt(2 k) in k directions, has the size of what n vectors without
+        any common direction show by chance.
+        """
+        n, k = self.n, self._row_map.size - 1
+        vectors = np.vstack([np.full(n, self._row_map.constant), self._whitened])
+        vectors /= np.linalg.norm(vectors, axis=0)
+        chance = _FEW * (2 * math.sqrt(n / k) + 1) / math.sqrt(2 * k)
+        with one_thread(), np.errstate(all="ignore"):
+            seen = Population.of(vectors @ vectors.T, n, chance, self._row_map)
+        known = min(seen.white, float(self.variances.mean()))
+        return replace(
+            seen,
+            bulk=seen.bulk - known * np.eye(self.T),
+            white=seen.white - known,
+            missed=np.zeros((self.T, self.T)),  # of few donors it is chance
+        )
+
+    @cached_property
+    def _loadings(self) -> tuple[Array, Array]:
+        """The common directions, T × d, and how each donor loads on them, such that they follow from the donors.
+
+        With Q and f_j, ``common = Q Q'`` and ``sum of counts f_j f_j' = I``: the common covariance is that of the
+        donors' common movements Q f_j.
+        """
+        sizes, V = np.linalg.eigh(self.population.common)
+        kept = sizes > _LEAST_SHARE * max(float(sizes[-1]), 1e-300)
+        Q = V[:, kept] * np.sqrt(sizes[kept])
+        apart = self._whitened - (self._whitened @ self._counts)[:, np.newaxis]
+        raw = np.linalg.lstsq(self._row_map.whitened(Q), apart, rcond=None)[0] if kept.any() else np.empty((0, self.n))
+        spread, U = np.linalg.eigh((raw * self._counts) @ raw.T)
+        root = (U / np.sqrt(np.maximum(spread, 1e-12 * spread.max(initial=1e-300)))) @ U.T
+        return Q, root @ raw
+
+    def weights(self, candidate: Candidate, periods: Integers) -> Array:
+        """Return how much of each donor's movement is in a candidate's forecast.
+
+        What is foretold of the common movement is ``c^2 common C^-1 left``, C the target's covariance before the
+        intervention and ``left`` its path less mean and level. As the common covariance is that of the donors' own
+        common movements, it is a sum over donors: mean and common movement together are the donors', each with the
+        weight ``count (1 + c^2 f_j' Q' C^-1 left)``.
+        """
+        Q, loads = self._loadings
+        seen = candidate.observed
+        left = np.linalg.solve(seen.root.T, seen.errors - seen.level * seen.ones)
+        along = candidate.size * (Q[periods[: seen.T0]].T @ left)
+        return np.asarray(self._counts * (1 + along @ loads))
+
+
+@dataclass(frozen=True, eq=False)
+class PanelForecast(Forecast):
+    """A forecast from a panel's rows; the series has the periods in use only.
+
+    Parameters
+    ----------
+    positions : array
+        The series' periods among the panel's.
+    noise : array
+        The variance of the noise in each of the panel's periods; zero for a series from outside.
+    """
+
+    positions: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    noise: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def rows(self) -> DonorRows:
+        """The donors."""
+        assert isinstance(self.release, DonorRows)
+        return self.release
+
+    @property
+    def periods(self) -> Integers:
+        """The positions in the panel of the periods in use."""
+        return self.positions[self.kept]
+
+    def _models(self, y: Array) -> TargetModels:
+        models = super()._models(y)
+        return replace(models, noise=self.noise[self.periods])
+
+    def _population_model(self, models: TargetModels, question: str) -> tuple[list[Candidate], Any, dict[str, float]]:
+        """Return the models with what noise does to them: the target's own, and the donors' by their weights."""
+        candidates, light, found = super()._population_model(models, question)
+        own, donors = self.noise[self.periods], self.rows.variances[:, self.periods]
+        with_noise = [
+            replace(c, noise=np.diag(own + self.rows.weights(c, self.periods) ** 2 @ donors)) for c in candidates
+        ]
+        return with_noise, light, found
+
+    def _weights(self, candidates: list[Candidate], times: Times, T0: int) -> pd.Series[float]:
+        """Return the donors' weights, by name."""
+        weights = sum(c.weight * self.rows.weights(c, self.periods) for c in candidates)
+        return pd.Series(weights, index=pd.Index(self.rows.names, name="donor"), name="weight")
+
+    def others(self) -> dict[str, Found]:
+        """Ask the same about each donor, treated when the target was; the treated unit is no donor of theirs."""
+        if self.rows.n <= FEWEST_DONORS:
+            return {}
+        seen = self.series.notna().to_numpy()
+        return {
+            name: replace(
+                self,
+                release=self.rows.without(name),
+                series=pd.Series(np.where(seen, values[self.positions], np.nan), self.series.index, name=name),
+                noise=variances,
+                notes=(),
+                title="",
+                asks=False,
+            ).result()
+            for name, values, variances in zip(self.rows.names, self.rows.values, self.rows.variances, strict=True)
+        }
+
+    def without_each(self) -> dict[str, Found]:
+        """Ask the same without each donor."""
+        if self.rows.n <= FEWEST_DONORS:
+            return {}
+        return {name: replace(self, release=self.rows.without(name)).result() for name in self.rows.names}
+
+
+def estimate(
+    panel: ReleasedPanel,
+    target: str | TargetLike,
+    treatment_time: Label,
+    *,
+    exclude: Iterable[str] = (),
+    level: float = 0.95,
+    title: str = "",
+) -> Found:
+    """Return the counterfactual of a unit or a series; :meth:`dpsc.PrivatePanel.estimate` says what options mean."""
+    targets.require_order(target, treatment_time)
+    left_out = _known(panel, "exclude", exclude)
+    if isinstance(target, str):
+        _known(panel, "target", [target])
+        rows = DonorRows.of(panel, {target, *left_out})
+        return _of_unit(rows, target, treatment_time, left_out, level, title, f"{panel.outcome} in {target}")
+    rows = DonorRows.of(panel, left_out)
+    series, T0, notes = targets.matched(rows, target, treatment_time)
+    forecast = _forecast(rows, series, T0, np.zeros(rows.T), (*notes, *_left_out(rows, left_out)), level, title, True)
+    return _explained(forecast.result(), panel)
+
+
+def study(
+    panel: ReleasedPanel,
+    treatment_times: Mapping[str, Label],
+    *,
+    exclude: Iterable[str] = (),
+    weights: WeightsLike | None = None,
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    """Return the study; :meth:`dpsc.PrivatePanel.study` says what the arguments mean."""
+    if not isinstance(treatment_times, Mapping) or not treatment_times:
+        raise ReleaseError("a study takes the first treated period of each treated unit: {unit: period, ...}.")
+    treated = _known(panel, "treatment_times", treatment_times)
+    left_out = {*treated, *_known(panel, "exclude", exclude)}
+    rows = DonorRows.of(panel, left_out)
+    results: dict[Label, Found] = {}
+    for unit in treated:
+        try:
+            results[unit] = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
+        except ReleaseError as problem:
+            raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
+    return pooled(rows, results, {}, weights, level, title)
+
+
+def _known(panel: ReleasedPanel, name: str, units: Iterable[str]) -> list[str]:
+    """Return names of units, or refuse one that the panel does not have."""
+    named = [units] if isinstance(units, str) else list(units)
+    for unit in named:
+        if unit not in panel.units:
+            close = checks.did_you_mean(str(unit), panel.units)
+            raise ReleaseError(f"{Parameter(name)}: the panel has no unit {str(unit)!r}.{close}")
+    return named
+
+
+def _of_unit(
+    rows: DonorRows, unit: str, treatment_time: Label, left_out: Iterable[str], level: float, title: str, name: str
+) -> Found:
+    """Estimate a unit of the panel; periods before the intervention in which it has too few people are not used."""
+    panel, row = rows.panel, rows.panel.units.index(unit)
+    T0 = first_treated(panel.times, treatment_time)
+    series = pd.Series(panel.table.values[row], index=panel.times, name=name)
+    lacking = [period_name(time) for time, value in series.iloc[:T0].items() if not np.isfinite(value)]
+    if T0 - len(lacking) < 2:
+        raise ReleaseError(
+            f"{unit} has {T0 - len(lacking)} periods with enough people before {period_name(treatment_time)}; at least "
+            "2 are needed."
+        )
+    notes = [f"in the panel, {hole}" for hole in holes(panel.times)]
+    if lacking:
+        notes.append(f"too few people are in {unit} in {', '.join(lacking)}: not used")
+    notes += incomplete(series.iloc[T0:])
+    noise = np.nan_to_num(panel.table.noise[row]) ** 2
+    notes += _left_out(rows, {unit, *left_out})
+    return _explained(_forecast(rows, series, T0, noise, notes, level, title, False).result(), panel)
+
+
+def _forecast(
+    rows: DonorRows,
+    series: pd.Series[float],
+    T0: int,
+    noise: Array,
+    notes: Iterable[str],
+    level: float,
+    title: str,
+    asks: bool,
+) -> PanelForecast:
+    """Return the forecast of a series over the panel's periods, which may have holes before T0."""
+    known = np.isfinite(series.to_numpy(dtype=np.float64))
+    positions = np.flatnonzero(known | (np.arange(len(series)) >= T0))
+    says = {
+        "typical_noise": float(np.sqrt(np.median(rows.variances))),
+        "own_noise": float(np.sqrt(np.mean(noise[positions]))),
+        "until": period_name(rows.times[-1]),
+    }
+    identities = " + ".join(identity[:8] for identity in rows.panel.identities)
+    return PanelForecast(
+        rows,
+        series.iloc[positions],
+        int(known[:T0].sum()),
+        None,
+        "private panel, population model",
+        checks.share("level", level),
+        title,
+        tuple(notes),
+        asks=asks,
+        parameters=says | ({"release": identities} if identities else {}),
+        positions=positions,
+        noise=noise,
+    )
+
+
+def _left_out(rows: DonorRows, others: Iterable[str]) -> list[str]:
+    """Say which units are no donors because a cell of theirs is missing, and that few donors are few."""
+    lacking = [unit for unit in rows.panel.units if unit not in rows.names and unit not in set(others)]
+    notes = []
+    if lacking:
+        notes.append(f"no donors, because a period of theirs has too few people or is not there: {', '.join(lacking)}")
+    if rows.n < FEWEST_MEASURED:
+        notes.append(f"there are {rows.n} donors; how good answers are was measured with {FEWEST_MEASURED} and more")
+    return notes
+
+
+def _explained(result: Found, panel: ReleasedPanel) -> Found:
+    """Add what every answer from a panel says: what bounds cut, what privacy adds, where the panel ends."""
+    both, model = (np.ptp(result.uncertainty.ends(result._average(), result.level, part)) for part in ("both", "model"))
+    notes = list(dict.fromkeys(_bounded(block.rule) for block in panel.blocks))
+    if both > 0 and result.observed.notna().any():
+        share = round(100 * (1 - model / both))
+        notes.append(f"privacy noise makes up {share}% of the width of the average effect's interval")
+    notes.append(f"the panel goes up to {period_name(panel.times[-1])}")
+    return replace(result, notes=(*result.notes, *filter(None, notes)))
+
+
+def _bounded(rule: TableRule) -> str:
+    """Say what bounds make of the outcome, so that effects are effects on that."""
+    said = []
+    if rule.has_values and rule.bounds is not None:
+        lo, hi = rule.bounds
+        said.append(f"a person's value in a cell counts as at least {number(lo)} and at most {number(hi)}")
+    if rule.person_bound is not None:
+        said.append(f"all values of a person together have a length of at most {number(rule.person_bound)}")
+    if rule.is_thinned:
+        said.append(f"a person counts in at most {rule.most_cells} cell{'s' * (rule.most_cells > 1)}")
+    return f"effects are on the bounded outcome: {', '.join(said)}" if said else ""

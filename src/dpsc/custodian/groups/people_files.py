@@ -1,0 +1,140 @@
+"""People in files: a table of records, one file or a folder, of any kind that can be read, in any order.
+
+Records are read once, batch by batch. Errors never quote a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dpsc.custodian.donors.blocks import in_order
+from dpsc.custodian.donors.people import OnRows, TableSum
+from dpsc.custodian.donors.person_sum import add_up
+from dpsc.custodian.donors.records import Grid, Records
+from dpsc.errors import ParameterError
+from dpsc.tables import formats, reader
+from dpsc.tables.dialect import AS_USUAL
+from dpsc.tables.formats import in_file
+from dpsc.tables.spec import OUTCOME, PERSON, TIME, UNIT, TableSpec
+from dpsc.tables.table_file import fits_in_memory
+from dpsc.types import Integers, Times
+
+PEOPLE = "people"  # the outcome's name where people are counted
+AT_ONCE = 2**18  # records of a batch
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleFiles:
+    """Records of people in one file or in a folder of files.
+
+    Attributes
+    ----------
+    path : Path
+    spec : TableSpec
+        Its columns and how it is written.
+    grid : Grid
+        The declared units and periods.
+    held : bool, optional
+        Whether the records are held in memory until they are added up; otherwise they are kept in a private file. By
+        default they are held if the table fits.
+    """
+
+    path: Path
+    spec: TableSpec
+    grid: Grid
+    held: bool | None = None
+
+    @cached_property
+    def table(self) -> reader.Table:
+        """The files, and how they are read."""
+        labels = [self.spec.person, self.spec.unit, self.spec.time]
+        return reader.open_table(self.path, labels, self.spec.dialect, [*labels, self.spec.outcome])
+
+    @property
+    def as_understood(self) -> str | None:
+        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
+        return self.table.reading.words if self.table.is_text and self.table.reading != AS_USUAL else None
+
+    @cached_property
+    def in_memory(self) -> bool:
+        """Whether the records are held in memory."""
+        if self.held is not None:
+            return self.held
+        return self.table.sheet is not None or fits_in_memory(self.table.files, wide=False)
+
+    @property
+    def how(self) -> str:
+        """Where the records are kept until they are added up."""
+        return "held in memory" if self.in_memory else "kept in a private file meanwhile"
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns to read: person, unit, period, and the outcome if there is one."""
+        spec, table = self.spec, self.table
+        with in_file(self.path):
+            labels = {str(spec.person): PERSON, spec.unit: UNIT, str(spec.time): TIME}
+            for name, parameter in labels.items():
+                reader.require_column(table, name, parameter)
+            names = list(labels)
+            if spec.outcome is not None:
+                reader.require_column(table, spec.outcome, OUTCOME, number=True)
+                reader.require_unambiguous(table, self.path, [spec.outcome])
+                names.append(spec.outcome)
+            reader.require_same_columns(table, self.path, [name for name in names if name not in table.folders])
+            return names
+
+    def records(self) -> Generator[Records, None, None]:
+        """Yield the records, batch by batch; several are read at the same time."""
+        rows = reader.rows_of(self.table, self.columns, AT_ONCE, labels=self.columns[1:3])
+        with closing(in_order(self.grid.of_rows, rows)) as made:
+            for _, some in made:
+                yield some
+
+
+@dataclass(frozen=True)
+class FilePeople:
+    """People in files: a row for each record, in any order."""
+
+    files: PeopleFiles
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The declared units, in their order."""
+        return self.files.grid.units
+
+    @property
+    def times(self) -> Times:
+        """The declared periods, in order."""
+        return self.files.grid.times
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        return self.files.spec.outcome or PEOPLE
+
+    def require_columns(self) -> None:
+        """Refuse files without the columns that were named; no record is read."""
+        with formats.nothing_quoted(self.files.path):
+            self.files.columns  # noqa: B018
+
+    def rows_expected(self) -> int | None:
+        """Return how many records to expect, if that is known."""
+        return self.files.table.rows_expected()
+
+    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+        """Return the exact sum over all people."""
+        require_outcome(summand, self.files.spec.outcome is not None)
+        with formats.nothing_quoted(self.files.path):
+            expected, records = self.rows_expected(), self.files.records()
+            with closing(records):
+                return add_up(records, summand, on_rows, expected=expected, in_memory=self.files.in_memory)
+
+
+def require_outcome(summand: TableSum, is_there: bool) -> None:
+    """Refuse to add up values where no column of them is named."""
+    if summand.needs_values and not is_there:
+        raise ParameterError(f"say which column holds the numbers, {OUTCOME}; only to count people it is not needed.")
