@@ -41,6 +41,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/printed.py
 	$(BIN)/python benchmarks/study.py
+	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/demo.py

@@ -249,15 +249,55 @@ def measure(half: str, runs: int, most: int, **how: Any) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def table(rows: pd.DataFrame) -> str:
-    """Return one row per number of units averaged, n and time: geometric means over families."""
-    rows = summary(rows)
+def tables(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of the results, by title."""
+    return {
+        "Targets that average many": quality(rows),
+        "How much of a width must be there": floors(rows),
+        "The smallest effect: what a plan promised and what answers said": plans(rows),
+    }
+
+
+def quality(rows: pd.DataFrame) -> str:
+    """Return errors and widths over the regression's, and how often there was a question about units."""
     names = {"error": "error / regression's", "wide": "width / regression's", "covered": "covered",
              "covered by regression": "covered by regression", "question": "asked in right units",
              "question x0.01": "asked x0.01", "question x100": "asked x100"}  # fmt: skip
-    groups = rows.assign(error=np.log(rows["error"]), wide=np.log(rows["wide"])).groupby(["m", "n", "shock"])
-    means = groups[list(names)].mean()
-    means[["error", "wide"]] = np.exp(means[["error", "wide"]])
+    return by_setting(summary(rows), names, ("error", "wide"))
+
+
+def floors(rows: pd.DataFrame) -> str:
+    """Return the floor over the regression's width, the answer's width over the floor, and a regression by hand."""
+    names = {"floor / regression's": ("floor", "width of regression"),
+             "without noise": ("floor without noise", "width of regression"), "width / floor": ("width", "floor"),
+             "by hand: error / ours": ("by hand", "dpsc"),
+             "width / regression's": ("width by hand", "width of regression")}  # fmt: skip
+    keys = ["family", "n", "m", "shock"]
+    parts = rows.groupby(keys)[sorted({name for both in names.values() for name in both})].median()
+    ratios = pd.DataFrame({name: parts[one] / parts[other] for name, (one, other) in names.items()})
+    covered = rows.groupby(keys)["covered by hand"].mean().rename("covered")
+    both = pd.concat([ratios, covered], axis=1)
+    return by_setting(both.reset_index(), {name: name for name in both}, tuple(names))
+
+
+def plans(rows: pd.DataFrame) -> str:
+    """Return the planned smallest effect over that of the answers, and how often it would have been seen."""
+    rows = rows[rows["detectable"] > 0]
+    ratio = rows["planned"] / rows["detectable"]
+    rows = rows.assign(ratio=ratio, close=ratio.between(0.7, 1.4), near=ratio.between(0.5, 2.0),
+                       error=rows["planned error"] / rows["dpsc"])  # fmt: skip
+    medians = rows.groupby(["family", "n", "m", "shock"])[["ratio", "error"]].median()
+    shares = rows.groupby(["family", "n", "m", "shock"])[["close", "near", "seen"]].mean()
+    names = {"ratio": "planned / said", "close": "within 0.7 to 1.4", "near": "within a factor of 2",
+             "seen": "planned effect seen", "error": "error: planned / made"}  # fmt: skip
+    return by_setting(medians.join(shares).reset_index(), names, ("ratio", "error"))
+
+
+def by_setting(rows: pd.DataFrame, names: dict[str, str], ratios: tuple[str, ...]) -> str:
+    """Return one row per number of units averaged, n and time: means over families, geometric ones of ratios."""
+    logs = rows.assign(**{name: np.log(rows[name]) for name in ratios})
+    means = logs.groupby(["m", "n", "shock"])[list(names)].mean()
+    means[list(ratios)] = np.exp(means[list(ratios)])
     lines = ["| averages | donors |  | " + " | ".join(names.values()) + " |", "|---" * (len(names) + 3) + "|"]
     for (m, n, shock), row in means.iterrows():
         cells = " | ".join(f"{value:.2f}" for value in row)
@@ -304,5 +344,6 @@ if __name__ == "__main__":
     frame = measure(arguments.half, arguments.runs, arguments.most, **how)
     words = "-".join(["averages", arguments.half, *["said"] * arguments.said, arguments.smoothness])
     frame.round(6).to_csv(OUT / f"{words}.csv", index=False)
-    (OUT / f"{words}.md").write_text(f"## Targets that average many\n\n{table(frame)}\n", encoding="utf-8")
-    print(table(frame))
+    text = "\n\n".join(f"## {title}\n\n{rows}" for title, rows in tables(frame).items())
+    (OUT / f"{words}.md").write_text(text + "\n", encoding="utf-8")
+    print(text)

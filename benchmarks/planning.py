@@ -5,7 +5,9 @@
 A plan gets what a custodian can know: n, the periods, the target before the intervention, how many units it averages.
 Every run draws a target, plans for it, makes releases for it, and measures their errors against what the target then
 did, in calm times and with a shock of three usual changes of this target. Medians over runs, planned over realised, for
-each setting; geometric means of these over the targets of a panel, or over the numbers of donors of a factor model.
+each setting; geometric means of these over the targets of a panel, or over the numbers of donors of a factor model. So
+for the smallest effect that would be seen, against what the answer itself says (``detectable()``); made populations of
+orders, visits and costs are in benchmarks/averages.py.
 Writes results/planning-HALF.csv (one row per setting, not kept) and, for the report half, planning.md.
 """
 
@@ -47,9 +49,10 @@ def pair(make: Make, usual_of_all: float, run: int, averages: int) -> Iterator[d
     for row in found.table.itertuples():
         for problem, planned in ((calm, row.error), (shock, row.error_in_shock)):
             algorithm = GramRelease(epsilon=row.epsilon, delta=DELTA, like=history, seed=run)
-            forecast = algorithm.release(problem.donors).estimate(problem.target, problem.T0).counterfactual
-            realised = panels.rmse(forecast, problem.target[problem.T0 :])
-            yield {"shock": float(problem is shock), "epsilon": row.epsilon, "planned": planned, "realised": realised}
+            answer = algorithm.release(problem.donors).estimate(problem.target, problem.T0)
+            realised = panels.rmse(answer.counterfactual, problem.target[problem.T0 :])
+            yield {"shock": float(problem is shock), "epsilon": row.epsilon, "planned": planned, "realised": realised,
+                   "planned effect": row.detectable, "effect": answer.detectable()}  # fmt: skip
 
 
 def measured(setting: tuple[Any, ...], runs: int) -> pd.DataFrame:
@@ -64,7 +67,8 @@ def measured(setting: tuple[Any, ...], runs: int) -> pd.DataFrame:
             calm = problems.factor_problem(*name, n, 0.0, run)
             usual = float(np.median(np.abs(np.diff(np.vstack([calm.target, calm.donors]), axis=1))))
             rows += pair(partial(_made, name, n, run), usual, run, 1)
-    found = pd.DataFrame(rows).groupby(["epsilon", "shock"])[["planned", "realised"]].median().reset_index()
+    numbers = ["planned", "realised", "planned effect", "effect"]
+    found = pd.DataFrame(rows).groupby(["epsilon", "shock"])[numbers].median().reset_index()
     label = name if isinstance(name, str) else "factor model " + " ".join(map(str, name[:3]))
     return found.assign(panel=label, target=target, donors=n, runs=runs)
 
@@ -96,8 +100,12 @@ def main(half: str, runs: int, workers: int) -> None:
 
 
 def tables(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the summary, and every panel at epsilon 1."""
-    return {"Planned over realised error": summary(frame), "By panel": by_panel(frame)}
+    """Return the summary, every panel at epsilon 1, and the smallest effects."""
+    return {
+        "Planned over realised error": summary(frame),
+        "By panel": by_panel(frame),
+        "The smallest effect seen: planned over what answers say, ε = 1": effects(frame),
+    }
 
 
 def of_panels(frame: pd.DataFrame) -> pd.DataFrame:
@@ -118,6 +126,18 @@ def summary(frame: pd.DataFrame) -> str:
         close = part["ratio"].between(*CLOSE)
         lines.append(f"| {family} | {time} | {epsilon:g} | {part['ratio'].median():.2f} | {close.sum()} of {len(close)} "
                      f"| {each.between(*CLOSE).mean():.0%} | {each.between(0.5, 2).mean():.0%} |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def effects(frame: pd.DataFrame) -> str:
+    """Return how the planned smallest effect compares with that of the answers, by target, in calm times."""
+    frame = frame[(frame["epsilon"] == 1) & (frame["shock"] == 0)]
+    frame = frame.assign(family=np.where(frame["panel"].str.startswith("factor"), "factor models", "real panels"))
+    frame["ratio"] = frame["planned effect"] / frame["effect"]
+    lines = ["| family | target | median | within 0.7 to 1.4 | within a factor of 2 |", "|---|---|---|---|---|"]
+    for (family, target), part in frame.groupby(["family", "target"]):
+        close, near = (part["ratio"].between(*ends).mean() for ends in (CLOSE, (0.5, 2)))
+        lines.append(f"| {family} | {target} | {part['ratio'].median():.2f} | {close:.0%} | {near:.0%} |")
     return "\n".join(lines)
 
 

@@ -104,6 +104,11 @@ def planning() -> str:
     return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
+def averages(part: int) -> str:
+    """Return a table on targets that average many: what answers are like, the floor, or plans."""
+    return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -203,6 +208,9 @@ QUOTES = {
     "study": study,
     "printed": printed,
     "planning": planning,
+    "averages": lambda: averages(0),
+    "averages floor": lambda: averages(1),
+    "averages plans": lambda: averages(2),
     "smoothness": smoothness,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),

@@ -40,6 +40,11 @@ def test_without_a_history_all_that_is_known_is_what_is_usual() -> None:
     assert np.mean([each.fleeting for each in found]) == pytest.approx(0.5, abs=0.05)
 
 
+def test_what_is_averaged_is_usually_sparser() -> None:
+    usual = {m: np.log([each.signal_to_noise for each in likely(None, 20, m, 300, None)]).mean() for m in (1, 30, 5000)}
+    assert usual[30] == usual[5000] == pytest.approx(usual[1] - math.log(30) / 4, abs=0.02)
+
+
 def test_a_ratio_that_is_said_is_kept_and_the_rest_is_as_likely_as_before() -> None:
     found = likely(None, 20, 1, 9, 3.0)
     assert [each.signal_to_noise for each in found] == pytest.approx([3.0] * 9)
@@ -71,7 +76,7 @@ def test_what_keeps_its_direction_is_likely_shared() -> None:
 
 
 def test_the_jumps_of_an_average_of_many_are_likely_shared_and_those_of_a_single_unit_may_be_its_own() -> None:
-    single, average = (np.mean([fleeting(jumps(seed, 40), m) for seed in range(20)]) for m in (1, 30))
+    single, average = (np.mean([fleeting(jumps(seed, 40), m) for seed in range(20)]) for m in (1, 300))
     assert 0.5 < single < 0.7
     assert average > 0.8
 

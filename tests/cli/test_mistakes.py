@@ -98,7 +98,7 @@ def test_a_reference_that_lacks_a_period(files: Path) -> None:
 
 
 def test_an_engine_that_is_not_installed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsc.custodian.gram.sources.find_spec", lambda name: None)
+    monkeypatch.setattr("dpsc.custodian.donors.donor_files.find_spec", lambda name: None)
     refused(release(files, "--engine", "dask"), "needs Dask: pip install 'dpsc[dask]'")
 
 
@@ -197,7 +197,7 @@ def test_a_missing_row_names_the_option_that_declares_the_periods(files: Path) -
     said = ("the donor at position 0 does not have a row for every period", "--periods 2022-01..2024-12")
     refused(release(files), *said)
     refused(release(files, "--missing", "interpolate"), *said)
-    refused(release(files, "--periods", "2020"), "--periods '2020' cannot be read: write a range")
+    refused(release(files, "--periods", "2020.."), "--periods '2020..' cannot be read: write a range")
     refused(release(files, "--periods", "reference"), "give --reference")
     refused(release(files, "--periods", "1990..1999"), "no row of the table has one of the declared periods")
     code, out, err = quick(*release(files, "--periods", "2020-01..2021-06"))

@@ -8,9 +8,11 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import dpsc
 from dpsc.cli import app as cli
 from dpsc.web.analyst import app, pasted
 from dpsc.web.analyst.app import _downloads
@@ -225,7 +227,7 @@ def test_command_and_script_give_the_same_answer(
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(app.command("wages.dpsc.json", desk.date, desk.units, desk.averages, "result.json"))
+    words = shlex.split(app.command(app.asked_of(desk), "result.json"))
     assert CliRunner().invoke(cli, words[1:]).exit_code == 0
     made = json.loads(Path("result.json").read_text())
     assert made["average_effect"] == pytest.approx(desk.result.average.effect)
@@ -307,3 +309,61 @@ def test_the_report_of_a_study_lists_every_date_that_was_tried(desk: AnalystDesk
     assert desk.study is not None
     found = desk.study.files(None, desk.all_tried).content()["dates_tried"]
     assert {row["treatment_time"] for row in found} >= {"1984", "1985", "1986"}
+
+
+@pytest.fixture
+def panel_desk(tmp_path: Path) -> AnalystDesk:
+    rng = np.random.default_rng(3)
+    rows = np.cumsum(rng.normal(size=(10, 14)) * 0.3 + rng.normal(size=14), axis=1)
+    rows[0, 9:] += 6
+    table = pd.DataFrame(rows, index=[f"clinic {k}" for k in range(10)], columns=range(2010, 2024))
+    dpsc.PrivatePanel.from_noisy_table(table, noise=0.2, guarantee="published by a friend").save(tmp_path / "p.json")
+    (tmp_path / "desk").mkdir()
+    made = AnalystDesk(tmp_path / "desk")
+    made.open_release(File(tmp_path / "p.json", "clinics.dpsc.json"))
+    return made
+
+
+def test_a_unit_of_a_panel_is_a_target(
+    panel_desk: AnalystDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = panel_desk
+    assert desk.panel_units == tuple(f"clinic {k}" for k in range(10))
+    assert "10 units" in app.release(desk, app.WIDE)
+    desk.choose_unit("clinic 0")
+    desk.choose(9)
+    assert desk.result is not None
+    assert desk.result.att == pytest.approx(6, abs=3)
+    assert "clinic 0" in app.target(desk, app.WIDE)
+    for panel in (app.answer, app.effects, app.placebos, app.choices, app.export):
+        assert 'role="alert"' not in panel(desk, app.WIDE)
+    monkeypatch.chdir(tmp_path)
+    Path("clinics.dpsc.json").write_bytes(Path("p.json").read_bytes())
+    words = shlex.split(app.command(app.asked_of(desk), "result.json"))
+    assert CliRunner().invoke(cli, words[1:]).exit_code == 0
+    assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.att)
+    Path("answer.py").write_bytes(_downloads(desk)["script"][1]())
+    runpy.run_path("answer.py")
+    assert "clinic 0" in Path("report.html").read_text("utf-8")
+
+
+def test_a_public_series_takes_the_place_of_a_unit_and_the_other_way_round(panel_desk: AnalystDesk) -> None:
+    panel_desk.choose_unit("clinic 0")
+    panel_desk.paste_target("\n".join(map(str, range(14))))
+    panel_desk.choose(9)
+    assert panel_desk.unit == ""
+    assert panel_desk.result is not None
+    assert list(panel_desk.result.target) == pytest.approx(range(14))
+    panel_desk.choose_unit("clinic 1")
+    assert (panel_desk.pasted, panel_desk.unit) == ("", "clinic 1")
+    panel_desk.choose_unit("clinic 99")  # no unit of the panel
+    assert panel_desk.unit == "clinic 1"
+
+
+def test_several_units_of_a_panel_are_named_with_their_dates(panel_desk: AnalystDesk) -> None:
+    panel_desk.paste_several("unit;start\nclinic 0;2019\nclinic 1;2021\nclinic 2;")
+    assert panel_desk.problems == {}
+    assert panel_desk.study is not None
+    assert list(panel_desk.study.results) == ["clinic 0", "clinic 1"]
+    panel_desk.paste_several("unit;start\nclinic 0;2019\nclinic X;2021")
+    assert "no unit 'clinic X'" in panel_desk.problems["several"]

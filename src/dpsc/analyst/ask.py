@@ -1,14 +1,17 @@
-"""Questions to a release about targets in files: one target, or several in a long table."""
+"""Questions to a release about targets in files, one or several in a long table, or about units of a panel."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dpsc import checks
+from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.errors import TableError
+from dpsc.errors import ReleaseError, TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
@@ -76,7 +79,45 @@ def of_targets(
     return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
 
 
-def _start(unit: str, text: str | None, release: Release, time_format: str | None) -> Label:
+def of_panel(
+    panel: PrivatePanel,
+    target: str,
+    treatment_time: str,
+    spec: TableSpec,
+    *,
+    exclude: Sequence[str] = (),
+    level: float = 0.95,
+    title: str = "",
+) -> Result:
+    """Return the answer for a unit of a panel, or for a public series in a file."""
+    if target in panel.units:
+        first = match.typed_period(treatment_time, panel.times, spec.time_format)
+        return panel.estimate(target, first, exclude=exclude, level=level, title=title)
+    file = Path(target)
+    if not file.exists():
+        near = checks.did_you_mean(target, panel.units)
+        raise ReleaseError(f"{target!r} is no unit of the panel, and there is no such file.{near}")
+    series = reader.series(file, spec)
+    with in_file(file):
+        first = match.typed_period(treatment_time, panel.times, spec.time_format)
+        return panel.estimate(series, first, exclude=exclude, level=level, title=title)
+
+
+def units_of_panel(
+    panel: PrivatePanel,
+    starts: Mapping[str, str],
+    time_format: str | None,
+    *,
+    exclude: Sequence[str] = (),
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    """Return the answers for units of a panel, each with its first treated period as it was written."""
+    dates = {name: _start(name, text, panel, time_format) for name, text in starts.items()}
+    return panel.study(dates, exclude=exclude, level=level, title=title)
+
+
+def _start(unit: str, text: str | None, release: Release | PrivatePanel, time_format: str | None) -> Label:
     if text is None:
         return None
     try:

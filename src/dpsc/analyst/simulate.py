@@ -29,7 +29,8 @@ from dpsc.release.scale import COUNTED_AT_MOST, LEAST, MOST, MOST_COUNTS, estima
 from dpsc.types import Array
 
 # Before the target is seen: chosen on the panels to design on and on factor models (docs/choosing-epsilon.md).
-USUAL = 0.35  # signal to noise
+USUAL = 0.35  # signal to noise, of single units
+_AVERAGED = 30  # what is averaged is sparser: at this number and beyond it the ratio is 0.15
 _SPREAD = 0.7  # of its logarithm
 _FLEETING = (0.0, 0.5, 1.0)  # equally likely
 _LOG_RATIOS = np.linspace(math.log(0.02), math.log(50.0), 201)
@@ -68,7 +69,8 @@ def likely(history: Array | None, T: int, averages: int, count: int, signal_to_n
     """
     log_ratios = _LOG_RATIOS if signal_to_noise is None else np.array([math.log(signal_to_noise)])
     log_ratio, fleeting = (each.ravel() for each in np.meshgrid(log_ratios, _FLEETING, indexing="ij"))
-    log_weights = -0.5 * ((log_ratio - math.log(USUAL)) / _SPREAD) ** 2
+    usual = USUAL * min(averages, _AVERAGED) ** -0.25
+    log_weights = -0.5 * ((log_ratio - math.log(usual)) / _SPREAD) ** 2
     if history is not None:
         log_weights = log_weights + _log_evidence(np.diff(history), T, np.exp(-2 * log_ratio) / averages, fleeting)
     below = np.cumsum(np.exp(log_weights - log_weights.max()))

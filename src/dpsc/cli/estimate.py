@@ -17,7 +17,11 @@ from dpsc.cli.options import AnswerOptions, Force, Json, TableOptions, Title, co
 from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
+    from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.answers.document import Document
+    from dpsc.answers.result import Result
+    from dpsc.answers.study import Study
+    from dpsc.tables.spec import TableSpec
 
 LARGEST = 50 * 2**20  # bytes of an answer
 _several = partial(option, panel="Several treated units")
@@ -42,6 +46,7 @@ class Question:
     averages_column: str | None = _several(
         "The column with how many units each target is the average of; empty where it is not known."
     )
+    exclude: list[str] | None = option("A unit of a private panel that is no donor: treated too, or reached by it.")
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:
@@ -68,16 +73,20 @@ class Question:
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
-    target: Annotated[Path, typer.Argument(help="A table of periods and numbers; with --unit, a long one of units.")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            help="A table of periods and numbers; with --unit, a long one of units. Of a private panel, the name of a "
+            "unit; with --unit, a table of units and their first treated periods."
+        ),
+    ],
     question: Question,
     table: TableOptions,
     answer: AnswerOptions,
 ) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
     from dpsc.analyst import ask
-    from dpsc.analyst.release import Release
-    from dpsc.answers.result import Result
-    from dpsc.answers.study import Study
+    from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.cli import render
     from dpsc.release.file_format import FORMAT
 
@@ -88,10 +97,14 @@ def estimate(
         with suppress(OSError), target.open("rb") as file:
             if FORMAT.encode() in file.read(400):
                 raise ParameterError("the release comes first, then the target; they are the other way round.")
-    loaded = Release.load(release)
+    loaded = load(release)
     spec, title = table.spec(question.unit), answer.title or ""
-    if question.unit is None:
-        found: Result | Study = ask.one(
+    if isinstance(loaded, PrivatePanel):
+        found: Result | Study = _of_panel(loaded, target, question, spec, answer)
+    elif question.exclude:
+        raise ParameterError("--exclude is for private panels; here the custodian has left out the treated donors.")
+    elif question.unit is None:
+        found = ask.one(
             loaded,
             target,
             str(question.treatment_time),
@@ -116,6 +129,32 @@ def estimate(
         with render.place(answer.out, answer.force) as output:
             render.write(found, output.place, command=terminal.typed(ctx), units=answer.units)
     render.show(found, answer)
+
+
+def _of_panel(
+    panel: PrivatePanel, target: Path, question: Question, spec: TableSpec, answer: AnswerOptions
+) -> Result | Study:
+    """Ask a panel about a unit, or about all units that a table names."""
+    from dpsc.analyst import ask
+    from dpsc.tables.formats import in_file
+    from dpsc.tables.target_table import starts_of_units
+
+    if question.averages is not None or question.averages_column is not None or question.weight_column is not None:
+        raise ParameterError(
+            "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
+            "itself how many people are in its units."
+        )
+    others, level, title = question.exclude or (), answer.level, answer.title or ""
+    if question.unit is None:
+        date = str(question.treatment_time)
+        return ask.of_panel(panel, str(target), date, spec, exclude=others, level=level, title=title)
+    if question.treatment_time_column is None:
+        raise ParameterError(
+            "of a private panel, --unit needs --treatment-time-column: when each unit was treated first."
+        )
+    with in_file(target):
+        starts = starts_of_units(target, spec, question.treatment_time_column)
+        return ask.units_of_panel(panel, starts, spec.time_format, exclude=others, level=level, title=title)
 
 
 @command("compare")

@@ -19,6 +19,7 @@ from dpsc.errors import ParameterError, ReleaseError
 def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     page: Path | None = option("Write the page for whoever receives it: an .html file."),
+    table: Path | None = option("Of a panel of people, write value, noise and people of each cell: .csv or .xlsx."),
     record: bool = option("Print a record for a registry of differential-privacy deployments (JSON).", default=False),
     custodian: str | None = option("For --record: who publishes the release."),
     intended_use: str | None = option("For --record: what it is to be used for."),
@@ -26,24 +27,36 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show what a release holds and guarantees."""
-    from dpsc.analyst.release import Release
-    from dpsc.cli import render
-    from dpsc.release import describe, file_format
+    from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
+    from dpsc.cli import panels, render
+    from dpsc.release import describe, describe_panel
 
     if not record and (custodian is not None or intended_use is not None):
         raise ParameterError("--custodian and --intended-use are for --record.")
     printable("custodian", custodian or "")
     printable("intended_use", intended_use or "")
-    terminal.keep_apart(page, release)
-    loaded, digest = file_format.load_with_hash(release, Release)
+    for place in (page, table):
+        terminal.keep_apart(place, release)
+    loaded, digest = load_with_hash(release)
+    if table is not None:
+        if not isinstance(loaded, PrivatePanel):
+            raise ParameterError("--table is for panels of people; this release has no cells.")
+        panels.require_table(table)
+        with terminal.output_file(table, force, "--table") as output:
+            panels.write_table(loaded, output.place)
+    say = describe_panel if isinstance(loaded, PrivatePanel) else describe
     if page is not None:
         with terminal.output_file(page, force, "--page") as output:
-            files.write(output.place, describe.page(loaded, release.name, digest))
+            files.write(output.place, say.page(loaded, release.name, digest))
     if record:
-        content = describe.record(loaded, digest, custodian=custodian, intended_use=intended_use)
+        content = say.record(loaded, digest, custodian=custodian, intended_use=intended_use)
         terminal.print_json(content, indent=1)
+        return
+    then = "\n".join(f"Open {place}" for place in (page, table) if place is not None)
+    if isinstance(loaded, PrivatePanel):
+        panels.show(loaded, release, digest, json, then)
     else:
-        render.show_release(loaded, release, digest, json, "" if page is None else f"Open {page}")
+        render.show_release(loaded, release, digest, json, then)
 
 
 @command("merge")
@@ -54,15 +67,30 @@ def merge(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Add up releases of different donors, made over the same periods in the same way; costs no budget."""
+    """Add up releases of different donors, made over the same periods in the same way; costs no budget.
+
+    Panels of people are put together: other units with other people, or later periods of the same units.
+    """
+    from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.release import Release
-    from dpsc.cli import render
+    from dpsc.cli import panels, render
     from dpsc.release.file_format import sha256
 
     terminal.keep_apart(out, *releases)
     if len(releases) < 2:
         raise ReleaseError("name at least two release files to merge.")
+    loaded = [load(path) for path in releases]
+    grids = [one for one in loaded if isinstance(one, PrivatePanel)]
+    if 0 < len(grids) < len(loaded):
+        raise ReleaseError("a panel of people and a release of donors cannot become one.")
     with terminal.output_file(out, force) as output:
-        merged = Release.merge([Release.load(path) for path in releases], disjoint=disjoint)
-        merged.save(output.place)
-    render.show_release(merged, out, sha256(out), json, f"Written to {out}.")
+        if grids:
+            joined = PrivatePanel.join(grids, disjoint=disjoint)
+            joined.save(output.place)
+        else:
+            merged = Release.merge([one for one in loaded if isinstance(one, Release)], disjoint=disjoint)
+            merged.save(output.place)
+    if grids:
+        panels.show(joined, out, sha256(out), json, f"Written to {out}.")
+    else:
+        render.show_release(merged, out, sha256(out), json, f"Written to {out}.")

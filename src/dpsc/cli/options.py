@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from dpsc.cli import terminal
 from dpsc.custodian.custody.payer import DEFAULT
+from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import TableSpec
+
+if TYPE_CHECKING:
+    from dpsc.types import JsonObject
 
 Command = Callable[..., None]
 
@@ -72,6 +76,7 @@ def option(help: str, *names: str, default: Any = None, panel: str | None = None
 COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
+_in_groups = partial(option, panel="People in groups")
 moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
@@ -127,6 +132,35 @@ class DonorTableOptions(TableOptions):
     repeated: str | None = option(
         "A cell that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """People inside units, each of whom is protected: the table of units and periods is released itself."""
+
+    person: str | None = _in_groups(
+        "The column that names people, if a row is a record of a person in a unit and period. Each person is then "
+        "protected, not each unit, and what is released is the table of units and periods."
+    )
+    units: str | None = _in_groups("The units, declared: a list with commas, or a file with a column of them.")
+    statistic: str | None = _in_groups("Of the people in a cell: mean (default), total, share or count.")
+    person_bound: float | None = _in_groups(
+        "A bound on the length of all values of a person together, from public knowledge; a small one asks for less "
+        "noise and cuts more."
+    )
+    cells_per_period: int | None = _in_groups("In how many units a person counts in one period: 1.")
+    cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
+
+    def said(self) -> JsonObject:
+        """Return what was said of how people are bounded."""
+        how = {name: value for name, value in asdict(self).items() if name not in ("person", "units")}
+        return {name: value for name, value in how.items() if value is not None}
+
+    def spec(self, table: TableSpec) -> TableSpec:
+        """Add what was said of people to what was said of their table."""
+        if self.person is None and (said := next(iter(self.said()), None)):
+            raise ParameterError(f"{Parameter(said)} belongs to {Parameter('person')}, the column that names people.")
+        return replace(table, person=self.person, units=self.units)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, IKnow, Json, Knowledge, Payer, command, option
-from dpsc.errors import ParameterError
+from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -33,6 +33,18 @@ class Asked:
         "What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
         "It may also suggest --epsilon, --delta and --missing."
     )
+    append: Path | None = option(
+        "Of people in groups: a panel that gets the declared periods, later ones, at a cost of their own; -o may name "
+        "it again, with --force."
+    )
+
+    def page(self, without: bool) -> Path | None:
+        """Return where the page of a release goes: beside it, ending in .html instead of .json."""
+        if without:
+            return None
+        if self.out.suffix.lower() in (".html", ".htm"):
+            raise ParameterError(f"-o {self.out}: name the release {self.out.stem}.dpsc.json; its page goes beside it.")
+        return self.out.with_name(self.out.name.removesuffix(".json") + ".html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,29 +67,37 @@ class How:
 
 @command("release")
 def release(
-    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
+    donors: Annotated[
+        Path, typer.Argument(help="The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, or a folder.")
+    ],
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
     knowledge: Knowledge,
+    groups: Groups,
     how: How,
     payer: Payer,
 ) -> None:
-    """Turn private donors into one small private release."""
+    """Turn private donors, or people in groups, into one small private release."""
     from dpsc.cli import render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
     from dpsc.release.file_format import sha256
 
-    out = asked.out
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
+    if groups.person is not None:
+        _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
+        return
+    if asked.append is not None:
+        raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
+    out = asked.out
     account = payer.account()
-    page = None if how.no_page else _page_beside(out)
+    page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
-    said = table.spec(unit)
+    said = groups.spec(table.spec(unit))
     chosen = steps.of_options(
         said,
         epsilon=asked.epsilon,
@@ -117,11 +137,76 @@ def release(
         _tell_the_custodian(source.files.custodian_units_alike())
 
 
-def _page_beside(release: Path) -> Path:
-    """Return where the page of a release goes: beside it, ending in .html instead of .json."""
-    if release.suffix.lower() in (".html", ".htm"):
-        raise ParameterError(f"-o {release}: name the release {release.stem}.dpsc.json; its page goes beside it.")
-    return release.with_name(release.name.removesuffix(".json") + ".html")
+def _of_people(
+    records: Path,
+    asked: Asked,
+    unit: str,
+    table: DonorTableOptions,
+    knowledge: Knowledge,
+    groups: Groups,
+    how: How,
+    payer: Payer,
+) -> None:
+    """Turn records of people into a private table of units and periods."""
+    from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.cli import panels
+    from dpsc.custodian.custody import panels as steps
+    from dpsc.custodian.groups.sources import people_in
+    from dpsc.release.file_format import sha256
+
+    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "exclude": how.exclude})
+    _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
+    account = payer.account()
+    out, page = asked.out, asked.page(how.no_page)
+    for place in (out, page):
+        terminal.keep_apart(place, records, *account.files)
+    terminal.keep_apart(page, asked.append)
+    grown = None if asked.append is None else PrivatePanel.load(asked.append)
+    said = groups.spec(table.spec(unit))
+    chosen = steps.of_options(
+        said,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        bounds=table.bounds,
+        grown=grown,
+        i_know=how.i_know,
+        **groups.said(),
+    )
+    people = people_in(
+        records,
+        said,
+        chosen.units,
+        chosen.periods,
+        engine=how.engine,  # type: ignore[arg-type]
+        scheduler=how.scheduler,
+        workers=how.workers,
+    )
+    for place in (out, page):
+        if place is not None:
+            terminal.require_free(place, how.force)
+    steps.opened(people, chosen, account.payer)
+    if how.dry_run:
+        rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
+        terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
+        return
+    with terminal.output_file(out, how.force) as output:
+        with terminal.progress(f"records, {people.files.how}", people.rows_expected()) as advance:
+            summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
+        made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
+    digest = sha256(out)
+    page = panels.write_page(made, out, page, digest)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
+    panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
+    if people.files.as_understood is not None:
+        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
+    account.tell()
+
+
+def _require_for_people(said: JsonObject) -> None:
+    for name, value in said.items():
+        if value not in (None, False):
+            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
 
 
 def _made(

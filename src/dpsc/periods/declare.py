@@ -68,7 +68,7 @@ def _ranges(text: str, time_format: str | None) -> Times:
     """Return the periods of ranges, or of single periods beside them, with commas between."""
     if ".." not in text and "," in text:
         return _declared([part.strip() for part in text.split(",")], time_format)
-    parts = [part if ".." in part or "," not in text else f"{part}..{part}" for part in text.split(",")]
+    parts = [part if ".." in part else f"{part}..{part}" for part in text.split(",")]
     indexes = [_range(part, time_format) for part in parts]
     if len({(type(index), getattr(index, "freqstr", "")) for index in indexes}) > 1:
         raise PanelError(f"{Parameter('periods')} {text!r} has ranges of different kinds.")

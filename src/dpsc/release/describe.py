@@ -25,6 +25,7 @@ from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.release.panel import ReleasedPanel
 from dpsc.release.rowmap import whitened_size
 from dpsc.types import JsonObject
 
@@ -125,7 +126,7 @@ def reference(release: ReleasedMatrix) -> str:
     return "none" if release.reference is None else "a public path was subtracted from every donor"
 
 
-def accounting(release: ReleasedMatrix) -> str:
+def accounting(release: ReleasedMatrix | ReleasedPanel) -> str:
     """Say how the loss is accounted for, in the terms of those who add losses up; empty without a guarantee."""
     if release.guarantee is None:
         return ""
@@ -141,7 +142,7 @@ def accounting(release: ReleasedMatrix) -> str:
     return "; ".join(parts)
 
 
-def mechanism(release: ReleasedMatrix) -> str:
+def mechanism(release: ReleasedMatrix | ReleasedPanel) -> str:
     """Say which mechanism made it."""
     if release.guarantee is None:
         return f"none that protects: {release.no_guarantee}"

@@ -278,6 +278,20 @@ def typed_periods(text: str, reference: pd.Series[float] | None, time_format: st
         return declare.declared(when.unique())
 
 
+def typed_units(text: str) -> tuple[str, ...]:
+    """Return the units that somebody typed: a list with commas, or a file whose first column names them."""
+    path = Path(text)
+    if len(text) > 255 or not path.is_file():
+        return tuple(unit.strip() for unit in text.split(","))
+    with in_file(path):
+        table = open_table(path, [])
+        names = table.schema.names
+        read = rows_of(table.with_text(names), names[:1])
+        labels = [str(label) for rows in read for label in rows.batch.column(0).to_pylist() if label not in (None, "")]
+        require_rows(len(labels), path)
+        return tuple(dict.fromkeys(labels))
+
+
 def require_rows(count: int, path: Path) -> None:
     """Refuse a table without rows."""
     if not count:

@@ -89,6 +89,26 @@ def read(
         return _targets(frame, labels | numbers, path)
 
 
+def starts_of_units(path: Path, said: TableSpec, start: str) -> dict[str, str]:
+    """Read when units of a panel were first treated: one row per unit; one with an empty start was never treated."""
+    with in_file(path):
+        table = open_table(path, [said.unit, start], said.dialect, [said.unit, start])
+        for name, it in ((said.unit, UNIT), (start, START)):
+            find(table.schema.names, str(name), it)
+        found: dict[str, str | None] = {}
+        for rows in rows_of(table, [str(said.unit), start]):
+            units, starts = (arrow.plain(rows.batch.column(k)).to_pylist() for k in (0, 1))
+            for unit, label in zip(units, starts, strict=True):
+                name = "" if unit is None else str(unit).strip()
+                if name in found:
+                    raise TableError(f"unit {name!r} is there twice.")
+                found[name] = _written(label)
+        treated = {unit: label for unit, label in found.items() if unit and label is not None}
+        if not treated:
+            raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
+        return treated
+
+
 def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:
     """Return the columns of periods and of numbers: those that are named, or the two that are left, in this order."""
     left = [name for name in names if name not in (*given, time, outcome)]

@@ -55,12 +55,12 @@ def require_reasonable(epsilon: float | None, i_know: bool) -> None:
         )
 
 
-def require_small_delta(delta: float | None, n: int | None, i_know: bool) -> None:
+def require_small_delta(delta: float | None, n: int | None, i_know: bool, who: str = "donors") -> None:
     """Refuse a delta that is not below 1 / n: publishing one donor at random would satisfy it."""
     if delta is None or delta < 1 / (n or FEWEST_DONORS) or i_know:
         return
     why = (
-        "is too large: it should be well below one over the number of donors."
+        f"is too large: it should be well below one over the number of {who}."
         if n is None
         else f"is not below one over the number of donors, {1 / n:.2g}: a mechanism that publishes one donor at random "
         "would satisfy it."

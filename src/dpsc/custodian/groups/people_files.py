@@ -116,6 +116,11 @@ class FilePeople:
         """The name of the outcome."""
         return self.files.spec.outcome or PEOPLE
 
+    def require_columns(self) -> None:
+        """Refuse files without the columns that were named; no record is read."""
+        with formats.nothing_quoted(self.files.path):
+            self.files.columns  # noqa: B018
+
     def rows_expected(self) -> int | None:
         """Return how many records to expect, if that is known."""
         return self.files.table.rows_expected()

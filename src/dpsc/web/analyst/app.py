@@ -74,16 +74,34 @@ TARGET = "target.csv"
 REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
 
 
-def command(release: str, date: str, units: str, averages: int | None = None, out: str = REPORT) -> str:
-    """Return the command that gives the same answer; the target is the file that the page exports.
+class Asked(NamedTuple):
+    """What was asked: about a unit of a panel, or else about the target that the page exports."""
+
+    release: str
+    date: str
+    units: str = ""
+    averages: int | None = None
+    unit: str = ""
+
+
+def asked_of(desk: AnalystDesk) -> Asked:
+    """Return what is asked on the desk."""
+    release = "" if desk.release_file is None else desk.release_file.name
+    return Asked(release, desk.date, desk.units, desk.averages, desk.unit)
+
+
+def command(asked: Asked, out: str = REPORT) -> str:
+    """Return the command that gives the same answer.
 
     Examples
     --------
-    >>> command("wages.dpsc.json", "1985", "")
+    >>> command(Asked("wages.dpsc.json", "1985"))
     'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
     """
-    said = ([] if averages is None else ["--averages", str(averages)]) + (["--units", units] if units else [])
-    return shlex.join(["dpsc", "estimate", release, TARGET, "--treatment-time", date, *said, "-o", out])
+    said = [] if asked.averages is None or asked.unit else ["--averages", str(asked.averages)]
+    said += ["--units", asked.units] if asked.units else []
+    what = asked.unit or TARGET
+    return shlex.join(["dpsc", "estimate", asked.release, what, "--treatment-time", asked.date, *said, "-o", out])
 
 
 def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
@@ -97,27 +115,26 @@ def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
     return shlex.join(["dpsc", "estimate", release, table, *checks.options(said), "-o", STUDY])
 
 
-def comparison_commands(releases: tuple[str, str], date: str, units: str, averages: int | None) -> list[str]:
+def comparison_commands(asked: Asked, other: str) -> list[str]:
     """Return the commands that ask two releases the same, and compare the answers."""
     answers = ("first.json", "second.json")
-    asked = [command(release, date, units, averages, out) for release, out in zip(releases, answers, strict=True)]
-    return [*asked, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
+    both = command(asked, answers[0]), command(asked._replace(release=other), answers[1])
+    return [*both, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
 
 
-def script(release: str, date: str, units: str, averages: int | None, tried: Sequence[str]) -> str:
+def script(asked: Asked, tried: Sequence[str]) -> str:
     """Return the script that gives the same answer."""
-    others = [other for other in tried if other != date]
-    said = [f"units={units!r}"] if units else []
+    others = [other for other in tried if other != asked.date]
+    said = [f"units={asked.units!r}"] if asked.units else []
     said += [f"dates_tried={others!r}"] if others else []
-    many = "" if averages is None else f", averages={averages}"
+    many = "" if asked.averages is None or asked.unit else f", averages={asked.averages}"
+    given = repr(asked.unit) if asked.unit else f"pd.read_csv({TARGET!r}, dtype={{'period': str}})"
     return f"""\
-import pandas as pd
+{"" if asked.unit else "import pandas as pd" + chr(10) * 2}import dpsc
 
-import dpsc
-
-release = dpsc.Release.load({release!r})
-target = pd.read_csv({TARGET!r}, dtype={{'period': str}})
-result = release.estimate(target, treatment_time={date!r}{many})
+release = dpsc.load({asked.release!r})
+target = {given}
+result = release.estimate(target, treatment_time={asked.date!r}{many})
 print(result.summary())
 result.report({", ".join([repr(REPORT), *said])})
 """
@@ -125,7 +142,7 @@ result.report({", ".join([repr(REPORT), *said])})
 
 def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
-    about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods}
+    about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods, "units": desk.panel_units}
     return render("release.html", problem=desk.problems.get("release"), **about)
 
 
@@ -216,11 +233,11 @@ def comparison(desk: AnalystDesk, width: float) -> str:
     """Show the same question asked of two releases."""
     compared, shown = desk.comparison, dict[str, object]()
     if compared is not None and desk.release_file is not None and desk.other_file is not None:
-        names, differing = (desk.release_file.name, desk.other_file.name), compared.differences()
+        differing = compared.differences()
         shown = {
             "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
             "table": tables.table(compared.columns()),
-            "commands": comparison_commands(names, desk.date, desk.units, desk.averages),
+            "commands": comparison_commands(asked_of(desk), desk.other_file.name),
             "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
         }
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
@@ -230,8 +247,7 @@ def export(desk: AnalystDesk, width: float) -> str:
     """Show what can be taken away, and the command and the script that do the same."""
     if desk.result is None or desk.release_file is None:
         return _nothing(desk)
-    asked = desk.release_file.name, desk.date, desk.units, desk.averages
-    same = {"command": command(*asked), "script": script(*asked, desk.tried)}
+    same = {"command": command(asked_of(desk)), "script": script(asked_of(desk), desk.tried)}
     return render("export.html", desk=desk, **same)
 
 
@@ -263,19 +279,20 @@ def program(folder: Path) -> ASGIApp:
 
 def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) -> None:
     """Connect one page with the desk."""
-    page, dates = Page(desk, input, output, session), _Dates()
+    page, lists = Page(desk, input, output, session), _Lists()
     _restore(desk)
 
     @reactive.effect
     def _() -> None:
         page.changes()
-        dates.show(desk)
+        lists.show(desk)
 
     page.pressed(lambda: _open_demo(desk), "demo")
     page.dropped(desk.open_release, "release_file")
     page.dropped(desk.drop_target, "target_file")
     page.dropped(desk.open_other, "other_file")
     page.dropped(desk.drop_several, "several_file")
+    page.when(desk.choose_unit, "panel_unit")
     page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
     page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
     page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
@@ -297,19 +314,23 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
         page.offer(name, file, content)
 
 
-class _Dates:
-    """The list of dates on the page."""
+class _Lists:
+    """The lists of dates and of units on the page."""
 
     def __init__(self) -> None:
-        self._shown: tuple[list[str], int | None] | None = None
+        self._dates: tuple[list[str], int | None] | None = None
+        self._units: tuple[tuple[str, ...], str] = ((), "")
 
     def show(self, desk: AnalystDesk) -> None:
-        """Offer the dates that are possible, and show the one on the desk."""
-        if self._shown == (desk.periods, desk.position):
-            return
-        self._shown = (desk.periods, desk.position)
-        dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= FEWEST_BEFORE}
-        ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
+        """Offer the dates and units that are possible, and show those on the desk."""
+        if self._dates != (desk.periods, desk.position):
+            self._dates = (desk.periods, desk.position)
+            dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= FEWEST_BEFORE}
+            ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
+        if self._units != (desk.panel_units, desk.unit):
+            self._units = (desk.panel_units, desk.unit)
+            units = {"": "–"} | {name: name for name in desk.panel_units}
+            ui.update_select("panel_unit", choices=units, selected=desk.unit)
 
 
 def _restore(desk: AnalystDesk) -> None:
@@ -356,14 +377,11 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
     def study() -> ReportFiles:
         return made(desk.study).files(desk.units or None, desk.all_tried)
 
-    def asked() -> tuple[str, str, str, int | None]:
-        return name(desk.release_file), desk.date, desk.units, desk.averages
-
     return {
-        "report": (REPORT, lambda: files().html(command(*asked()))),
+        "report": (REPORT, lambda: files().html(command(asked_of(desk)))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
-        "script": ("answer.py", lambda: script(*asked(), desk.tried).encode("utf-8")),
+        "script": ("answer.py", lambda: script(asked_of(desk), desk.tried).encode("utf-8")),
         "target_table": (TARGET, desk.target_table),
         "release_again": (lambda: name(desk.release_file), lambda: content(desk.release_file)),
         "study_report": (STUDY, lambda: study().html()),

@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpsc import files
 from dpsc.analyst import ask
+from dpsc.analyst.private_panel import PrivatePanel, load
 from dpsc.analyst.release import Release
 from dpsc.answers import compare, document
 from dpsc.answers.compare import Comparison
@@ -98,12 +99,13 @@ class AnalystDesk(Desk):
 
     def __init__(self, folder: Path, reader: Reader | None = None) -> None:
         super().__init__(folder, reader)
-        self.release: Release | None = None
+        self.release: Release | PrivatePanel | None = None
         self.release_file: File | None = None
-        self.other: Release | None = None
+        self.other: Release | PrivatePanel | None = None
         self.other_file: File | None = None
         self.target: pd.Series[float] | None = None
         self.target_file: File | None = None
+        self.unit = ""
         self.pasted = ""
         self.said: dict[str, str] = {}  # how the table is written, by the names of parameters
         self.position: int | None = None
@@ -128,17 +130,20 @@ class AnalystDesk(Desk):
     def open_release(self, file: File) -> None:
         """Open a release; a target that is there already is asked about again."""
         with self.changing(), self.about("release", file):
-            release = self.read(Release.load, file.path)
-            date = self.date
+            release = self.read(load, file.path)
+            date, unit = self.date, self.unit
             self.release, self.release_file = release, self._kept(file)
             self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
             self._results.clear()
+            if unit:
+                self.target, self.unit = None, ""
+                self.choose_unit(unit)
             self._read_again()
 
     def open_other(self, file: File) -> None:
         """Open a second release, to compare."""
         with self.changing(), self.about("other", file):
-            self.other, self.other_file = self.read(Release.load, file.path), self._kept(file)
+            self.other, self.other_file = self.read(load, file.path), self._kept(file)
             self._results.clear()
             self._ask()
 
@@ -162,6 +167,17 @@ class AnalystDesk(Desk):
             with self.changing():
                 self.pasted, self.target_file = text, None
                 self._read_target()
+
+    def choose_unit(self, unit: str) -> None:
+        """Take a unit of the panel for the target."""
+        panel = self.release
+        if isinstance(panel, PrivatePanel) and unit in panel.units:
+            with self.changing():
+                self.pasted, self.target_file, self.unit = "", None, unit
+                self.problems.pop("target", None)
+                row = panel.table.values[panel.units.index(unit)]
+                self.target = pd.Series(row, panel.times, name=panel.outcome)
+                self._ask()
 
     def say(self, said: Mapping[str, str], units: str) -> None:
         """Say how targets are written, and in which units they are."""
@@ -192,7 +208,7 @@ class AnalystDesk(Desk):
 
     def choose(self, position: int) -> None:
         """Choose the first treated period, by its position; it is listed as tried."""
-        if self.release is not None and FEWEST_BEFORE <= position < self.release.T:
+        if self.release is not None and FEWEST_BEFORE <= position < len(self.periods):
             with self.changing():
                 self.position = position
                 self._ask()
@@ -225,6 +241,11 @@ class AnalystDesk(Desk):
     def periods(self) -> list[str]:
         """The periods of the release, as they are written."""
         return [] if self.release is None else [period_name(label) for label in self.release.times]
+
+    @property
+    def panel_units(self) -> tuple[str, ...]:
+        """The units that can be the target; none where the donors are people."""
+        return self.release.units if isinstance(self.release, PrivatePanel) else ()
 
     @property
     def date(self) -> str:
@@ -296,21 +317,24 @@ class AnalystDesk(Desk):
             found = [document.of_result(result, Trials(), self.units or None) for result in both]
             self.comparison = compare.of(list(zip(names, found, strict=True)))
 
-    def _answer(self, release: Release | None, field: str) -> PrivateResult | UnprovenResult | None:
+    def _answer(self, release: Release | PrivatePanel | None, field: str) -> PrivateResult | UnprovenResult | None:
         if release is None or self.release is None or self.target is None or self.position is None:
             return None
-        key = (id(release), self.position, str(tuple(self.target.to_numpy())), self.averages)
+        key = (id(release), self.position, self.unit + str(tuple(self.target.to_numpy())), self.averages)
         if key not in self._results:
             with self.about(field):
                 first = self.release.times[self.position]
-                self._results[key] = release.estimate(self.target, first, averages=self.averages)
+                if isinstance(release, Release):
+                    self._results[key] = release.estimate(self.target, first, averages=self.averages)
+                else:
+                    self._results[key] = release.estimate(self.unit or self.target, first)
         return self._results.get(key)
 
     def _asks(self, part: str, found: Mapping[Label, Result]) -> bool:
         """Tell whether something about these answers must be checked before they are shown, and keep what it is."""
         self.questions.pop(part, None)
         unclear = {name: each.verdict for name, each in found.items() if each.verdict and each.verdict.check_first}
-        releases = " ".join(sorted({str(each.parameters["release"]) for each in found.values()}))
+        releases = " ".join(sorted({str(each.parameters.get("release")) for each in found.values()}))
         about = releases, b"".join(each.target.to_numpy().tobytes() for each in found.values())
         if not unclear or self._right.get(about):
             return False
@@ -325,7 +349,7 @@ class AnalystDesk(Desk):
             self._read_several()
 
     def _read_target(self) -> None:
-        self.target = None
+        self.target, self.unit = None, ""
         self.problems.pop("target", None)
         if self.target_file is not None or self.pasted.strip():
             with self.about("target", self.target_file):
@@ -355,17 +379,22 @@ class AnalystDesk(Desk):
             if file is None:
                 return
             said = self._table(self._shown_mark, columns.unit)
-            named = {"weight": columns.weight or None, "averages": columns.averages or None}
-            found = self.read(several.read, file.path, said, start=columns.start, **named)
-            with in_file(file.path):
-                study = ask.of_targets(release, found, said.time_format)
+            if isinstance(release, PrivatePanel):
+                starts = self.read(several.starts_of_units, file.path, said, columns.start)
+                with in_file(file.path):
+                    study = ask.units_of_panel(release, starts, said.time_format)
+            else:
+                named = {"weight": columns.weight or None, "averages": columns.averages or None}
+                found = self.read(several.read, file.path, said, start=columns.start, **named)
+                with in_file(file.path):
+                    study = ask.of_targets(release, found, said.time_format)
             if self._asks("several", study.results):
                 return
             self.study = study
             self._studied += [period_name(result.treatment_time) for result in self.study.results.values()]
 
     @property
-    def _opened(self) -> Release:
+    def _opened(self) -> Release | PrivatePanel:
         if self.release is None:
             raise ReleaseError("open a release first: it says which periods there are.")
         return self.release
