@@ -17,7 +17,10 @@ import numpy as np
 import pandas as pd
 
 from dpsc import GramRelease
+from dpsc.analyst.private_panel import PrivatePanel
+from dpsc.release import panel_file
 from dpsc.release.file_format import checksum_of, dumps
+from tests.making import make_private_panel
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent
@@ -73,13 +76,40 @@ def originals() -> tuple[str, ...]:
     )  # fmt: skip
 
 
+@functools.cache
+def original_panels() -> tuple[str, ...]:
+    """Return good files of panels: of each statistic and law, grown, of several sites, and somebody else's."""
+    months = pd.period_range("2019-01", periods=6, freq="M")
+    grown = [make_private_panel(times=months[k : k + 2], person_bound=8.0) for k in range(0, 6, 2)]
+    sites = [make_private_panel([f"{site}{k}" for k in range(4)], months, delta=0.0) for site in "xy"]
+    theirs = pd.DataFrame({2021: [10.0, 9, None], 2022: [11, 9, 9]}, index=["fr", "de", "it"])
+    kinds = [make_private_panel(statistic=kind, bounds=None, cells_per_person=1) for kind in ("share", "count")]
+    return tuple(
+        panel_file.dumps(panel)
+        for panel in (
+            *kinds, make_private_panel(statistic="total", seed=1), make_private_panel(times=["a", "b"]),
+            PrivatePanel.join(grown), PrivatePanel.join(sites, disjoint=True),
+            PrivatePanel.from_noisy_table(theirs, noise=0.5, guarantee="a friend"),
+        )
+    )  # fmt: skip
+
+
 def forged(seed: int) -> str:
     """Return the text of one file; its faults follow from the seed, its noise does not."""
+    return _forged(seed, originals(), WAYS)
+
+
+def forged_panel(seed: int) -> str:
+    """Return the text of a file of a panel; its faults follow from the seed, its noise does not."""
+    return _forged(seed, original_panels(), PANEL_WAYS)
+
+
+def _forged(seed: int, good: tuple[str, ...], ways: tuple[Way, ...]) -> str:
     rng = random.Random(seed)
-    body: Body = json.loads(rng.choice(originals()))
+    body: Body = json.loads(rng.choice(good))
     del body["checksum"]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        rng.choice(WAYS)(rng, body)
+        rng.choice(ways)(rng, body)
     text = json.dumps(body)
     for k, raw in enumerate(RAW):
         text = text.replace(f'"raw {k}"', raw)
@@ -105,13 +135,16 @@ def _anywhere(rng: random.Random, body: Body) -> None:
 
 def _number(rng: random.Random, body: Body) -> None:
     """Put a number where a number is expected."""
-    path = rng.choice((
+    _put(rng, body, (
         "n", "sites", "grid_bits", "constant", "directions", "version", "noise.diagonal", "noise.off_diagonal",
         "kernel.phi", "kernel.nu", "scale.value", "scale.share", "scale.source", "guarantee.epsilon", "guarantee.delta",
         "guarantee.loss.mu_squared", "guarantee.loss.rho", "guarantee.loss.pure", "guarantee.loss.rest_epsilon",
         "guarantee.loss.rest_delta", "made_on", "periods.length", "periods.step", "periods.first",
-    )).split(".")  # fmt: skip
-    place: Any = body
+    ))  # fmt: skip
+
+
+def _put(rng: random.Random, place: Any, paths: tuple[str, ...]) -> None:
+    path = rng.choice(paths).split(".")
     for key in path[:-1]:
         if not isinstance(place.get(key), dict):
             place[key] = {}
@@ -223,7 +256,87 @@ def _label(rng: random.Random, body: Body) -> None:
         periods["tz"] = rng.choice(ZONES)
 
 
-WAYS: tuple[Callable[[random.Random, Body], None], ...] = (
+def _block(rng: random.Random, body: Body) -> Body:
+    """Return a block of a panel, or what is published by somebody else."""
+    blocks = body.get("blocks")
+    places = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    published = body.get("published")
+    return rng.choice(places) if places else published if isinstance(published, dict) else {}
+
+
+def _number_of_a_block(rng: random.Random, body: Body) -> None:
+    """Put a number where a number of a block is expected."""
+    _put(rng, _block(rng, body), (
+        "rule.bounds", "rule.person_bound", "rule.cells_per_period", "rule.cells_per_person", "rule.statistic",
+        "noise.scale", "guarantee.epsilon", "guarantee.delta", "guarantee.loss.mu_squared", "guarantee.loss.rho",
+        "guarantee.loss.pure", "guarantee.loss.pure_as_rho", "guarantee.loss.rest_epsilon", "guarantee.adjacency",
+        "guarantee.loss.rest_delta", "made_on", "periods.length", "periods.step", "periods.first", "outcome",
+    ))  # fmt: skip
+
+
+def _other_rule(rng: random.Random, body: Body) -> None:
+    """Another rule; nothing is claimed."""
+    end = rng.choice((1e-320, 1e-100, 1e-99, 1.0, 1e6, 1e99, 1e100))
+    block = _block(rng, body)
+    block |= {"guarantee": None, "no_guarantee": "forged"}
+    block["rule"] = {
+        "statistic": rng.choice(("mean", "total", "share", "count", "median", None)),
+        "bounds": rng.choice(([0, end], [-end, end], [end, 2 * end], [end, end], [end], [], None, {"0": 1})),
+        "person_bound": rng.choice((None, end, end / 3, 1e-300)),
+        "cells_per_period": rng.choice((1, 2, 3, 2**14, 2**40)),
+        "cells_per_person": rng.choice((None, 1, 2**14, 2**63)),
+    }  # fmt: skip
+    block["noise"] = {"law": rng.choice(("gaussian", "laplace")), "scale": rng.choice((1e-300, 0.1, 1e9, 1e16, 1e17))}
+
+
+def _other_numbers(rng: random.Random, body: Body) -> None:
+    """Other sums and numbers of people, or other values and noise of a published table."""
+    block = _block(rng, body)
+    name = rng.choice(
+        [name for name in ("sums", "people", "values", "noise") if isinstance(block.get(name), list)] or ["sums"]
+    )
+    held = block.get(name)
+    value = rng.choice((0, -1, 2**62, 2**63 - 1, -(2**63), 1e308, 1e100, -1e100, 5e-324, None, "raw 2"))
+    if isinstance(held, list):
+        block[name] = [value if rng.random() < 0.5 else kept for kept in held] * rng.choice((1, 1, 1, 2, 0))
+
+
+def _calendar_of_a_block(rng: random.Random, body: Body) -> None:
+    block = _block(rng, body)
+    if isinstance(block.get("periods"), dict):
+        rng.choice((_calendar, _label))(rng, block)
+
+
+def _units(rng: random.Random, body: Body) -> None:
+    """Other units: too few, too many, the same twice, unprintable, of another site."""
+    few = ["a", "b", "c"]
+    _block(rng, body)["units"] = rng.choice((
+        few[:2], few, [*few, "A"], [*few, " b"], [*few, ""], [*few, "\x1b[2J"], [*few, 1], ["x" * 201, *few],
+        [str(k) for k in range(10_001)], ["x0", "x1", "y2", "y3"], "abc", {"a": 1, "b": 2, "c": 3}, None,
+    ))  # fmt: skip
+
+
+def _many_blocks(rng: random.Random, body: Body) -> None:
+    """The same block again and again: other sites, other months, or the same."""
+    block = _block(rng, body)
+    if not isinstance(block.get("units"), list) or not isinstance(block.get("identity"), str):
+        return
+    way, count = rng.randrange(4), rng.choice((2, 40, 600, 2001))
+    body["blocks"] = [
+        block
+        | ({"identity": f"{k:032x}"} if way else {})
+        | ({"units": [f"{k}/{unit}" for unit in block["units"]]} if way == 2 else {})
+        | ({"dataset": "people"} if way == 3 else {})
+        for k in range(count)
+    ]
+
+
+Way = Callable[[random.Random, Body], None]
+PANEL_WAYS: tuple[Way, ...] = (
+    _anywhere, _anywhere, _number_of_a_block, _number_of_a_block, _other_rule, _other_rule, _other_numbers,
+    _other_numbers, _calendar_of_a_block, _units, _many_blocks,
+)  # fmt: skip
+WAYS: tuple[Way, ...] = (
     _anywhere, _number, _number, _other_n, _other_matrix, _other_n, _huge_noise, _huge_noise, _reference, _constant,
     _calendar, _calendar, _few_directions, _label, _label,
 )  # fmt: skip

@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pandas.testing import assert_frame_equal
 
 from dpsc import DpscError, Release
+from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.checks import is_printable
 from dpsc.cli import render
 from dpsc.cli.evidence import check
-from dpsc.release import verify
+from dpsc.release import panel_file, verify
 from dpsc.release.describe import record
 from dpsc.release.file_format import checksum_of, dumps, loads, sha256
-from tests.forging import forged
+from tests.forging import forged, forged_panel
 from tests.release.test_of_0_1_0 import FILES
 from tests.soak import SOAK, quick_or_long
 
@@ -93,6 +95,47 @@ def test_a_forged_file_is_refused_in_a_sentence_or_read_rightly_and_soon(tmp_pat
             warnings.simplefilter("ignore", FutureWarning)  # of pandas, about business days
             warnings.filterwarnings("ignore", "Glyph .* missing from font")  # of matplotlib, about rare letters
             found[read_in_every_way(path, page=SOAK or seed % 25 == 0)] += 1
+        slowest = max(slowest, time.process_time() - started)
+        path.unlink()
+    assert found["refused"] > 0 < found["read"]
+    assert slowest < LONGEST
+
+
+def panel_read_in_every_way(path: Path) -> str:
+    """Do with a file what can be done with a panel, and return what became of it."""
+    loaded: list[PrivatePanel] = []
+    if refused(lambda: loaded.append(PrivatePanel.load(path))):
+        return "refused"
+    panel = loaded[0]
+    again = panel_file.loads(panel_file.dumps(panel), PrivatePanel)
+    assert_frame_equal(again.to_frame(), panel.to_frame())
+    assert panel.to_frame().shape[0] == len(panel.units) * len(panel.times)
+    assert is_printable(repr(panel))
+    assert not np.isinf(panel.table.values).any()
+    for block in panel.blocks:
+        if block.guarantee is not None:  # what it claims, its noise pays for
+            loss, rule = block.guarantee.loss, block.rule
+            assert loss.epsilon(block.guarantee.delta) <= block.guarantee.epsilon * (1 + 1e-8)
+            if block.law == "laplace":
+                assert math.sqrt(2 * loss.pure_as_rho) * block.scale >= rule.l1_sensitivity
+            else:
+                assert (loss.mu_squared + 2 * loss.rho) * block.scale**2 >= rule.squared_sensitivity
+    assert refused(lambda: PrivatePanel.join([panel, panel]))
+    assert refused(lambda: PrivatePanel.join([panel], disjoint=True)) == bool(panel.publisher)
+    return "read"
+
+
+def test_a_forged_panel_is_refused_in_a_sentence_or_read_rightly_and_soon(tmp_path: Path) -> None:
+    """The file that fails stays in the folder of the test."""
+    found: Counter[str] = Counter()
+    slowest = 0.0
+    for seed in range(quick_or_long(300, 20_000)):
+        path = tmp_path / f"{seed}.dpsc.json"
+        path.write_text(forged_panel(seed), "utf-8", errors="surrogatepass")
+        started = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of pandas, about business days
+            found[panel_read_in_every_way(path)] += 1
         slowest = max(slowest, time.process_time() - started)
         path.unlink()
     assert found["refused"] > 0 < found["read"]

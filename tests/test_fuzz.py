@@ -24,13 +24,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsc import DpscError, GramRelease, Panel, Release
+from dpsc import DpscError, GramRelease, Panel, Release, load
 from dpsc.checks import is_printable
 from dpsc.evidence.paper.points import Outcome, Point
 from dpsc.evidence.paper.reproduce import KeptOutcomes
-from dpsc.release.file_format import checksum_of, dumps
+from dpsc.release import panel_file
+from dpsc.release.file_format import checksum_of, dumps, sealed
 from tests.cli.conftest import invoked
 from tests.custodian.donors.test_panel import anything
+from tests.making import make_private_panel
 from tests.soak import quick_or_long
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, seed=0, scale=1.0)
@@ -87,6 +89,26 @@ def load_and_use(content: bytes) -> None:
 @given(damaged(a_release().encode()))
 def test_any_bytes_load_as_a_release_or_are_refused(content: bytes) -> None:
     load_and_use(content)
+
+
+@settings(max_examples=quick_or_long(60, 5000))
+@given(damaged(panel_file.dumps(make_private_panel()).encode()), st.booleans())
+def test_any_bytes_load_as_a_panel_or_are_refused(content: bytes, sealed_again: bool) -> None:
+    if sealed_again:
+        with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+            body = json.loads(content)
+            body.pop("checksum", None)
+            content = sealed(body).encode("utf-8", "surrogatepass")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "panel.json"
+        path.write_bytes(content)
+        try:
+            panel = load(path)
+        except DpscError as problem:
+            said = str(problem)
+        else:
+            said = repr(panel)
+    assert is_printable(said)
 
 
 json_values = st.recursive(

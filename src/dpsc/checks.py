@@ -38,10 +38,10 @@ def finite_number(name: str, value: Any, *, above: float | None = None, at_least
         wanted = "a finite number"
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _refused(name, f"must be {wanted}, not {shown(value)}.") from None
     too_small = (above is not None and number <= above) or (at_least is not None and number < at_least)
-    if isinstance(value, bool | str) or not math.isfinite(number) or too_small:
+    if isinstance(value, bool | str | bytes) or not math.isfinite(number) or too_small:
         raise _refused(name, f"must be {wanted}, not {shown(value)}.")
     return number
 

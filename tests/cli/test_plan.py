@@ -1,4 +1,4 @@
-"""``dpsc plan --settings``: what sites agree on, written before anything is spent."""
+"""``dpsc plan``: what sites agree on, what a budget shows, and what a private panel would hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, Release
+from dpsc import GramRelease, Release, plan_panel
 from dpsc.answers.words import number
 from dpsc.ledger.budget import Budget, Cost
 from dpsc.release import settings
@@ -146,3 +146,42 @@ def test_questions_that_cannot_be_answered_are_refused(options: tuple[object, ..
     code, _, err = quick(*PLAN, "--n", 100, *options)
     assert code == 2
     assert message in err
+
+
+IN_GROUPS = ("plan", "--units", 40, "--people", 800, "--bounds", 0, 100)
+
+
+def test_a_plan_of_people_in_groups_is_that_of_the_library(files: Path) -> None:
+    code, out, err = quick(*IN_GROUPS, "--periods", "2021-01..2023-12", "--change", 2, "--epsilon", 1, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    wanted = plan_panel(40, 800, 36, 6, epsilon=1.0, bounds=(0.0, 100.0), change=2.0)
+    assert found["table"] == wanted.table.to_dict("records")
+    assert found["ways"] == wanted.ways(1.0).reset_index().to_dict("records")
+    code, out, err = quick(*IN_GROUPS, "--periods", 36, "--change", 2)
+    assert code == 0, err
+    assert "40 units of 800 people, 30 + 6 periods" in out
+    assert "units in pairs" in out
+
+
+def test_a_panel_that_grows_is_planned_for_all_its_releases() -> None:
+    code, out, err = quick(*IN_GROUPS, "--periods", 36, "--monthly", 24, "--epsilon", 1, "--json")
+    assert code == 0, err
+    each = json.loads(out)["table"][0]["epsilon_each"]
+    assert 1 / 24 < each < 1  # costs add up in squares
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--people", 9, "--periods", 9), "--bounds"),
+        (("--periods", 9, "--bounds", 0, 1), "--people is needed"),
+        (("--people", 9, "--bounds", 0, 1), "--periods is needed"),
+        (("--people", 9, "--periods", 9, "--bounds", 1, 0), "not below the upper one"),
+        (("--people", 9, "--periods", 9, "--bounds", 0, 1, "--person-bound", 0), "above 0"),
+    ],
+)
+def test_a_plan_of_people_in_groups_says_what_it_lacks(options: tuple[object, ...], message: str) -> None:
+    code, _, err = quick("plan", "--units", 10, *options)
+    assert code == 2
+    assert message in err.replace("\n", " ")

@@ -11,7 +11,7 @@ from dp_accounting import pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsc import Guarantee, ParameterError
+from dpsc import GramRelease, Guarantee, ParameterError
 from dpsc.privacy import accounting
 from dpsc.privacy.accounting import Loss
 from tests.soak import quick_or_long
@@ -271,3 +271,15 @@ def test_pure_releases_beside_gaussian_noise_cost_at_least_what_they_reveal() ->
             if 1e-12 < true < 1 and loss.epsilon(true) < math.inf:
                 assert loss.epsilon(true) >= epsilon * (1 - 1e-6)
     assert gained >= 2
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.array(0.5), Fraction(1, 2)])
+def test_a_budget_of_another_kind_of_number_is_the_same_budget(number: Any) -> None:
+    """NumPy's short floats made all arithmetic as short, and the search for mu never ended."""
+    exact = accounting.gaussian_mu(0.5, 1e-6), accounting.zcdp_rho(0.5, 1e-6)
+    if not isinstance(number, np.ndarray):  # which no cache takes
+        assert (accounting.gaussian_mu(number, 1e-6), accounting.zcdp_rho(number, 1e-6)) == exact
+    for stated in (Guarantee(number, 1e-6).epsilon, Loss(mu_squared=number).mu_squared):
+        assert type(stated) is float
+        assert stated == 0.5
+    assert GramRelease(epsilon=number, delta=1e-6).mu == GramRelease(epsilon=0.5, delta=1e-6).mu

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import ReleaseError
+from dpsc import DpscError, ReleaseError
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
 from dpsc.ledger.records import guarantee_to_json, promises_something_else
@@ -336,3 +336,34 @@ def test_a_panel_that_makes_no_sense_is_not_what_was_booked(blocks: object) -> N
     assert promise is not None
     content = json.dumps({"format": "dpsc-panel", "blocks": blocks}).encode()
     assert promises_something_else(content, guarantee_to_json(promise))
+
+
+# Tables of others.
+
+WIDE = pd.DataFrame({1: [1.0] * 3, 2: 2.0}, index=["a", "b", "c"])
+LONG = pd.DataFrame({"u": list("abcabc"), "t": [1, 1, 1, 2, 2, 2], "y": 1.0, "s": 0.1})
+NAMED = {"unit": "u", "time": "t", "outcome": "y"}
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "problem"),
+    [
+        ([1, 2], {"noise": 1}, "must be a table of pandas, not a list"),
+        (LONG, {"noise": "s", "unit": "u"}, "give unit, time and outcome"),
+        (LONG, {"noise": "s", **NAMED, "unit": "U"}, "no column 'U'. Did you mean 'u'"),
+        (LONG, {"noise": "s", **NAMED, "unit": ["u"]}, "no column a list"),
+        (LONG, {"noise": "z", **NAMED}, "no column 'z'"),
+        (pd.concat([LONG, LONG]), {"noise": "s", **NAMED}, "two rows for the same unit and period"),
+        (WIDE, {"noise": "s"}, "names a column only where"),
+        (WIDE, {"noise": -1}, "at least 0"),
+        (WIDE, {"noise": WIDE.drop("a")}, "for every cell that has a value"),
+        (WIDE, {"noise": pd.concat([WIDE, WIDE])}, "two rows for the same unit"),
+        (WIDE, {"noise": 1, "guarantee": " "}, "says who published"),
+        (WIDE.drop("a"), {"noise": 1}, "3 to 10,000"),
+    ],
+)
+def test_a_table_of_others_that_makes_no_sense_is_refused_in_a_sentence(
+    frame: Any, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(DpscError, match=problem):
+        PrivatePanel.from_noisy_table(frame, **{"guarantee": "theirs"} | options)

@@ -62,7 +62,7 @@ class PrivatePanel(ReleasedPanel):
 
     def estimate(
         self,
-        target: str | TargetLike,
+        target: str | int | TargetLike,
         treatment_time: Label,
         *,
         exclude: Iterable[str] = (),
@@ -183,7 +183,7 @@ class PrivatePanel(ReleasedPanel):
             raise ParameterError(f"{Parameter('guarantee')} says who published the table and what they promise.")
         values, times = _by_unit(frame, unit, time, outcome)
         spread = _noise_like(frame, values, noise, unit, time)
-        name = outcome or str(values.columns.name or "value")
+        name = str(values.columns.name or "value") if outcome is None else str(outcome)
         units = tuple(str(label) for label in values.index)
         order = np.argsort(times) if times.is_unique and not times.is_monotonic_increasing else np.arange(len(times))
         numbers = to_floats(values, "the table")[:, order]
@@ -211,6 +211,8 @@ def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
 
 def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: str | None) -> tuple[pd.DataFrame, Any]:
     """Return a table with a row for each unit, and its periods."""
+    if not isinstance(frame, pd.DataFrame):
+        raise ParameterError(f"{Parameter('frame')} must be a table of pandas, not {checks.shown(frame)}.")
     if unit is None and time is None:
         wide = frame
     elif unit is None or time is None or outcome is None:
@@ -224,9 +226,10 @@ def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: s
 
 
 def _pivoted(frame: pd.DataFrame, unit: str, time: str, column: str) -> pd.DataFrame:
-    missing = next((name for name in (unit, time, column) if name not in frame.columns), None)
-    if missing is not None:
-        raise ParameterError(f"the table has no column {missing!r}.{checks.did_you_mean(missing, frame.columns)}")
+    for name in (unit, time, column):
+        if not isinstance(name, str) or name not in frame.columns:
+            near = checks.did_you_mean(str(name), frame.columns)
+            raise ParameterError(f"the table has no column {checks.shown(name)}.{near}")
     if frame.duplicated([unit, time]).any():
         raise ParameterError("the table has two rows for the same unit and period.")
     return frame.pivot(index=unit, columns=time, values=column)
@@ -240,6 +243,8 @@ def _noise_like(
             raise ParameterError(f"{Parameter('noise')} names a column only where {Parameter('unit')} does.")
         spread = to_floats(_pivoted(frame, unit, time, noise), "the noise")
     elif isinstance(noise, pd.DataFrame):
+        if not (noise.index.is_unique and noise.columns.is_unique):
+            raise ParameterError(f"{Parameter('noise')} has two rows for the same unit, or two columns for one period.")
         spread = to_floats(noise.reindex(index=values.index, columns=values.columns), "the noise")
     else:
         spread = np.full(values.shape, checks.finite_number("noise", noise, at_least=0))

@@ -6,7 +6,7 @@ import json as js
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
 
+_in_groups = partial(option, panel="People inside units (instead of donors)")
 _EACH = ("detectable", "error", "error_in_shock")  # what is shown of each of several releases
 
 
@@ -35,13 +36,45 @@ _EACH = ("detectable", "error", "error_in_shock")  # what is shown of each of se
 class Asked:
     """How many donors and periods there are, and which budgets; a target, for errors in its units."""
 
-    n: list[int] = option("How many donors, at all sites together; may be repeated.", "--n", default=MISSING)
-    before: int = option("Periods before the intervention (T0).", default=MISSING)
-    after: int = option("Periods from the intervention on (h).", default=MISSING)
+    n: list[int] = option("How many donors, at all sites together; may be repeated.", "--n", default=())
+    before: int = option("Periods before the intervention (T0).", default=0, show_default=False)
+    after: int = option("Periods from the intervention on (h).", default=0, show_default=False)
     epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
     delta: float = option("Well below one over the number of donors.", default=1e-6)
     target: Path | None = option("The target before the intervention, for errors in its units.", "--target", "--like")
     averages: int = option("How many units the target is the average of.", min=1, default=1)
+
+    def require_sizes(self) -> None:
+        """Refuse a plan of nothing."""
+        for name in ("n", "before", "after"):
+            if not getattr(self, name):
+                raise ParameterError(
+                    f"{Parameter(name)} is needed. A plan for donors takes {Parameter('n')}, {Parameter('before')} and "
+                    f"{Parameter('after')}; one for people in groups takes {Parameter('units')}, {Parameter('people')} "
+                    f"and {Parameter('periods')}."
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InGroups:
+    """People inside few units, instead of donors: the table itself is released."""
+
+    units: int | None = _in_groups("How many units.")
+    people: int | None = _in_groups("People in a usual cell: a unit in a period.")
+    statistic: str | None = _in_groups("Of the people in a cell: mean (default), total, share or count.")
+    bounds: tuple[float, float] | None = _in_groups("Public bounds of a person's value in a cell.", metavar="LO HI")
+    person_bound: list[float] | None = _in_groups(
+        "A bound on the length of all values of a person together; may be repeated."
+    )
+    cells_per_period: int = _in_groups("In how many units a person counts in one period.", default=1)
+    cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
+    usual: float | None = _in_groups(
+        "A usual value of the outcome; by default the target's mean, or that of the bounds."
+    )
+    change: float | None = _in_groups(
+        "How much the target usually changes from one period to the next, if no --target."
+    )
+    monthly: int | None = _in_groups("The panel grows: one period in each of so many releases that share the budget.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +130,7 @@ class Agreed:
 @command("plan")
 def plan(
     asked: Asked,
+    groups: InGroups,
     table: TableOptions,
     question: Question,
     assumed: Assumed,
@@ -106,6 +140,10 @@ def plan(
     json: Json = False,
 ) -> None:
     """Say what a release would show, from public numbers alone: the effect, the error, and what it takes."""
+    if groups.units is not None:
+        _of_people(asked, groups, table.spec(), agreed.periods, json)
+        return
+    asked.require_sizes()
     from dpsc.analyst.plan import default_runs, what_it_takes
     from dpsc.analyst.plan import plan as expected
     from dpsc.tables import reader
@@ -164,6 +202,98 @@ def plan(
         terminal.console().print(f"\nSettings for all sites are in {place}", soft_wrap=True)
     if out is not None:
         terminal.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
+
+
+def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | None, json: bool) -> None:
+    """Plan a private panel: the noise of its cells, and what could be done against it."""
+    from dpsc.analyst.plan_panel import plan_panel
+    from dpsc.tables import reader
+
+    if groups.people is None:
+        raise ParameterError(f"{Parameter('people')} is needed: how many people a usual cell has.")
+    if periods is None:
+        T = asked.before + asked.after
+    else:
+        T = int(periods) if periods.isdecimal() else len(reader.typed_periods(periods, None, spec.time_format))
+    if T == 0:
+        raise ParameterError(f"{Parameter('periods')} is needed: how many there are, or which.")
+    series = None if asked.target is None else reader.series(asked.target, spec)
+    after = asked.after or min(6, max(1, T // 3))
+    planned = plan_panel(
+        groups.units or 0,
+        groups.people,
+        T,
+        after,
+        epsilon=asked.epsilon or (0.5, 1.0, 2.0),
+        delta=asked.delta,
+        statistic=groups.statistic or "mean",  # type: ignore[arg-type]
+        bounds=groups.bounds,
+        person_bound=groups.person_bound or None,
+        cells_per_period=groups.cells_per_period,
+        cells_per_person=groups.cells_per_person,
+        usual=groups.usual,
+        change=groups.change,
+        target=series,
+        monthly=groups.monthly,
+    )
+    middle = planned.table["epsilon"].iloc[len(planned.table) // 2]
+    ways = planned.ways(float(middle), None if not groups.person_bound else groups.person_bound[0])
+    if json:
+        found = {"table": planned.table.to_dict("records"), "ways": ways.reset_index().to_dict("records")}
+        typer.echo(js.dumps(found, allow_nan=False))
+        return
+    unit = "the outcome's units" if series is None else str(series.name)
+    heads = {
+        "epsilon": "ε",
+        "epsilon_each": "ε of each\nrelease",
+        "guess": "attacker\nguesses right",
+        "person_bound": "at most\nfor a person",
+        "noise": "noise\nof a cell",
+        "noise_over_change": "over the\nusual change",
+        "fewest_people": "people\nneeded",
+        "detectable": "smallest effect\nseen",
+        "error": "error",
+    }
+    screen, T0 = terminal.console(), T - after
+    title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
+    shown = [_panel_grid(title, planned.table, heads)]
+    ways_heads = {"change": ""} | {name: heads[name] for name in ("noise", "noise_over_change", "fewest_people")}
+    ways_heads |= {name: heads[name] for name in ("detectable", "error")}
+    shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
+    terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
+
+
+def _panel_grid(title: str, table: pd.DataFrame, heads: dict[str, str]) -> Grid:
+    from dpsc.answers import words
+
+    table = table.reset_index() if "change" in heads else table
+    kept = {name: head for name, head in heads.items() if name in table}
+    grid = Grid(title=title, title_justify="left", show_edge=False)
+    cells = []
+    for name, head in kept.items():
+        grid.add_column(head, justify="left" if name == "change" else "right", no_wrap=name == "change")
+        if name == "guess":
+            cells.append([_right(value) for value in table[name]])
+        elif name in ("change", "epsilon"):
+            cells.append([value if isinstance(value, str) else f"{value:g}" for value in table[name]])
+        elif name == "fewest_people":
+            cells.append([f"{math.ceil(value):,}" if value else "–" for value in table[name]])
+        else:
+            cells.append(words.column(table[name]))
+    for row in zip(*cells, strict=True):
+        grid.add_row(*row)
+    return grid
+
+
+_LEGEND_OF_PANELS = (
+    "Attacker: someone who knows all other people guesses which of two equally likely sets of records a person has; "
+    "50% is blind.",
+    "Noise of a cell: one standard deviation. Over the usual change from one period to the next: up to 1, privacy "
+    "costs little; above 2, do one of the things above. It needs --target or --change.",
+    "People needed: a cell with fewer is marked as having too few people.",
+    "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases. Error: typical "
+    "error of the counterfactual.",
+)
 
 
 def _settings(

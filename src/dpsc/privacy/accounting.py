@@ -74,7 +74,7 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            checks.finite_number(name, value, at_least=0)
+            object.__setattr__(self, name, checks.finite_number(name, value, at_least=0))
 
     def __add__(self, other: Loss) -> Loss:
         """Compose, adaptively: all six sums add up (for mu see Dong, Roth and Su 2022, Corollary 3.3)."""
@@ -168,6 +168,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     >>> round((2 * zcdp_rho(1.0, 1e-6)) ** -0.5, 2)  # the standard deviation for sensitivity 1
     4.53
     """
+    epsilon, delta = float(epsilon), float(delta)  # NumPy's shorter floats would make all of it as short
     return largest(lambda rho: zcdp_delta(rho, epsilon) <= delta, start=epsilon**2 / 2, precision=_SLACK)
 
 
@@ -202,6 +203,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_mu(1.0, 1e-6), 4)
     4.2247
     """
+    epsilon, delta = float(epsilon), float(delta)  # as above
     return largest(lambda mu: gaussian_delta(mu, epsilon) <= delta, start=epsilon, precision=_SLACK)
 
 

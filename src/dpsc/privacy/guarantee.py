@@ -52,8 +52,8 @@ class Guarantee:
     loss: Loss = field(default=Loss(), repr=False)
 
     def __post_init__(self) -> None:
-        checks.epsilon("epsilon", self.epsilon)
-        checks.delta("delta", self.delta)
+        object.__setattr__(self, "epsilon", checks.epsilon("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", checks.delta("delta", self.delta))
         if self.arithmetic not in ("exact", "float"):
             raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
         if self.loss == Loss():

@@ -75,9 +75,10 @@ def discrete_gaussian_budget(epsilon: float, delta: float, coordinates: int, res
     >>> round(loss.mu_squared**-0.5, 4)  # the noise at resolution 1; zCDP would ask for 4.53
     4.2247
     """
-    if checks.delta("delta", delta) == 0:
+    epsilon, delta = checks.epsilon("epsilon", epsilon), checks.delta("delta", delta)
+    if delta == 0:
         raise ParameterError("Gaussian noise needs delta above 0.")
-    by_zcdp = Loss.from_rho(zcdp_rho(checks.epsilon("epsilon", epsilon), delta))
+    by_zcdp = Loss.from_rho(zcdp_rho(epsilon, delta))
     most = released_mu(epsilon, delta)
     slack = discrete_gaussian_slack(most, coordinates, resolution)
     if slack[0] >= epsilon or slack[1] >= delta:

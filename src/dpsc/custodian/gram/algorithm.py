@@ -134,8 +134,9 @@ class GramRelease:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        checks.epsilon("epsilon", self.epsilon)
-        if checks.delta("delta", self.delta) == 0:
+        object.__setattr__(self, "epsilon", checks.epsilon("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", checks.delta("delta", self.delta))
+        if self.delta == 0:
             raise ParameterError(
                 "the Gram release adds Gaussian noise, which needs delta above 0; use for example delta=1e-6, or "
                 "OutputPerturbation for pure differential privacy."

@@ -73,8 +73,8 @@ class PanelRelease:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        checks.epsilon("epsilon", self.epsilon)
-        checks.delta("delta", self.delta)
+        object.__setattr__(self, "epsilon", checks.epsilon("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", checks.delta("delta", self.delta))
         self._rule(3, 1)
 
     def rule_for(self, units: tuple[str, ...], times: Times) -> TableRule:
