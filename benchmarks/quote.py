@@ -24,6 +24,13 @@ def gram_part(table: str) -> str:
     return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
 
 
+def groups(table: str, results: str) -> str:
+    """Return a table of people in groups."""
+    import groups as measured
+
+    return str(getattr(measured, table)(pd.read_csv(RESULTS / results)))
+
+
 def factors() -> str:
     """Return the factor models."""
     import gram_tables
@@ -234,6 +241,8 @@ QUOTES = {
     "which method agreement": which_method_agreement,
     "which method rivals": lambda: which_method("rivals"),
     "which method periods": lambda: which_method("periods"),
+    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
+    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -309,8 +308,24 @@ def test_the_report_shows_rank_weights_and_who_is_protected(tmp_path: Path) -> N
     assert document["placebos"]["in_space"]["units"] == 9
     assert len(document["donors"]) == 8
     assert document["placebos"]["in_space"]["placebos"][0]["unit"] == "shop 0"
-    book = zipfile.ZipFile(result.to_excel(tmp_path / "answer.xlsx"))
-    assert b'name="donors"' in book.read("xl/workbook.xml")
+    result.to_excel(tmp_path / "answer.xlsx")
+    book = pd.read_excel(tmp_path / "answer.xlsx", sheet_name=None)
+    assert len(book["donors"]) == 8
+    assert book["answer"]["value"].astype(str).str.endswith(" of 9").sum() == 1
+
+
+def test_of_very_many_donors_some_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsc.analyst.panel.MOST_REPEATED", 5)
+    result = published(paths()).estimate("shop 3", DATE)
+    assert len(result.placebos("space").table) == 5
+    weights = result.weights.to_dict()
+    most = sorted(weights, key=lambda name: -abs(weights[name]))[:5]
+    assert list(result.leave_one_out().table.index) == most
+
+
+def test_units_may_be_numbers() -> None:
+    panel = PrivatePanel.from_noisy_table(table(paths()).set_axis(range(14)), noise=0.2, guarantee=PUBLISHED)
+    assert panel.estimate(3, DATE).target.name == "value in 3"
 
 
 def test_three_donors_are_enough_for_an_answer_and_too_few_for_placebos() -> None:

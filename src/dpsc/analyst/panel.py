@@ -39,6 +39,7 @@ from dpsc.types import Array, Integers, Label, TargetLike, Times, WeightsLike, o
 
 FEWEST_DONORS = 3
 FEWEST_MEASURED = 8
+MOST_REPEATED = 100  # donors that the question is repeated for
 _KERNEL = Kernel.named("high")
 _CONSTANT = 0.7  # R over the median movement of a donor
 _FEW = 0.5  # how much of the chance of few rows counts as noise
@@ -250,33 +251,41 @@ class PanelForecast(Forecast):
         return pd.Series(weights, index=pd.Index(self.rows.names, name="donor"), name="weight")
 
     def others(self) -> dict[str, Found]:
-        """Ask the same about each donor, treated when the target was; the treated unit is no donor of theirs."""
+        """Ask the same about each donor, treated when the target was; the treated unit is no donor of theirs.
+
+        Of very many donors some are asked about, by chance.
+        """
         if self.rows.n <= FEWEST_DONORS:
             return {}
-        seen = self.series.notna().to_numpy()
-        return {
-            name: replace(
-                self,
-                release=self.rows.without(name),
-                series=pd.Series(np.where(seen, values[self.positions], np.nan), self.series.index, name=name),
-                noise=variances,
-                notes=(),
-                title="",
-                asks=False,
-            ).result()
-            for name, values, variances in zip(self.rows.names, self.rows.values, self.rows.variances, strict=True)
-        }
+        chosen = np.sort(np.random.default_rng(0).permutation(self.rows.n)[:MOST_REPEATED])
+        return {self.rows.names[k]: self._of_donor(int(k)) for k in chosen}
+
+    def _of_donor(self, k: int) -> Found:
+        name, seen = self.rows.names[k], self.series.notna().to_numpy()
+        path = np.where(seen, self.rows.values[k, self.positions], np.nan)
+        return replace(
+            self,
+            release=self.rows.without(name),
+            series=pd.Series(path, self.series.index, name=name),
+            noise=self.rows.variances[k],
+            notes=(),
+            title="",
+            asks=False,
+        ).result()
 
     def without_each(self) -> dict[str, Found]:
-        """Ask the same without each donor."""
+        """Ask the same without each donor; without those that count most, if there are very many."""
         if self.rows.n <= FEWEST_DONORS:
             return {}
-        return {name: replace(self, release=self.rows.without(name)).result() for name in self.rows.names}
+        weights = self.result().weights.to_numpy(dtype=np.float64)
+        chosen = np.sort(np.argsort(-np.abs(weights))[:MOST_REPEATED])
+        names = [self.rows.names[k] for k in chosen]
+        return {name: replace(self, release=self.rows.without(name)).result() for name in names}
 
 
 def estimate(
     panel: ReleasedPanel,
-    target: str | TargetLike,
+    target: str | int | TargetLike,
     treatment_time: Label,
     *,
     exclude: Iterable[str] = (),
@@ -286,7 +295,8 @@ def estimate(
     """Return the counterfactual of a unit or a series; :meth:`dpsc.PrivatePanel.estimate` says what options mean."""
     targets.require_order(target, treatment_time)
     left_out = _known(panel, "exclude", exclude)
-    if isinstance(target, str):
+    if isinstance(target, str | int):
+        target = str(target)
         _known(panel, "target", [target])
         rows = DonorRows.of(panel, {target, *left_out})
         return _of_unit(rows, target, treatment_time, left_out, level, title, f"{panel.outcome} in {target}")

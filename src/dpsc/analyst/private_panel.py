@@ -62,7 +62,7 @@ class PrivatePanel(ReleasedPanel):
 
     def estimate(
         self,
-        target: str | TargetLike,
+        target: str | int | TargetLike,
         treatment_time: Label,
         *,
         exclude: Iterable[str] = (),

@@ -99,6 +99,7 @@ def _answer(document: Document) -> Rows:
         "percent from": percent.get("lower"),
         "percent to": percent.get("upper"),
         "p-value": document["p_value"],
+        "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
@@ -107,6 +108,12 @@ def _answer(document: Document) -> Rows:
     }
     notes = [{"": "note", "value": note} for note in document["notes"]]
     return [{"": name, "value": value} for name, value in said.items() if value is not None] + notes
+
+
+def _rank(document: Document) -> str | None:
+    """Return the place of the effect among the units of a private panel, by effect over standard error."""
+    in_space = (document.get("placebos") or {}).get("in_space") or {}
+    return f"{in_space['rank']} of {in_space['units']}" if in_space.get("rank") else None
 
 
 def _guarantee(document: Document, guarantee: Guarantee | None) -> Rows:

@@ -263,9 +263,10 @@ def left_out(result: Answer, repeats: Repeats) -> LeaveOneOut | None:
     without = repeats.without_each()
     if not without:
         return None
+    weights = result.weights.loc[list(without)].to_numpy(dtype=np.float64)
     rows = {
         name: {"weight": weight} | _row(one.average)
-        for (name, one), weight in zip(without.items(), result.weights.to_numpy(dtype=np.float64), strict=True)
+        for (name, one), weight in zip(without.items(), weights, strict=True)
     }
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("donor")
     return LeaveOneOut(table.sort_values("weight", key=abs, ascending=False, kind="stable"))
