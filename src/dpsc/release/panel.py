@@ -390,8 +390,8 @@ def joined(panels: Sequence[ReleasedPanel], *, disjoint: bool) -> tuple[Block, .
     blocks = tuple(block for panel in panels for block in panel.blocks)
     if len({block.units for block in blocks}) > 1 and disjoint is not True:
         raise ReleaseError(
-            f"the releases have different units: give {Parameter('disjoint', True)} if you know that nobody has records "
-            "in two of them, not even in different periods; nothing in the files can show it."
+            f"the releases have different units: give {Parameter('disjoint', True)} if you know that nobody has "
+            "records in two of them, not even in different periods; nothing in the files can show it."
         )
     _require_fitting(blocks)
     return blocks
