@@ -19,13 +19,16 @@ from rich.text import Text
 from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, IKnow, Json, command, option
+from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, command, option
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import MIDPOINT
 
 if TYPE_CHECKING:
     from dpsc.custodian.check.check_report import Section
+    from dpsc.custodian.check.examine import CustodianExamination
+    from dpsc.custodian.check.people import CustodianLook
     from dpsc.custodian.check.run import Rehearsal
+    from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
 
 
@@ -47,6 +50,7 @@ def check(
     unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
     *,
     table: DonorTableOptions,
+    groups: Groups,
     asked: Asked,
     out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
     force: Force = False,
@@ -63,7 +67,7 @@ def check(
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
-    said = table.spec(unit)
+    said = groups.spec(table.spec(unit))
     if said.missing == "midpoint" and table.bounds is None:
         raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)
@@ -72,6 +76,9 @@ def check(
         if out.suffix not in (".html", ".json"):
             raise ParameterError(f"-o {out}: write a page (.html) or its numbers (.json).")
         terminal.require_free(out, force)
+    if groups.person is not None:
+        _look_at_people(donors, said, table.bounds, groups, asked, out, force, json)
+        return
     with terminal.working("looking at the donors"):
         datasets = datasets_here()  # first, so that a broken ledger is told at once
         made = rehearse(donors, said, asked.epsilon, asked.delta, asked.target, asked.before, asked.averages)
@@ -80,30 +87,96 @@ def check(
     sections = [section.rendered(terminal.as_option) for section in parts]
     if out is not None:
         with terminal.output_file(out, force) as output:
-            text = _page(made, sections) if out.suffix == ".html" else _as_json(made, commands)
+            text = _page(donors, made.seen, sections) if out.suffix == ".html" else _as_json(made, commands)
             files.write(output.place, text, mode=0o600)
     if json:
         typer.echo(_as_json(made, commands))
     else:
-        _show(made, sections)
+        _show(donors, made.seen, sections)
     if not made.seen.ready:
         raise typer.Exit(1)
+
+
+def _look_at_people(
+    records: Path,
+    said: TableSpec,
+    bounds: tuple[float, float] | None,
+    groups: Groups,
+    asked: Asked,
+    out: Path | None,
+    force: bool,
+    json: bool,
+) -> None:
+    """Look at records of people before a release of their table."""
+    from dpsc.custodian.check.people import custodian_look
+    from dpsc.custodian.check.people_report import sections
+    from dpsc.custodian.custody import panels
+    from dpsc.custodian.custody.payer import datasets_here
+    from dpsc.custodian.groups.sources import people_in
+
+    if wrong := next((name for name in ("target", "before") if getattr(asked, name) is not None), None):
+        raise ParameterError(f"{Parameter(wrong)} is for donors, not for people in groups; leave it out.")
+    datasets = datasets_here()  # first, so that a broken ledger is told at once
+    budget = {"epsilon": asked.epsilon, "delta": asked.delta}
+    chosen = panels.of_options(
+        said, epsilon=asked.epsilon, delta=asked.delta, bounds=bounds, i_know=asked.i_know, **groups.said()
+    )
+    people = people_in(records, said, chosen.units, chosen.periods)
+    rule = panels.opened(people, chosen, None)
+    (block,) = panels.rehearsed(people, chosen, None).blocks
+    with terminal.progress("records", people.rows_expected()) as advance:
+        look = custodian_look(people, block, advance)
+    promise = chosen.algorithm.guarantee_for(rule)
+    assert promise is not None
+    more = {"bounds": bounds} | groups.said() | budget
+    options: JsonObject = said.parts() | {name: value for name, value in more.items() if value is not None}
+    commands = _to_run(records, options, budget, new_ledger=not datasets)
+    shown = [section.rendered(terminal.as_option) for section in sections(look, promise, said, commands)]
+    if out is not None:
+        with terminal.output_file(out, force) as output:
+            text = _page(records, look, shown) if out.suffix == ".html" else _people_json(look, commands)
+            files.write(output.place, text, mode=0o600)
+    if json:
+        typer.echo(_people_json(look, commands))
+    else:
+        _show(records, look, shown)
+    if not look.ready:
+        raise typer.Exit(1)
+
+
+def _people_json(look: CustodianLook, commands: list[str]) -> str:
+    """Return everything as JSON."""
+    from dpsc.custodian.check.examine import MARK
+
+    content = asdict(look) | {
+        "in_cells": look.in_cells.tolist(),
+        "too_few": look.too_few.tolist(),
+        "findings": [asdict(finding.rendered(terminal.as_option)) for finding in look.findings],
+    }
+    for name in ("noise", "change"):
+        content[name] = content[name] if math.isfinite(content[name]) else None
+    return to_json({"private": MARK, "ready": look.ready} | content | {"commands": commands, "mark": MARK})
 
 
 def _commands(
     donors: Path, made: Rehearsal, asked: Asked, bounds: tuple[float, float] | None, *, new_ledger: bool
 ) -> list[str]:
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
-    stem = donors.name.split(".")[0].lstrip("-") or "donors"
     budget = {"epsilon": asked.epsilon, "delta": asked.delta}
     said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget
     if bounds is not None:
         said["bounds"] = bounds
     if made.like_before is not None:
         said |= {"like": str(asked.target), "like_before": made.like_before}
+    return _to_run(donors, said, budget, new_ledger=new_ledger)
+
+
+def _to_run(data: Path, said: JsonObject, budget: JsonObject, *, new_ledger: bool) -> list[str]:
+    """Return the command that makes a ledger, if there is none, and the one that makes a release."""
+    stem = data.name.split(".")[0].lstrip("-") or "donors"
     names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
     place = next(place for name in names if not (place := Path(f"{name}.dpsc.json")).exists())
-    release = checks.command(["dpsc", "release", str(donors)], [*checks.options(said), "-o", str(place)])
+    release = checks.command(["dpsc", "release", str(data)], [*checks.options(said), "-o", str(place)])
     return [checks.command(["dpsc", "ledger", "init", stem], checks.options(budget)), release][not new_ledger :]
 
 
@@ -133,24 +206,24 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
     return to_json(content, default=str)
 
 
-def _page(made: Rehearsal, sections: list[Section]) -> str:
+def _page(path: Path, seen: CustodianExamination | CustodianLook, sections: list[Section]) -> str:
     """Return everything as a page."""
     from dpsc.answers import report, words
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
-    about = {"verdict": verdict(made.seen.findings), "ready": made.seen.ready, "file": made.seen.path.name}
+    about = {"verdict": verdict(seen.findings), "ready": seen.ready, "file": path.name}
     return report.render("check.html", mark=MARK, ended=words.sentence, sections=sections, **about)
 
 
-def _show(made: Rehearsal, sections: list[Section]) -> None:
+def _show(path: Path, seen: CustodianExamination | CustodianLook, sections: list[Section]) -> None:
     """Print everything on stdout."""
     from dpsc.custodian.check.check_report import verdict
     from dpsc.custodian.check.examine import MARK
 
-    screen, seen, mark = terminal.console(), made.seen, Text(f" {MARK} ", "bold white on red")
+    screen, mark = terminal.console(), Text(f" {MARK} ", "bold white on red")
     said = (verdict(seen.findings), "bold green" if seen.ready else "bold red")
-    told = Text.assemble((written_out(f"{seen.path}  "), "bold"), said)
+    told = Text.assemble((written_out(f"{path}  "), "bold"), said)
     terminal.blocks(screen, mark, told)
     for section in sections:
         screen.print()

@@ -174,8 +174,14 @@ def test_labels_of_time_may_be_dates_or_moments_of_a_day() -> None:
     grid = Grid(tuple(UNITS), declared(PERIODS))
     for kind in (pa.timestamp("s"), pa.timestamp("ns"), pa.date32()):
         labels = pa.array(days, pa.timestamp("us")).cast(kind, safe=False)
-        assert grid._times(labels).tolist() == [0, 1, -1, -1]
-    assert grid._times(pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])).tolist() == [0, 1, -1, -1, 0]
+        assert grid.places_of(labels).tolist() == [0, 1, -1, -1]
+    assert grid.places_of(pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])).tolist() == [
+        0,
+        1,
+        -1,
+        -1,
+        0,
+    ]
 
 
 def test_units_and_periods_must_be_declared_and_units_be_three(tmp_path: Path) -> None:

@@ -128,11 +128,9 @@ def calendar(seen: CustodianExamination) -> Section:
     for name, positions in _lines(seen.periods):
         share = sum(seen.missing[k] for k in positions) / len(positions) / n
         signs = "".join(_sign(seen.missing[k] / n) for k in positions)
-        strip.append((name, signs, "complete" if share == 0 else f"{_percent(share)} missing"))
+        strip.append((name, signs, "complete" if share == 0 else f"{percent(share)} missing"))
     ranked = sorted(range(len(seen.periods)), key=lambda k: -seen.missing[k])[:_WORST]
-    worst = [
-        (seen.periods[k], f"{seen.missing[k]:,}", _percent(seen.missing[k] / n)) for k in ranked if seen.missing[k]
-    ]
+    worst = [(seen.periods[k], f"{seen.missing[k]:,}", percent(seen.missing[k] / n)) for k in ranked if seen.missing[k]]
     table = [("most missing in", "units without", "share"), *worst] if worst else []
     legend = "· all are there, ▁ to ▇ some are missing, █ EVERYBODY is missing"
     return Section("The calendar", legend, strip=strip, table=table)
@@ -160,7 +158,7 @@ def presence(seen: CustodianExamination) -> Section:
     n, filling = max(1, seen.units), seen.filling
 
     def those(count: int) -> str:
-        return f"{count:,} of {seen.units:,} units ({_percent(count / n)})"
+        return f"{count:,} of {seen.units:,} units ({percent(count / n)})"
 
     facts = [
         ("in every period", those(seen.units - filling.units - filling.without)),
@@ -176,7 +174,7 @@ def rules(seen: CustodianExamination) -> Section:
     filling, all_cells = seen.filling, max(1, seen.units * len(seen.periods))
     if not filling.cells and not filling.without:
         return Section("Missing cells", lines=[f"There are none: every rule for them ({MISSING}) does nothing."])
-    count, who = f"{filling.cells:,} ({_percent(filling.cells / all_cells)})", f"{filling.units:,}"
+    count, who = f"{filling.cells:,} ({percent(filling.cells / all_cells)})", f"{filling.units:,}"
     outside = filling.before + filling.after
     by = f"{filling.between:,} on straight lines between its own numbers, {outside:,} by repeating its first or last"
     table = [
@@ -219,7 +217,8 @@ def _about(value: float) -> str:
     return number(float(f"{value:.2g}"))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a share in percent, never rounded to nothing or to everything."""
     if 0 < share < 0.001:
         return "< 0.1%"
     return f"{share:.0%}" if share in (0.0, 1.0) else f"{min(share, 0.999):.1%}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,6 +47,11 @@ class PersonCells:
     starts: Integers
     cells: Integers
     sums: Integers
+
+    @cached_property
+    def person(self) -> Integers:
+        """Whose each cell is, by position."""
+        return np.repeat(np.arange(len(self.keys)), np.diff(self.starts, append=len(self.cells)))
 
     @classmethod
     def of(cls, keys: Keys, cells: Integers, amounts: Integers) -> PersonCells:

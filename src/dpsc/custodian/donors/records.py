@@ -106,7 +106,7 @@ class Grid:
         person, unit, time, *outcome = rows.batch.columns
         with in_file(rows.path):
             values = floats(outcome[0], rows.batch.schema.names[3], rows) if outcome else np.zeros(len(person))
-            return self._records(as_units(person), self._units(unit), self._times(time), values)
+            return self._records(as_units(person), self._units(unit), self.places_of(time), values)
 
     def _records(self, people: Any, units: Positions, times: Positions, values: Array) -> Records:
         inside = (units >= 0) & (times >= 0) & people.is_valid().to_numpy(zero_copy_only=False)
@@ -121,7 +121,7 @@ class Grid:
         known = pc.index_in(as_units(found.dictionary), value_set=pa.array(self.units, pa.large_string()))
         return np.asarray(pc.fill_null(known, -1).to_numpy()[found.indices.to_numpy()], np.intp)
 
-    def _times(self, labels: Any) -> Positions:
+    def places_of(self, labels: Any) -> Positions:
         """Return the declared period of each label, -1 for none; each different label is read once."""
         kind = labels.type
         if pa.types.is_timestamp(kind) and kind.tz is None and isinstance(self.times, pd.PeriodIndex):

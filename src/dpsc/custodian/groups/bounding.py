@@ -43,13 +43,18 @@ class Bounding:
         rule = self.rule
         total = np.zeros((rule.tables, rule.periods * rule.units), dtype=np.int64)
         if len(people.cells):
-            person = np.repeat(np.arange(len(people.keys)), np.diff(people.starts, append=len(people.cells)))
-            kept = self._kept(person, people.keys, people.cells)
-            person, cells = person[kept], people.cells[kept]
-            np.add.at(total[0], cells, self._shortened(person, self._steps(people.sums[kept])))
+            kept, _, steps = self.bounded(people)
+            cells = people.cells[kept]
+            np.add.at(total[0], cells, steps)
             if rule.counts_people:
                 total[1] = np.bincount(cells, minlength=total.shape[1]) * rule.one_person
         return np.ascontiguousarray(total.reshape(rule.tables, rule.periods, rule.units).transpose(0, 2, 1))
+
+    def bounded(self, people: PersonCells) -> tuple[Integers, Integers, Integers]:
+        """Return the positions of the cells that count, and what each adds before and after a person is shortened."""
+        kept = self._kept(people.person, people.keys, people.cells)
+        steps = self._steps(people.sums[kept])
+        return kept, steps, self._shortened(people.person[kept], steps)
 
     def _kept(self, person: Integers, keys: Keys, cells: Integers) -> Integers:
         """Return the positions of the cells that count: a person's first units of a period, then as many as may be.

@@ -1,0 +1,117 @@
+"""What ``dpsc check --person`` says, in plain sections. Private, as what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpsc.answers.words import number
+from dpsc.checks import small
+from dpsc.custodian.check.check_report import Section, percent
+from dpsc.custodian.check.people import CustodianLook
+from dpsc.errors import Parameter
+from dpsc.privacy.guarantee import Guarantee, best_guess
+from dpsc.tables.spec import TableSpec
+
+_WORST = 12  # units that are listed
+_NEVER = (
+    f"Units, periods, {Parameter('bounds')}, {Parameter('person_bound')}, in how many cells a person counts, epsilon. "
+    "Choose them from public knowledge. A choice made by looking at these numbers tells something about single people, "
+    "and no noise covers it: the guarantee would no longer hold."
+)
+_MAY = (
+    "Typing errors, records that occur twice, identifiers of one person written in two ways, a lost file. Correct by "
+    "fixed rules that are the same for everybody, not by looking at single people."
+)
+
+
+def sections(look: CustodianLook, promise: Guarantee, said: TableSpec, commands: Sequence[str]) -> list[Section]:
+    """Return everything that is shown, in order."""
+    correct = [finding for finding in look.findings if finding.grade == "correct"]
+    worth = [finding for finding in look.findings if finding.grade == "look"]
+    parts = [_understood(look, said)]
+    if correct:
+        parts.append(Section("To correct", "the table would be worth nothing", findings=correct))
+    if worth:
+        parts.append(Section("Worth a look", "a release would be made all the same", findings=worth))
+    parts += [_cells(look), _bounds(look)]
+    parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
+    parts.append(Section("What may be corrected", lines=[_MAY]))
+    parts.append(_expected(look, promise))
+    when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to rehearse it first"
+    parts.append(Section("The command to run", when, commands=commands))
+    return parts
+
+
+def _understood(look: CustodianLook, said: TableSpec) -> Section:
+    numbers = "" if said.outcome is None else f", numbers in {said.outcome!r}"
+    columns = f"people in {said.person!r}, units in {said.unit!r}, periods in {said.time!r}{numbers}"
+    facts = [
+        ("file", look.reading),
+        ("columns", columns),
+        ("table", f"{len(look.units)} declared units, {look.rule.periods} declared periods"),
+        ("holds", f"{look.people:,} people in the table; {look.rows:,} records, also those outside it"),
+    ]
+    return Section("What was understood", facts=facts)
+
+
+def _cells(look: CustodianLook) -> Section:
+    """List the units with the fewest people."""
+    fewest = look.in_cells.min(axis=1)
+    ranked = np.argsort(fewest, kind="stable")[:_WORST]
+    rows = [
+        (look.units[row], f"{fewest[row]:,}", f"{np.median(look.in_cells[row]):,.0f}", f"{look.too_few[row].sum():,}")
+        for row in ranked.tolist()
+    ]
+    more = len(look.units) - len(rows)
+    note = f"of {len(look.units)} units those with the fewest" if more else ""
+    header = ("unit", "fewest", "usual", "cells with too few")
+    return Section("People in the cells", note, table=[header, *rows])
+
+
+def _bounds(look: CustodianLook) -> Section:
+    """Say what the bounds would do to people and their cells."""
+    cells, rule = int(look.in_cells.sum()), look.rule
+    facts = [
+        ("in several units", f"of one period: {_of(look.in_several_units, look.people)} people"),
+        ("cells left out", f"{_of(look.left_out, cells)} of what people have in cells"),
+    ]
+    if rule.has_values:
+        facts += [
+            ("below the bounds", f"{_of(look.below, cells)}, set to the lower one"),
+            ("above the bounds", f"{_of(look.above, cells)}, set to the upper one"),
+            ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
+        ]
+    return Section("What the bounds would cut", "never published", facts=facts)
+
+
+def _expected(look: CustodianLook, promise: Guarantee) -> Section:
+    epsilon, delta = promise.epsilon, promise.delta
+    facts = [
+        (
+            "budget",
+            f"epsilon {epsilon:g}, delta {small(delta)}: an attacker who knows all other people guesses right "
+            f"{best_guess(epsilon, delta):.1%} of the time, 50% is blind",
+        )
+    ]
+    if np.isfinite(look.noise):
+        facts.append(("noise", f"a standard deviation of {_about(look.noise)} in the usual cell"))
+    if np.isfinite(look.noise) and look.change > 0:
+        ratio = look.noise / look.change
+        facts.append(
+            (
+                "against change",
+                f"{ratio:.2g} times the change from one period to the next, {_about(look.change)}; up to about 1 an "
+                "answer loses little, above 2 prefer longer periods or larger units",
+            )
+        )
+    return Section("What the release would be like", facts=facts)
+
+
+def _of(count: int, whole: int) -> str:
+    return f"{count:,} ({percent(count / max(1, whole))})"
+
+
+def _about(value: float) -> str:
+    return number(float(f"{value:.2g}"))
