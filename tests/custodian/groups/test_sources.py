@@ -280,7 +280,7 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
     monkeypatch.setattr(person_sum, "_people", watched)
     frame = records(3000).assign(who="unknown")
     grid = Grid(tuple(UNITS), declared(PERIODS))
-    blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 30)]
+    blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
     summed = person_sum.add_up(blocks, Bounding(MEAN), lambda rows: None, expected=3000, in_memory=in_memory)
     np.testing.assert_array_equal(summed, by_hand(frame))
     assert 50 < max(largest) < 250
