@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import tempfile
-from datetime import datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -306,3 +307,32 @@ def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatc
     assert scan(path, **COLUMNS, **DECLARED).files.how == "held in memory"
     monkeypatch.setattr(people_files, "_MOST_HELD", 599 * person_sum.WIDTH)
     assert scan(path, **COLUMNS, **DECLARED).files.how == "kept in a private file meanwhile"
+
+
+WEIRD = [
+    None, "", np.nan, "x", "\ud800", "\x00", b"north", 1, 1.0, 2**70, 1e300, True, pd.NaT, pd.NA, date(2022, 1, 1),
+    datetime(2022, 1, 1, tzinfo=UTC), pd.Timestamp("2022-01-01"), pd.Period("2022"), Decimal("1.5"), (1, 2), [1],
+    {"a": 1}, object(), "1.234", "2,5", "1e5", "01/02/2022", "13/01/2022", np.float32(1), np.datetime64("2022"), 1j,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["who", "region", "day", "cost"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nothing_that_one_person_writes_changes_how_others_are_read(column: str, first: bool) -> None:
+    """A row of somebody elsewhere adds nothing, whatever is in it; or it is refused in a sentence."""
+    others = records(60).astype(object)
+    others["day"] = others["day"].where(others.index % 2 == 0, others["day"].str.replace("-", "/"))
+    alone, same = total(People.from_long(others, **COLUMNS, **DECLARED)), 0
+    for weird in WEIRD:
+        row = {"who": "z", "region": "abroad", "day": "2022-02-03", "cost": 1.0} | {column: weird}
+        one = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in row.items()})
+        if column == "region":
+            one["who"] = ""
+        both = pd.concat([one, others] if first else [others, one], ignore_index=True)
+        try:
+            together = total(People.from_long(both, **COLUMNS, **DECLARED))
+        except DpscError:
+            continue
+        same += 1
+        assert np.array_equal(together, alone), weird
+    assert same >= (10 if column == "cost" else len(WEIRD))

@@ -146,5 +146,7 @@ def _texts(labels: Column) -> Any:
         else:  # refuses all that is not text
             array = pa.array(labels, pa.large_string(), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
-        array = pa.array([text_of(label) for label in labels], pa.large_string())
+        texts = [text_of(label) for label in labels]  # half a character of UTF-16, which is no text, is written out
+        written = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        array = pa.array(written, pa.large_string())
     return as_units(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
