@@ -109,7 +109,7 @@ def test_a_table_of_people_shows_the_effect_and_grows() -> None:
     halves = names["grown"].guarantee
     assert 0.7 < halves.epsilon < 1.4
     assert halves.delta == pytest.approx(1e-6)
-    assert len(dpsc.load("destinations.dpsc.json").units) == 41
+    assert len(dpsc.PrivatePanel.load("destinations.dpsc.json").units) == 41
 
 
 @pytest.mark.usefixtures("drawn")
