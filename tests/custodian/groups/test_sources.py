@@ -280,7 +280,7 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
 
     monkeypatch.setattr(person_sum, "_people", watched)
     rule = TableRule("total", (-1e5, 1e5), None, 3, None, 3, 4)  # that nothing is cut by
-    frame = records(3000).assign(who="unknown")
+    frame = records(3000).assign(who="unknown", cost=1.0)
     grid = Grid(tuple(UNITS), declared(PERIODS))
     blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
     summed = person_sum.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
