@@ -74,6 +74,11 @@ class InGroups:
     change: float | None = _in_groups(
         "How much the target usually changes from one period to the next, if no --target."
     )
+    lengths: tuple[float, float] | None = _in_groups(
+        "How long people's values are together, from public knowledge: half of the people are below the first number, "
+        "nine in ten below the second. It says what a bound on a person would cut.",
+        metavar="HALF MOST",
+    )
     monthly: int | None = _in_groups("The panel grows: one period in each of so many releases that share the budget.")
 
 
@@ -235,6 +240,7 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         change=groups.change,
         target=series,
         monthly=groups.monthly,
+        lengths=groups.lengths,
     )
     middle = planned.table["epsilon"].iloc[len(planned.table) // 2]
     ways = planned.ways(float(middle), None if not groups.person_bound else groups.person_bound[0])
@@ -248,6 +254,8 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         "epsilon_each": "ε of each\nrelease",
         "guess": "attacker\nguesses right",
         "person_bound": "at most\nfor a person",
+        "people_cut": "people\ncut",
+        "kept": "kept\nof all",
         "noise": "noise\nof a cell",
         "noise_over_change": "over the\nusual change",
         "fewest_people": "people\nneeded",
@@ -257,7 +265,7 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
     screen, T0 = terminal.console(), T - after
     title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
     shown = [_panel_grid(title, planned.table, heads)]
-    ways_heads = {"change": ""} | {name: heads[name] for name in ("noise", "noise_over_change", "fewest_people")}
+    ways_heads = {"change": ""} | {name: heads[name] for name in ("people_cut", "kept", "noise", "noise_over_change")}
     ways_heads |= {name: heads[name] for name in ("detectable", "error")}
     shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
     terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
@@ -272,7 +280,9 @@ def _panel_grid(title: str, table: pd.DataFrame, heads: dict[str, str]) -> Grid:
     cells = []
     for name, head in kept.items():
         grid.add_column(head, justify="left" if name == "change" else "right", no_wrap=name == "change")
-        if name == "guess":
+        if name in ("people_cut", "kept"):
+            cells.append([f"{value:.0%}" for value in table[name]])
+        elif name == "guess":
             cells.append([_right(value) for value in table[name]])
         elif name in ("change", "epsilon"):
             cells.append([value if isinstance(value, str) else f"{value:g}" for value in table[name]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -21,6 +22,7 @@ from dpsc.custodian.donors import person_sum
 from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
+from dpsc.custodian.groups import people_files
 from dpsc.custodian.groups.bounding import Bounding
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.declare import declared
@@ -262,6 +264,50 @@ def test_nobody_at_all_adds_nothing(tmp_path: Path) -> None:
         summed = total(people)
         assert summed.shape == (2, 3, 4)
         assert not summed.any()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_one_identifier_with_most_records_does_not_fill_the_memory(
+    in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All records without a real identifier, "unknown", are one person's."""
+    monkeypatch.setattr(person_sum, "_AT_ONCE", 50)
+    largest, real = [0], person_sum._people
+
+    def watched(rows: list[Integers]) -> PersonCells:
+        largest.append(sum(map(len, rows)))
+        return real(rows)
+
+    monkeypatch.setattr(person_sum, "_people", watched)
+    rule = TableRule("total", (-1e5, 1e5), None, 3, None, 3, 4)  # that nothing is cut by
+    frame = records(3000).assign(who="unknown")
+    grid = Grid(tuple(UNITS), declared(PERIODS))
+    blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
+    summed = person_sum.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
+    np.testing.assert_array_equal(summed, by_hand(frame, rule))
+    assert 50 < max(largest) < 250
+
+
+def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = save(records(), tmp_path / "records.parquet")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    real = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *how: Full() if self.name == "records" else real(self, *how))
+    with pytest.raises(DpscError, match=r"No space left on device\. Set TMPDIR"):
+        total(scan(path, **COLUMNS, **DECLARED, engine="stream"))
+    assert not list(tmp_path.glob("dpsc-people-*"))
+
+
+def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(records(), tmp_path / "records.parquet")
+    assert scan(path, **COLUMNS, **DECLARED).files.how == "held in memory"
+    monkeypatch.setattr(people_files, "_MOST_HELD", 599 * person_sum.WIDTH)
+    assert scan(path, **COLUMNS, **DECLARED).files.how == "kept in a private file meanwhile"
 
 
 WEIRD = [
