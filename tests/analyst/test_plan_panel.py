@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dpsc import PanelRelease, plan_panel
-from dpsc.analyst.plan_panel import expected
+from dpsc.analyst.plan_panel import Lengths, expected
 from dpsc.custodian.groups.algorithm import PeopleSum
-from dpsc.errors import DpscError
+from dpsc.errors import DpscError, ParameterError
 from dpsc.privacy.guarantee import composed
 
 UNITS = tuple(f"shop {k}" for k in range(12))

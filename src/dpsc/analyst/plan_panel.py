@@ -54,7 +54,7 @@ class Lengths:
         Examples
         --------
         >>> [round(share, 2) for share in Lengths(100, 400).cut(100)]
-        [0.5, 0.45]
+        [0.5, 0.42]
         """
         spread = math.log(self.most_below / self.half_below) / float(ndtri(0.9))
         at = math.log(bound / self.half_below) / spread

@@ -262,11 +262,13 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         "detectable": "smallest effect\nseen",
         "error": "error",
     }
+    if groups.lengths is not None:  # what still fits on a screen
+        del heads["fewest_people"], heads["error"]
     screen, T0 = terminal.console(), T - after
     title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
     shown = [_panel_grid(title, planned.table, heads)]
-    ways_heads = {"change": ""} | {name: heads[name] for name in ("people_cut", "kept", "noise", "noise_over_change")}
-    ways_heads |= {name: heads[name] for name in ("detectable", "error")}
+    ways_heads = {"change": ""} | {name: heads[name] for name in ("kept", "noise", "noise_over_change")}
+    ways_heads |= {name: heads[name] for name in ("fewest_people", "detectable", "error") if name in heads}
     shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
     terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
 
@@ -300,7 +302,7 @@ _LEGEND_OF_PANELS = (
     "50% is blind.",
     "Noise of a cell: one standard deviation. Over the usual change from one period to the next: up to 1, privacy "
     "costs little; above 2, do one of the things above. It needs --target or --change.",
-    "People needed: a cell with fewer is marked as having too few people.",
+    "People needed: a cell with fewer is marked as having too few people. Kept of all: what a bound on a person leaves.",
     "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases. Error: typical "
     "error of the counterfactual.",
 )
