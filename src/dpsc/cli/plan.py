@@ -302,7 +302,8 @@ _LEGEND_OF_PANELS = (
     "50% is blind.",
     "Noise of a cell: one standard deviation. Over the usual change from one period to the next: up to 1, privacy "
     "costs little; above 2, do one of the things above. It needs --target or --change.",
-    "People needed: a cell with fewer is marked as having too few people. Kept of all: what a bound on a person leaves.",
+    "People needed: a cell with fewer is marked as having too few people. Kept of all: what a bound on a person "
+    "leaves.",
     "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases. Error: typical "
     "error of the counterfactual.",
 )
