@@ -178,13 +178,10 @@ def test_labels_of_time_may_be_dates_or_moments_of_a_day() -> None:
     for kind in (pa.timestamp("s"), pa.timestamp("ns"), pa.date32()):
         labels = pa.array(days, pa.timestamp("us")).cast(kind, safe=False)
         assert grid.places_of(labels).tolist() == [0, 1, -1, -1]
-    assert grid.places_of(pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])).tolist() == [
-        0,
-        1,
-        -1,
-        -1,
-        0,
-    ]
+        years = Grid(tuple(UNITS), declared("2021..2022"))
+        assert years.places_of(labels).tolist() == [1, 1, -1, -1]
+    written = pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])
+    assert grid.places_of(written).tolist() == [0, 1, -1, -1, 0]
 
 
 def test_units_and_periods_must_be_declared_and_units_be_three(tmp_path: Path) -> None:
@@ -280,7 +277,7 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
 
     monkeypatch.setattr(person_sum, "_people", watched)
     rule = TableRule("total", (-1e5, 1e5), None, 3, None, 3, 4)  # that nothing is cut by
-    frame = records(3000).assign(who="unknown")
+    frame = records(3000).assign(who="unknown", cost=1.0)
     grid = Grid(tuple(UNITS), declared(PERIODS))
     blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
     summed = person_sum.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
@@ -305,9 +302,9 @@ def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(records(), tmp_path / "records.parquet")
-    assert scan(path, **COLUMNS, **DECLARED).files.how == "held in memory"
+    assert scan(path, **COLUMNS, **DECLARED).how == "held in memory"
     monkeypatch.setattr(people_files, "_MOST_HELD", 599 * person_sum.WIDTH)
-    assert scan(path, **COLUMNS, **DECLARED).files.how == "kept in a private file meanwhile"
+    assert scan(path, **COLUMNS, **DECLARED).how == "kept in a private file meanwhile"
 
 
 WEIRD = [

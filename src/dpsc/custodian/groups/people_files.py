@@ -24,7 +24,7 @@ from dpsc.types import Integers, Times
 
 PEOPLE = "people"  # the outcome's name where people are counted
 AT_ONCE = 2**18  # records of a batch
-_MOST_HELD = 2**29  # bytes of records; more are kept in a file, which takes no longer
+_MOST_HELD = 2**29  # bytes of records; more are kept in a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,6 @@ class PeopleFiles:
             return self.held
         rows = self.table.rows_expected()
         return rows is not None and rows * WIDTH <= min(_MOST_HELD, formats.free_memory() / 4)
-
-    @property
-    def how(self) -> str:
-        """Where the records are kept until they are added up."""
-        return "held in memory" if self.in_memory else "kept in a private file meanwhile"
 
     @cached_property
     def columns(self) -> list[str]:
@@ -116,6 +111,11 @@ class FilePeople:
     def outcome(self) -> str:
         """The name of the outcome."""
         return self.files.spec.outcome or PEOPLE
+
+    @property
+    def how(self) -> str:
+        """Where the records are kept until they are added up."""
+        return "held in memory" if self.files.in_memory else "kept in a private file meanwhile"
 
     def require_columns(self) -> None:
         """Refuse files without the columns that were named; no record is read."""
