@@ -288,7 +288,6 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, runs: i
     made = frame[frame["panel"].isin(list(SEASONS))]
     count = real["panel"].nunique()
     parts = [
-        "# People in groups",
         f"`python benchmarks/groups.py`: {count} real panels of the report half, {runs} runs for each setting; errors over "
         "the best forecast without donors from exact data (geometric means over panels of medians over runs). The others "
         "read the same noisy table; at noise 0 it is exact. Simplex is Abadie's synthetic control (pysyncon's), ridge has "
@@ -297,19 +296,19 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, runs: i
         "`planned`: the effect that `plan_panel` says would be seen, over the one that the answer says. "
         "Most constants were chosen on 18 panels of 17 to 100 units, some of which may be among these, and the factor 2.2 on "
         "variances on the design half.",
-        "## Flights by destination: 41 units, a budget for the flights",
+        "#### Flights by destination: 41 units, a budget for the flights",
         by_epsilon(flown),
         "How often 95% intervals hold:",
         markdown(flown[["epsilon", "points", "average"]].assign(epsilon=["none", *(f"{e:g}" for e in EPSILONS)])),
-        "## By noise of a cell, in one-period changes",
+        "#### By noise of a cell, in one-period changes",
         markdown(geometric(real, ["noise", "sizes", "times"])),
-        "## By number of units, noise up to 1",
+        "#### By number of units, noise up to 1",
         markdown(geometric(real[real["noise"] <= 1], ["units", "times"])),
-        "## By panel, noise up to 1",
+        "#### By panel, noise up to 1",
         markdown(geometric(real[real["noise"] <= 1], ["panel", "times"])),
-        "## Made panels with seasons",
+        "#### Made panels with seasons",
         markdown(geometric(made, ["panel", "noise", "times"])),
-        "## Placebos in space",
+        "#### Placebos in space",
         "How often an effect, in one-period changes, has a rank in the first tenth, how often that is expected without an "
         "effect, and how often the model's p-value is at most 0.1.",
         markdown(ranked.groupby(["units", "effect"])[["rank", "expected", "p"]].mean().reset_index()),

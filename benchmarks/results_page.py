@@ -231,6 +231,10 @@ The same in the number of periods:
 
 ![how many times closer](results/demo.png)
 
+### People in groups
+
+{read("groups.md")}
+
 ### The two-step algorithms
 
 {read("two_step.md")}
