@@ -45,6 +45,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/demo.py
+	$(BIN)/python benchmarks/demo_panel.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/validation.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/which_method.py

@@ -216,6 +216,7 @@ QUOTES = {
     "missing common": lambda: missing("What is left"),
     "demo short": demo_short,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
+    "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "reproduction": reproduction,
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),

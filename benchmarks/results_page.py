@@ -213,6 +213,8 @@ The same in the number of periods:
 
 {read("demo.md")}
 
+{read("demo_panel.md")}
+
 ![how many times closer](results/demo.png)
 
 ### The two-step algorithms

@@ -24,6 +24,8 @@ from dpsc.privacy import accounting, discrete
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.additive import StepBudget, discrete_scale, single
 from dpsc.privacy.rounded_gaussian import KEPT
+from dpsc.release.panel import budget, noise_of
+from dpsc.release.table_rule import TableRule
 
 FILE = Path(__file__).parent / "results" / "validation.csv"
 RANK = 3  # of robust synthetic control
@@ -215,23 +217,33 @@ def opendp_rows() -> Iterator[Comparison]:
 
     dp.enable_features("contrib")
     for epsilon in (0.1, 1.0, 8.0):
-        budget = single(epsilon, 0.0)
-        drawn: Any = discrete.measurement("laplace", discrete_scale((1000.0, 1000.0), budget))
+        pure = single(epsilon, 0.0)
+        drawn: Any = discrete.measurement("laplace", discrete_scale((1000.0, 1000.0), pure))
         yield Comparison(
             f"laplace: {epsilon:g}", "opendp", f"discrete Laplace noise, ε = {epsilon:g}", "`make_laplace`",
-            **close(budget.loss.epsilon(0.0), drawn.map(1000), 1e-9),
+            **close(pure.loss.epsilon(0.0), drawn.map(1000), 1e-9),
         )  # fmt: skip
+    for statistic, bounds in (("mean", (-1.0, 1.0)), ("total", (0.0, 1.0))):
+        rule = TableRule(statistic, bounds, 3.0, 1, None, units=40, periods=36)
+        for delta, reach in ((0.0, rule.l1_sensitivity), (DELTA, math.sqrt(rule.squared_sensitivity))):
+            loss = budget(rule, 1.0, delta)
+            drawn = discrete.measurement(*noise_of(rule, loss))
+            law, unit, stated = ("Gaussian", "ρ", loss.mu_squared / 2) if delta else ("Laplace", "ε", loss.pure)
+            yield Comparison(
+                f"panel: {statistic}, {law}", "opendp", f"{unit} of a panel, {statistic}s, person bound 3, {law} noise",
+                f"`make_{law.lower()}`", **close(stated, drawn.map(reach), 1e-9),
+            )  # fmt: skip
     for times in (1, 10, 100):
         for epsilon in (0.5, 1.0, 4.0):
             loss = single(epsilon, DELTA).loss
-            budget = StepBudget("rho", loss.rho / times)
-            one = discrete.measurement("gaussian", discrete_scale((1000.0, 1000.0), budget))
+            step = StepBudget("rho", loss.rho / times)
+            one = discrete.measurement("gaussian", discrete_scale((1000.0, 1000.0), step))
             together: Any = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([one] * times))
             yield Comparison(
                 f"zcdp: {epsilon:g}, {times}", "opendp",
-                f"discrete Gaussian noise, {times} release{'s' * (times > 1)} of ρ = {budget.amount:.3g}",
+                f"discrete Gaussian noise, {times} release{'s' * (times > 1)} of ρ = {step.amount:.3g}",
                 "`make_zCDP_to_approxDP`",
-                **close(total(budget.loss, times).epsilon(DELTA), together.map(1000.0).epsilon(DELTA), 1e-6),
+                **close(total(step.loss, times).epsilon(DELTA), together.map(1000.0).epsilon(DELTA), 1e-6),
             )  # fmt: skip
 
 

@@ -31,6 +31,8 @@ FAST_TESTS = (  # those that touch what is mutated, the slow ones last
     "tests/release/test_release.py",
     "tests/custodian/donors/test_missing.py",
     "tests/custodian/donors/test_panel.py",
+    "tests/custodian/groups",
+    "tests/release/test_panel.py",
     "tests/custodian/weights",
 )
 

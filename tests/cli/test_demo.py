@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import Ledger, Release, datasets
+from dpsc import Ledger, PrivatePanel, Release, datasets
 from dpsc.cli.demo import started_as
 from tests.cli.conftest import dpsc, quick
 
@@ -35,14 +35,14 @@ def test_the_demo_tells_the_story_on_two_screens(told: Told) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert ledger.entries() == []  # the demo books nothing in it
     lines = done.stdout.splitlines()
-    assert len(lines) < 90
+    assert len(lines) < 115
     first = done.stdout.index("Open")
     assert all(len(line) <= 80 for line in done.stdout[:first].splitlines())
     for word in ("private", "patients' visits", "spends nothing more", "epsilon 1", "READY", *(
         f"$ dpsc {command}" for command in ("plan", "check", "release", "estimate"))):  # fmt: skip
         assert word in done.stdout
     named = [line.strip() for line in lines[lines.index("Open ") + 1 : lines.index("Try next ") - 1]]
-    assert len(named) == 5
+    assert len(named) == 7
     assert all((out.parent / name).stat().st_size > 0 for name in named)
     assert not list(out.parent.glob(".*"))
 
@@ -64,16 +64,33 @@ def test_the_demo_comes_close_to_the_truth_because_donors_help(told: Told) -> No
     assert "Do the donors help? Yes" in shown
     target = pd.read_csv(out / "analyst" / "target.csv")["delay"].to_numpy()
     truth = target[17:] - datasets.MINUTES_ADDED
-    errors = [float(value) for value in re.findall(r"([\d.]+) minutes\n", done.stdout)][-4:]
+    errors = [float(value) for value in re.findall(r"([\d.]+) minutes\n", done.stdout.split("5. The other")[0])][-4:]
     counterfactual = np.array([period["counterfactual"] for period in result["periods"]])
     expected = [np.sqrt(np.mean((path - truth) ** 2)) for path in (counterfactual, target[16], target[:17].mean())]
     assert errors[:3] == pytest.approx(expected, abs=0.051)
     assert errors[0] < min(errors[1:])
 
 
+def test_the_table_of_people_shows_the_effect_that_was_added(told: Told) -> None:
+    out, done, _ = told
+    part = " ".join(done.stdout[done.stdout.index("5. The other") : done.stdout.index("6. When")].split())
+    panel = PrivatePanel.load(out / "analyst" / "destinations.dpsc.json")
+    assert panel.guarantee is not None
+    assert (panel.guarantee.epsilon, panel.guarantee.adjacency, len(panel.units)) == (1.0, "replace one person", 41)
+    result = json.loads((out / "analyst" / "destination" / "result.json").read_text("utf-8"))
+    assert " ".join(result["answer"]) in part
+    truth, shown = (float(value) for value in re.findall(r"The truth is ([+\d.]+) .*answer is ([-+\d.]+),", part)[0])
+    assert shown == pytest.approx(result["average_effect"], abs=0.006)
+    assert 12 < truth < 15  # some flights were cut at the bound
+    (exact,) = re.findall(r"it would have been ([-+\d.]+)\.", part)
+    assert shown == pytest.approx(float(exact), abs=8)
+    (rank,) = re.findall(r"rank (\d+) of 41", part)
+    assert int(rank) <= 20
+
+
 def test_the_second_act_says_that_it_cannot_tell(told: Told) -> None:
     _, done, _ = told
-    second = done.stdout[done.stdout.index("5. When") :]
+    second = done.stdout[done.stdout.index("6. When") :]
     assert "Do the donors help? Unclear" in second
     assert f"The truth is {math.log(1.5):+.2f}" in second
     assert "Do not" in second

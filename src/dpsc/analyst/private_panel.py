@@ -137,8 +137,8 @@ class PrivatePanel(ReleasedPanel):
         panels : iterable of PrivatePanel
             Nothing may be in two of them: what is published is final.
         disjoint : bool
-            Your word that nobody is in the units of two of them at any time; only where units differ. A person in two
-            would be promised less than it loses.
+            Your word that nobody has records in two of them, not even in different periods; only where units differ. A
+            person in two would be promised less than it loses.
         """
         panels = list(panels) if isinstance(panels, Iterable) else [panels]
         if not panels or not all(isinstance(panel, PrivatePanel) for panel in panels):

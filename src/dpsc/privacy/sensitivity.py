@@ -108,7 +108,8 @@ def table_squared(length_squared: int, largest: int, one_person: int, most_cells
     them. The bound is the largest F(k), k = 0..P: F is linear on both sides of k = Q / w^2. It is attained (common
     cells with v' = -v, and Q w^-2 whole). Without the second table (c = 0) it is F(P) = 4 Q, and 2 Q if all values have
     one sign, as then v.v' >= 0. It would break if people were bounded together, or if the constants were scaled along
-    with the values. Removing a person moves the tables by ``Q + c^2 P = F(0) / 2`` at most, in every layout.
+    with the values. Removing a person moves the tables by ``Q + c^2 P = F(0) / 2`` at most, in every layout. Written
+    out in docs/panel-proof.md.
 
     Examples
     --------

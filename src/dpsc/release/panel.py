@@ -304,7 +304,7 @@ class ReleasedPanel:
         That people of two sites are different holds for good or not at all. A person who moves from one site to another
         is removed here and added there, which costs at most half the square of a replacement in each
         (``sensitivity.table_squared``), so never more than the larger one. What Gaussian noise costs beyond its curve
-        is charged for all sites.
+        is charged for all sites. Proof: docs/panel-proof.md.
         """
         if self.no_guarantee:
             return None
@@ -390,8 +390,8 @@ def joined(panels: Sequence[ReleasedPanel], *, disjoint: bool) -> tuple[Block, .
     blocks = tuple(block for panel in panels for block in panel.blocks)
     if len({block.units for block in blocks}) > 1 and disjoint is not True:
         raise ReleaseError(
-            f"the releases have different units: give {Parameter('disjoint', True)} if you know that nobody is in two "
-            "of them at any time; nothing in the files can show it."
+            f"the releases have different units: give {Parameter('disjoint', True)} if you know that nobody has "
+            "records in two of them, not even in different periods; nothing in the files can show it."
         )
     _require_fitting(blocks)
     return blocks

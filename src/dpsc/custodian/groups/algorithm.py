@@ -149,7 +149,7 @@ class PanelRelease:
         rule bounds how far replacing one person moves their sum (:func:`dpsc.privacy.sensitivity.table_squared`,
         ``table_l1``). Every number gets discrete Gaussian noise of scale sensitivity / mu, or discrete Laplace noise of
         scale l1 sensitivity / epsilon. It would break if people were bounded together, if which records count depended
-        on other people's, or if cells without people were left out.
+        on other people's, or if cells without people were left out. Proof: docs/panel-proof.md.
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
