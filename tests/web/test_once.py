@@ -100,11 +100,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, donors_text: str) -> C
         "typed_name": "patients",
     }.items():
         made.fill(name, value)
-    made.data.use_like(File(tmp_path / "upload" / "like.csv", "like.csv"))
-    made.data.use_reference(File(tmp_path / "upload" / "reference.csv", "path.csv"))
+    made.each_donor.use_like(File(tmp_path / "upload" / "like.csv", "like.csv"))
+    made.each_donor.use_reference(File(tmp_path / "upload" / "reference.csv", "path.csv"))
     made.data.use_path()
     made.work.wait()
-    made.budget.simulations.wait()
+    made.each_donor.simulations.wait()
     assert (made.confirm.to_do, made.problems) == ([], {})
     return made
 

@@ -176,7 +176,7 @@ def test_a_public_series_without_end_is_waited_for_once(
     custodian: CustodianDesk, reader: Reader, endless: Path
 ) -> None:
     reader._patience = 0.5
-    custodian.data.use_like(File(endless, "clinic.csv"))
+    custodian.each_donor.use_like(File(endless, "clinic.csv"))
     assert "so it was stopped" in custodian.problems["like_file"]
     for amount in ("0.5", "0.6", "0.7", "0.8"):
         custodian.fill("epsilon", amount)

@@ -228,4 +228,9 @@ def _restore(desk: CustodianDesk) -> None:
     for name, field in FIELDS.items():
         value = desk.fields[name]
         if value != field.default and name != "dataset":  # which has a list of its own
-            (ui.update_select(name, selected=value) if field.choices else ui.update_text(name, value=value))
+            if name == "protected":
+                ui.update_radio_buttons(name, selected=value)
+            elif field.choices:
+                ui.update_select(name, selected=value)
+            else:
+                ui.update_text(name, value=value)

@@ -57,7 +57,7 @@ class BudgetPage:
     def gauge(self) -> str:
         """Show what is spent, what this release would add, and what is left."""
         book, seen = self._book, self._book.seen
-        about = {"datasets": seen.datasets, "exists": book.exists, "place": book.place}
+        about = {"what": self._form.kind.rows, "datasets": seen.datasets, "exists": book.exists, "place": book.place}
         if seen.balance is None:
             return render("custodian/gauge.html", balance=None, **about)
         then = seen.balance if seen.after is None else seen.after

@@ -20,7 +20,7 @@ from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.budget import BudgetPage
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import FIELDS, LABELS, Form, Work, commands
-from dpsc.web.custodian.kind import Order
+from dpsc.web.custodian.kind import Kind, Order
 from dpsc.web.server import render
 
 _PAID_BY = {
@@ -41,7 +41,8 @@ class Made:
     record: Path | None
     told: tuple[str, ...]
     recipient: str
-    who: str
+    rows: str
+    one: str
     command: str
 
 
@@ -56,7 +57,7 @@ class Request:
     recipient: str
     use: str
     out: Path
-    who: str
+    kind: Kind
     command: str
 
 
@@ -104,8 +105,10 @@ class ConfirmPage:
         """What must be done before the release can be paid for; empty if it can."""
         form, checked, dataset = self._form, self._data.checked, self._book.seen.dataset
         found = []
-        if checked is None:
-            found.append(f"Drop the {form.kind.who}, under “Data”.")
+        if self._data.donors is None:
+            found.append(f"Drop the {form.kind.rows}, under “Data”.")
+        elif checked is None:
+            found.append(f"Check the {form.kind.rows}, under “Data”.")
         elif not self._data.current:
             found.append("Check again, under “Check”: something was changed since.")
         elif not checked.seen.ready:
@@ -124,7 +127,7 @@ class ConfirmPage:
         typed = self._form["file_name"]
         if typed:
             return self.folder / f"{typed.removesuffix('.json').removesuffix('.dpsc')}.dpsc.json"
-        stem = Path(self._data.name).name.split(".")[0].lstrip("-") or self._form.kind.who
+        stem = Path(self._data.name).name.split(".")[0].lstrip("-") or self._form.kind.rows
         names = [stem, *(f"{stem}-{number}" for number in range(2, _TRIED))]
         places = [self.folder / f"{name}.dpsc.json" for name in names]
         return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
@@ -134,7 +137,12 @@ class ConfirmPage:
     def cost(self) -> str:
         """Show what the release costs and what remains."""
         form = self._form
-        about = {"donors": self._data.donors, "epsilon": form["epsilon"], "delta": form["delta"]}
+        about = {
+            "what": form.kind.rows,
+            "donors": self._data.donors,
+            "epsilon": form["epsilon"],
+            "delta": form["delta"],
+        }
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
@@ -183,7 +191,7 @@ class ConfirmPage:
             recipient=form["recipient"],
             use=form["purpose"],
             out=out,
-            who=form.kind.who,
+            kind=form.kind,
             command=self.command(out),
         )
 
@@ -230,7 +238,8 @@ def make(request: Request, work: Work) -> Made:
         place = part / out.name
         order.booked(summed, account, out, place, lambda: os.replace(place, out))
     page, record = _about(out, request.use)
-    return Made(out, page, record, tuple(account.told()), request.recipient, request.who, request.command)
+    told, kind = tuple(account.told()), request.kind
+    return Made(out, page, record, told, request.recipient, kind.rows, kind.one, request.command)
 
 
 def beside(out: Path) -> tuple[Path, Path, Path]:

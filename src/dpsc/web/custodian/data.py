@@ -111,7 +111,7 @@ class DataPage:
 
     def findings(self) -> str:
         """Show everything that the check found."""
-        more = {"mark": MARK, "heights": _HEIGHTS, "ended": sentence}
+        more = {"what": self._form.kind.rows, "mark": MARK, "heights": _HEIGHTS, "ended": sentence}
         return render("custodian/findings.html", **more, **self._found())
 
     def command(self) -> str:
@@ -121,7 +121,7 @@ class DataPage:
     @property
     def name(self) -> str:
         """The file, as commands name it."""
-        return f"{self._form.kind.who}.csv" if self.donors is None else self.donors.name
+        return f"{self._form.kind.rows}.csv" if self.donors is None else self.donors.name
 
     def _found(self) -> dict[str, object]:
         verdict = check_report.verdict(() if self.checked is None else self.checked.seen.findings)
@@ -143,7 +143,7 @@ class DataPage:
 
     def _key(self) -> tuple[object, ...]:
         kind = self._form.kind
-        return (kind.who, self.donors, *(self._form.fields[name].strip() for name in kind.fields))
+        return (kind.one, self.donors, *(self._form.fields[name].strip() for name in kind.fields))
 
     def _look(self, donors: File, said: TableSpec, look: Callable[[], Seen] | None, key: tuple[object, ...]) -> None:
         """Run in the thread of a check."""
@@ -175,17 +175,3 @@ class DataPage:
         if self._declared or self.checked is None or "periods" in self.checked.seen.only_in_rows:
             return self._declared
         return list(self.checked.seen.periods)
-
-    def _read_once(self, step: Callable[..., PublicSeries], *arguments: object) -> PublicSeries:
-        """Read a public file once: a page that waits for it again and again could not be used."""
-        arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
-        key = (step.__name__, *arguments)
-        if key not in self._public:
-            try:
-                self._public[key] = self._form.read(step, *arguments)
-            except DpscError as problem:
-                self._public[key] = problem
-        found = self._public[key]
-        if isinstance(found, DpscError):
-            raise found
-        return found

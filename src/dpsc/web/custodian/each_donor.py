@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -80,8 +80,8 @@ class EachDonor:
         How many people the target is the average of; None if what was said is no such number.
     """
 
-    who = "donors"
-    fields = ("shape", *_TABLE, "low", "high")
+    rows, one = "donors", "donor"
+    fields: tuple[str, ...] = ("shape", *_TABLE, "low", "high")
 
     def __init__(self, form: Form, data: DataPage) -> None:
         self._form, self._data = form, data
@@ -98,7 +98,7 @@ class EachDonor:
     # The data ----------------------------------------------------------------------------------------------------
 
     @property
-    def files(self) -> list[File]:
+    def files(self) -> Sequence[File]:
         """The public files that were given."""
         return [file for file in (self.like, self.reference) if file is not None]
 

@@ -92,7 +92,7 @@ FIELDS = {
     "high": Field("Highest possible number", "none"),
     "statistic": Field("What is published of a cell", default="mean", choices=_STATISTICS),
     "person_bound": Field("Bound on all values of a person", "what the bounds allow"),
-    "cells_per_period": Field("Units in which a person counts per period", default="1"),
+    "cells_per_period": Field("Units in which a person counts in one period", "1"),
     "cells_per_person": Field("Cells in which a person counts in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
     "like_before": Field("First treated period of that series", "2023-04"),
@@ -284,7 +284,9 @@ class Form(Desk):
         """Find the field by the parameter that the library names first."""
         fields = (_FIELD_OF.get(parameter.name, parameter.name) for parameter in mentioned(problem.message))
         at = next((name for name in fields if name in FIELDS), field)
-        if field in ("like_file", "reference_file") and at in self.kind.fields:  # they are about how the donors are written
+        if (
+            field in ("like_file", "reference_file") and at in self.kind.fields
+        ):  # they are about how the donors are written
             at = field
         return at, problem.text(self.named)
 

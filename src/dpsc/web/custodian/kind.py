@@ -67,21 +67,22 @@ class Order(Protocol):
 
 
 class Kind(Protocol):
-    """One of the two answers to the question who is protected.
-
-    Attributes
-    ----------
-    who : str
-        Who gives the rows, in the plural.
-    fields : tuple of str
-        What the check is about.
-    """
-
-    who: str
-    fields: tuple[str, ...]
+    """One of the two answers to the question who is protected."""
 
     @property
-    def files(self) -> list[File]:
+    def rows(self) -> str:
+        """What the rows are, in words."""
+
+    @property
+    def one(self) -> str:
+        """Who is protected, in words."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the check is about."""
+
+    @property
+    def files(self) -> Sequence[File]:
         """The public files that were given."""
 
     def check_options(self) -> Mapping[str, object]:
