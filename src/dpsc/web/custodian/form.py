@@ -64,10 +64,10 @@ _REPEATED = _NOT_SAID | {
 
 _PROTECTED = {"donor": "each donor", "person": "each person inside the donors"}
 _STATISTICS = {
-    "mean": "mean of values per person",
-    "total": "total of values",
-    "share": "share of people with any",
-    "count": "number of people",
+    "mean": "the mean of its people",
+    "total": "the total of its people",
+    "share": "the share of its people with any",
+    "count": "the number of its people",
 }
 
 FIELDS = {
@@ -91,9 +91,9 @@ FIELDS = {
     "low": Field("Lowest possible number", "none"),
     "high": Field("Highest possible number", "none"),
     "statistic": Field("What is published of a cell", default="mean", choices=_STATISTICS),
-    "person_bound": Field("Bound on all values of a person", "what the bounds allow"),
-    "cells_per_period": Field("Units in which a person counts in one period", "1"),
-    "cells_per_person": Field("Cells in which a person counts in all", "all"),
+    "person_bound": Field("Bound on all values together", "what the bounds allow"),
+    "cells_per_period": Field("Units per person in one period", "1"),
+    "cells_per_person": Field("Cells per person in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
     "like_before": Field("First treated period of that series", "2023-04"),
     "scale": Field("How much a donor moves", "from public knowledge, or empty"),
@@ -109,7 +109,7 @@ FIELDS = {
     "delta": Field("Delta of this release", default="1e-6"),
     "recipient": Field("Who receives it", "the team of Dr Ruiz"),
     "purpose": Field("What it is for", "effect of the new treatment on costs"),
-    "file_name": Field("Name of the release", "as the file of the donors"),
+    "file_name": Field("Name of the release", "as the file"),
     "typed_name": Field("Type the name of the data set to spend"),
 }
 DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
