@@ -44,6 +44,8 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/missing.py
+	$(BIN)/python benchmarks/groups.py --half design --runs 5
+	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/demo.py
 	$(BIN)/python benchmarks/demo_panel.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py

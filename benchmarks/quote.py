@@ -223,6 +223,7 @@ QUOTES = {
     "scale gram": lambda: page("gram_table"),
     "scale periods": lambda: page("periods_table"),
     "scale dask": lambda: page("dask_table"),
+    "scale people": lambda: page("people_table"),
     "scale two step": lambda: page("two_step_table"),
     "scale growth": lambda: growth(),
     "scale paper": lambda: on_paper(),

@@ -97,6 +97,16 @@ def two_step_table() -> str:
     return "\n".join(lines)
 
 
+def people_table() -> str:
+    rows = scale().query("kind == 'people'").set_index("what")
+    base, n = rows["seconds"].iloc[-1], rows["n"].iloc[0]
+    title = f"{n / 1e6:.0f} million records of {n / 25e6:.0f} million people, 36 months × 60 units, Parquet"
+    lines = [f"| {title} | seconds | over DuckDB's | peak MB |", "|---|---|---|---|"]
+    for what, row in rows.iterrows():
+        lines.append(f"| {what} | {row['seconds']:.0f} | {row['seconds'] / base:.2f} | {row['peak MB']:,.0f} |")
+    return "\n".join(lines)
+
+
 def start_table() -> str:
     s = scale().query("kind == 'start'").set_index("what")["seconds"]
     base = s["python -c pass"]
@@ -189,6 +199,10 @@ The same in the number of periods:
 
 {dask_table()}
 
+## People in groups
+
+{people_table()}
+
 ## Two steps with a million donors
 
 {two_step_table()}
@@ -216,6 +230,10 @@ The same in the number of periods:
 {read("demo_panel.md")}
 
 ![how many times closer](results/demo.png)
+
+### People in groups
+
+{read("groups.md")}
 
 ### The two-step algorithms
 

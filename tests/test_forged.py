@@ -20,7 +20,7 @@ from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.checks import is_printable
 from dpsc.cli import render
 from dpsc.cli.evidence import check
-from dpsc.release import panel_file, verify
+from dpsc.release import describe_panel, panel_file, verify
 from dpsc.release.describe import record
 from dpsc.release.file_format import checksum_of, dumps, loads, sha256
 from tests.forging import forged, forged_panel
@@ -120,6 +120,10 @@ def panel_read_in_every_way(path: Path) -> str:
                 assert math.sqrt(2 * loss.pure_as_rho) * block.scale >= rule.l1_sensitivity
             else:
                 assert (loss.mu_squared + 2 * loss.rho) * block.scale**2 >= rule.squared_sensitivity
+    json.dumps(describe_panel.to_json(panel), allow_nan=False)
+    assert is_printable(" ".join(describe_panel.page(panel, path.name, sha256(path)).split()))
+    if panel.guarantee is not None:
+        json.dumps(describe_panel.record(panel, sha256(path)), allow_nan=False)
     assert refused(lambda: PrivatePanel.join([panel, panel]))
     assert refused(lambda: PrivatePanel.join([panel], disjoint=True)) == bool(panel.publisher)
     return "read"

@@ -16,6 +16,7 @@ from typing import Any
 import nbformat
 import pytest
 
+import dpsc
 from dpsc import Release
 from dpsc.custodian.check.examine import custodian_examine
 from dpsc.tables.spec import TableSpec
@@ -98,6 +99,17 @@ def test_dpsc_says_when_not_to_believe_it() -> None:
     low, high = names["in_strike"].att_interval()
     assert low < 0 < high
     assert (names["without_donors"] > 20).all()
+
+
+def test_a_table_of_people_shows_the_effect_and_grows() -> None:
+    names = run("people-in-groups")
+    assert names["answer"].att == pytest.approx(15, abs=12)
+    assert names["answer"].placebos("space").rank <= 20
+    assert names["found"]["dpsc, private table"] == pytest.approx(names["found"]["dpsc, exact table"], abs=12)
+    halves = names["grown"].guarantee
+    assert 0.7 < halves.epsilon < 1.4
+    assert halves.delta == pytest.approx(1e-6)
+    assert len(dpsc.PrivatePanel.load("destinations.dpsc.json").units) == 41
 
 
 @pytest.mark.usefixtures("drawn")

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from dpsc import PanelRelease, plan_panel
-from dpsc.analyst.plan_panel import expected
+from dpsc.analyst.plan_panel import Lengths, expected
 from dpsc.custodian.groups.algorithm import PeopleSum
-from dpsc.errors import DpscError
+from dpsc.errors import DpscError, ParameterError
 from dpsc.privacy.guarantee import composed
 
 UNITS = tuple(f"shop {k}" for k in range(12))
@@ -104,3 +104,18 @@ def test_without_noise_a_plan_depends_on_the_change_alone() -> None:
 def test_a_bad_wish_is_refused_in_a_sentence(options: dict[str, Any], said: str) -> None:
     with pytest.raises(DpscError, match=said):
         plan_panel(**USUAL | options)
+
+
+def test_what_a_bound_on_a_person_cuts_is_that_of_stated_lengths() -> None:
+    stated = Lengths(100.0, 400.0)
+    spread = np.log(4) / 1.2815515655446004
+    drawn = 100 * np.exp(spread * np.random.default_rng(0).normal(size=400_000))
+    for bound in (30.0, 100.0, 1000.0):
+        cut, kept = stated.cut(bound)
+        assert cut == pytest.approx((drawn > bound).mean(), abs=0.005)
+        assert kept == pytest.approx(np.minimum(drawn, bound).sum() / drawn.sum(), abs=0.01)
+    table = plan_panel(40, 800, 36, bounds=(0, 100), person_bound=[50, 200], lengths=(100, 400), epsilon=1.0).table
+    assert (np.diff(table["people_cut"]) < 0).all()
+    assert (np.diff(table["noise"]) > 0).all()
+    with pytest.raises(ParameterError, match="nine in ten"):
+        plan_panel(40, 800, 36, bounds=(0, 100), lengths=(400, 100))

@@ -259,6 +259,21 @@ def test_a_panel_is_inspected_and_exported_without_formulas(visits: Path) -> Non
     assert (code, "is read by this command" in err) == (2, True)
 
 
+def test_what_the_page_says_to_run_works(visits: Path, capsys: Any) -> None:
+    assert release(visits, *YEAR)[0] == 0
+    page = Path("panel.dpsc.html").read_text("utf-8")
+    shell, python, checks = (html.unescape(text) for text in re.findall("<pre>(.*?)</pre>", page, flags=re.DOTALL))
+    for line in [*shell.splitlines(), *checks.splitlines()]:
+        code, out, err = quick(*line.split()[1:])
+        assert code == 0, (line, out, err)
+    exec(python, {})
+    assert "average effect" in capsys.readouterr().out.lower()
+    code, out, _ = quick("audit", "panel.dpsc.json", "--sha256", "0" * 64, "--json")
+    checked = {check["what"]: check["verdict"] for check in json.loads(out)["checks"]}
+    assert checked == {"SHA-256": "FAILS", "file": "holds", "identity": "holds", "claim": "holds"}
+    assert code != 0
+
+
 def test_sites_join_by_units_with_the_custodians_word(visits: Path) -> None:
     assert release(visits, *YEAR, "--no-ledger")[0] == 0
     other = ("--units", "a,b,c", *YEAR[2:], "--no-ledger")

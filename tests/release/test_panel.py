@@ -360,6 +360,9 @@ NAMED = {"unit": "u", "time": "t", "outcome": "y"}
         (WIDE, {"noise": pd.concat([WIDE, WIDE])}, "two rows for the same unit"),
         (WIDE, {"noise": 1, "guarantee": " "}, "says who published"),
         (WIDE.drop("a"), {"noise": 1}, "3 to 10,000"),
+        (WIDE * 1e101, {"noise": 1}, "beyond 1e\\+100"),
+        (WIDE, {"noise": 1e101}, "beyond 1e\\+100"),
+        (WIDE * math.inf, {"noise": 1}, "beyond 1e\\+100"),
     ],
 )
 def test_a_table_of_others_that_makes_no_sense_is_refused_in_a_sentence(

@@ -32,7 +32,7 @@ _TURNS = 120  # ten or so are usual
 _CLOSE = 1e-12
 # Constants, chosen on the panels to design on (docs/estimator.md):
 INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
-FEW_DONORS = 1.6  # the same for the rows of a private panel
+FEW_DONORS = 2.2  # the same for the rows of a private panel (benchmarks/groups.py, design half)
 NOISE_COUNTS = 1.5  # the noise's part of a variance: the model of the donors' mean is too sure of itself
 LASTING = 0.5  # the share of a variance, less what is new in every period, whose error is the same in all periods
 

@@ -168,12 +168,7 @@ class DonorRows:
         with one_thread(), np.errstate(all="ignore"):
             seen = Population.of(vectors @ vectors.T, n, chance, self._row_map)
         known = min(seen.white, float(self.variances.mean()))
-        return replace(
-            seen,
-            bulk=seen.bulk - known * np.eye(self.T),
-            white=seen.white - known,
-            missed=np.zeros((self.T, self.T)),  # of few donors it is chance
-        )
+        return replace(seen, bulk=seen.bulk - known * np.eye(self.T), white=seen.white - known)
 
     @cached_property
     def _loadings(self) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
 from dpsc import checks
 from dpsc.analyst.plan import history_of, usual_change
@@ -27,6 +28,38 @@ _LITTLE = 1.0  # noise of a cell over the usual change: up to this an answer cos
 _EARLIER = 8  # periods before the intervention that count for the level
 _FEWEST = 4  # units: a target and three donors
 _STEPS = 40
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long people's values are, as somebody states it: half of them below one number, nine in ten below another.
+
+    A length is the root of the sum of a person's squares over all cells, each less the middle of the bounds for a mean.
+    Lengths are taken to be log-normal.
+    """
+
+    half_below: float
+    most_below: float
+
+    def __post_init__(self) -> None:
+        checks.finite_number("lengths", self.half_below, above=0)
+        if not checks.finite_number("lengths", self.most_below, above=0) > self.half_below:
+            raise ParameterError(
+                f"{Parameter('lengths')}: nine in ten people must be below a larger number than half of them."
+            )
+
+    def cut(self, bound: float) -> tuple[float, float]:
+        """Return the share of people that a bound cuts, and the share of all lengths that is kept.
+
+        Examples
+        --------
+        >>> [round(share, 2) for share in Lengths(100, 400).cut(100)]
+        [0.5, 0.42]
+        """
+        spread = math.log(self.most_below / self.half_below) / float(ndtri(0.9))
+        at = math.log(bound / self.half_below) / spread
+        kept = float(ndtr(at - spread)) + bound / self.half_below * math.exp(-(spread**2) / 2) * float(ndtr(-at))
+        return float(ndtr(-at)), kept
 
 
 @dataclass(frozen=True)
@@ -47,6 +80,7 @@ class Wish:
     delta : float
     monthly : int or None
         How many releases share the budget, one period in each.
+    lengths : Lengths or None
     """
 
     units: int
@@ -61,6 +95,7 @@ class Wish:
     change: float | None
     delta: float
     monthly: int | None
+    lengths: Lengths | None = None
 
     def row(self, epsilon: float, person_bound: float | None) -> dict[str, float]:
         """Return what a budget and a bound on a person give."""
@@ -83,6 +118,8 @@ class Wish:
             fewest = ENOUGH_PEOPLE * steps / rule.one_person
         bound = rule.half_width * math.sqrt(rule.most_cells) if person_bound is None else person_bound
         found = {"epsilon": epsilon, "person_bound": bound, "noise": noise, "fewest_people": fewest}
+        if self.lengths is not None:
+            found |= dict(zip(("people_cut", "kept"), self.lengths.cut(bound), strict=True))
         if self.monthly is not None:
             found |= {"epsilon_each": share}
         if self.change is not None:
@@ -104,6 +141,7 @@ class PanelPlan:
         change is known: ``noise_over_change`` (up to about 1 privacy costs little), ``error`` (the typical error of the
         counterfactual), ``detectable`` (the smallest average effect with a p-value below 0.05 in 80% of cases; real
         panels were within 0.7 to 1.5 times of it). ``epsilon_each``: what each of several releases may cost.
+        ``people_cut``, ``kept``: the share of people whose values a bound shrinks, and what is left of all of them.
         ``guess``: as in :class:`dpsc.Plan`.
     wish : Wish
         What was asked for.
@@ -172,6 +210,7 @@ def plan_panel(
     change: float | None = None,
     target: TargetLike | None = None,
     monthly: int | None = None,
+    lengths: tuple[float, float] | None = None,
 ) -> PanelPlan:
     """Return what to expect of ``PanelRelease(epsilon, delta, statistic, bounds, ...)``; no record is touched.
 
@@ -194,6 +233,9 @@ def plan_panel(
     monthly : int, optional
         The panel grows: one period is released at a time, and so many releases share the budget. A bound on a person is
         then for one period.
+    lengths : pair of numbers, optional
+        How long people's values are, from public knowledge: half of the people are below the first number, nine in ten
+        below the second. It says how many a bound on a person cuts, and what share of all is kept.
 
     Examples
     --------
@@ -230,6 +272,7 @@ def plan_panel(
         change,
         delta,
         monthly,
+        None if lengths is None else Lengths(*lengths),
     )
     epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
     person_bounds: list[Any] = [None] if person_bound is None else np.atleast_1d(person_bound).tolist()

@@ -198,15 +198,18 @@ def load(path: str | Path) -> Release | PrivatePanel:
 
 def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
     """Read a release file of either kind and check it; return also the hash of the file."""
-    from dpsc.analyst.release import Release
-
     text, digest = file_format.read(Path(path))
     try:
-        if panel_file.is_panel(text):
-            return panel_file.loads(text, PrivatePanel), digest
-        return file_format.loads(text, Release), digest
+        return parsed(text), digest
     except ReleaseError as problem:
         raise ReleaseError(f"{path}: {problem}") from None
+
+
+def parsed(text: str) -> Release | PrivatePanel:
+    """Return the release of either kind that a file holds, checked."""
+    from dpsc.analyst.release import Release
+
+    return panel_file.loads(text, PrivatePanel) if panel_file.is_panel(text) else file_format.loads(text, Release)
 
 
 def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: str | None) -> tuple[pd.DataFrame, Any]:

@@ -141,8 +141,8 @@ def _loss_and_share(finding: AuditFinding) -> tuple[str, str]:
 
 def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
     """Check a file, print what was found, and return whether nothing failed."""
-    from dpsc.analyst.release import Release
-    from dpsc.release import file_format, verify
+    from dpsc.analyst.private_panel import PrivatePanel, parsed
+    from dpsc.release import describe_panel, file_format, verify
     from dpsc.release.verify import Check
 
     text, found = file_format.read(path)
@@ -153,18 +153,24 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
         checks = [Check("SHA-256", "holds", "as expected")]
     else:
         checks = [Check("SHA-256", "FAILS", "this is another file")]
+    not_shown: tuple[str, ...] = verify.NOT_SHOWN
     try:
-        release = file_format.loads(text, Release)
+        release = parsed(text)
     except ReleaseError as problem:
         checks.append(Check("file", "FAILS", str(problem)))
     else:
-        made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
+        if isinstance(release, PrivatePanel):
+            made, not_shown = f"by {describe_panel.made(release)}", verify.PANEL_NOT_SHOWN
+            more = verify.panel_checks(release)
+        else:
+            made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
+            more = verify.checks(release)
         checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
         checks.append(Check("identity", "holds", ", ".join(release.identities)))
-        checks += verify.checks(release)
+        checks += more
     fine = all(each.verdict != "FAILS" for each in checks)
     if as_json:
-        told = {"checks": [asdict(each) for each in checks], "not_shown": list(verify.NOT_SHOWN)}
+        told = {"checks": [asdict(each) for each in checks], "not_shown": list(not_shown)}
         terminal.print_json({"file": str(path), "sha256": found, "holds": fine, **told})
         return fine
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
@@ -174,7 +180,7 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
     screen.print(table)
     screen.print(f" SHA-256: {found}", soft_wrap=True)
     screen.print("\nWhat a file cannot show:")
-    for line in verify.NOT_SHOWN:
+    for line in not_shown:
         screen.print(Text(f"  - {line}"))
     screen.print("\nThis checked a file. Plain dpsc audit attacks the software that makes such files.")
     return fine

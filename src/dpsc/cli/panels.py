@@ -57,7 +57,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         "noise_of_a_sum": block.deviation * block.rule.step,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "booking": account.would_cost(promise),
-        "reading": people.files.how,
+        "reading": people.how,
         "read_with": people.files.as_understood,
     }
 

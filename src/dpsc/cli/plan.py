@@ -74,6 +74,11 @@ class InGroups:
     change: float | None = _in_groups(
         "How much the target usually changes from one period to the next, if no --target."
     )
+    lengths: tuple[float, float] | None = _in_groups(
+        "How long people's values are together, from public knowledge: half of the people are below the first number, "
+        "nine in ten below the second. It says what a bound on a person would cut.",
+        metavar="HALF MOST",
+    )
     monthly: int | None = _in_groups("The panel grows: one period in each of so many releases that share the budget.")
 
 
@@ -235,6 +240,7 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         change=groups.change,
         target=series,
         monthly=groups.monthly,
+        lengths=groups.lengths,
     )
     middle = planned.table["epsilon"].iloc[len(planned.table) // 2]
     ways = planned.ways(float(middle), None if not groups.person_bound else groups.person_bound[0])
@@ -248,17 +254,21 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         "epsilon_each": "ε of each\nrelease",
         "guess": "attacker\nguesses right",
         "person_bound": "at most\nfor a person",
+        "people_cut": "people\ncut",
+        "kept": "kept\nof all",
         "noise": "noise\nof a cell",
         "noise_over_change": "over the\nusual change",
         "fewest_people": "people\nneeded",
         "detectable": "smallest effect\nseen",
         "error": "error",
     }
+    if groups.lengths is not None:  # what still fits on a screen
+        del heads["fewest_people"], heads["error"]
     screen, T0 = terminal.console(), T - after
     title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
     shown = [_panel_grid(title, planned.table, heads)]
-    ways_heads = {"change": ""} | {name: heads[name] for name in ("noise", "noise_over_change", "fewest_people")}
-    ways_heads |= {name: heads[name] for name in ("detectable", "error")}
+    ways_heads = {"change": ""} | {name: heads[name] for name in ("kept", "noise", "noise_over_change")}
+    ways_heads |= {name: heads[name] for name in ("fewest_people", "detectable", "error") if name in heads}
     shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
     terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
 
@@ -272,7 +282,9 @@ def _panel_grid(title: str, table: pd.DataFrame, heads: dict[str, str]) -> Grid:
     cells = []
     for name, head in kept.items():
         grid.add_column(head, justify="left" if name == "change" else "right", no_wrap=name == "change")
-        if name == "guess":
+        if name in ("people_cut", "kept"):
+            cells.append([f"{value:.0%}" for value in table[name]])
+        elif name == "guess":
             cells.append([_right(value) for value in table[name]])
         elif name in ("change", "epsilon"):
             cells.append([value if isinstance(value, str) else f"{value:g}" for value in table[name]])
@@ -290,7 +302,8 @@ _LEGEND_OF_PANELS = (
     "50% is blind.",
     "Noise of a cell: one standard deviation. Over the usual change from one period to the next: up to 1, privacy "
     "costs little; above 2, do one of the things above. It needs --target or --change.",
-    "People needed: a cell with fewer is marked as having too few people.",
+    "People needed: a cell with fewer is marked as having too few people. Kept of all: what a bound on a person "
+    "leaves.",
     "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases. Error: typical "
     "error of the counterfactual.",
 )

@@ -190,7 +190,7 @@ def _of_people(
         terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
         return
     with terminal.output_file(out, how.force) as output:
-        with terminal.progress(f"records, {people.files.how}", people.rows_expected()) as advance:
+        with terminal.progress(f"records, {people.how}", people.rows_expected()) as advance:
             summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
         made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
     digest = sha256(out)

@@ -127,7 +127,8 @@ def scan(
     engine : {"auto", "memory", "stream", "dask"}
         ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
         blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
-        fits into half of the free memory, going by the sizes of its files.
+        fits into half of the free memory, going by the sizes of its files. Records of people may be in any order for
+        every engine; for ``"stream"``, and if there are many, they are kept in a private file meanwhile.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """

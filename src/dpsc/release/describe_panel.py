@@ -103,6 +103,7 @@ SAYINGS = units, periods, statistic, bounding, noise, too_few, mechanism, accoun
 
 def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
     """Return the page for whoever receives a panel: a function of its file, whose name and hash are given."""
+    time = panel.times[2 * len(panel.times) // 3]
     return report.render(
         "panel.html",
         panel=panel,
@@ -110,7 +111,8 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         quoted=shlex.quote(name),
         title="the outcome" if panel.outcome == "outcome" else panel.outcome,
         unit=shlex.quote(panel.units[0]),
-        when=period_name(panel.times[2 * len(panel.times) // 3]),
+        when=period_name(time),
+        code=str(time) if isinstance(time, int | np.integer) else f'"{period_name(time)}"',
         sha256=sha256,
         meaning=[] if panel.guarantee is None else words.meaning(panel.guarantee),
         shown={"header": _HEADER, "rows": _rows(panel)[:_MOST_ROWS], "labels": 1},

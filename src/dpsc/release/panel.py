@@ -25,7 +25,7 @@ from dpsc.privacy import exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, composed, weakest
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
-from dpsc.release.matrix import LARGEST_T, require_public_labels, require_text
+from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers, Times
 from dpsc.version import __version__
@@ -246,6 +246,8 @@ class ReleasedPanel:
             raise ReleaseError("a table of somebody else names its publisher, and holds no release of ours.")
         require_units(self.published.units)
         require_size(*self.published.values.shape)
+        if any((np.abs(numbers) > LARGEST_NUMBER).any() for numbers in (self.published.values, self.published.noise)):
+            raise ReleaseError(f"the table, or its noise, has numbers beyond {LARGEST_NUMBER:g}.")
         require_public_labels(self.published.outcome, self.published.times)
 
     @property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
-from datetime import datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from dpsc.custodian.donors import person_sum
 from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
+from dpsc.custodian.groups import people_files
 from dpsc.custodian.groups.bounding import Bounding
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.declare import declared
@@ -175,13 +178,10 @@ def test_labels_of_time_may_be_dates_or_moments_of_a_day() -> None:
     for kind in (pa.timestamp("s"), pa.timestamp("ns"), pa.date32()):
         labels = pa.array(days, pa.timestamp("us")).cast(kind, safe=False)
         assert grid.places_of(labels).tolist() == [0, 1, -1, -1]
-    assert grid.places_of(pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])).tolist() == [
-        0,
-        1,
-        -1,
-        -1,
-        0,
-    ]
+        years = Grid(tuple(UNITS), declared("2021..2022"))
+        assert years.places_of(labels).tolist() == [1, 1, -1, -1]
+    written = pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])
+    assert grid.places_of(written).tolist() == [0, 1, -1, -1, 0]
 
 
 def test_units_and_periods_must_be_declared_and_units_be_three(tmp_path: Path) -> None:
@@ -261,3 +261,76 @@ def test_nobody_at_all_adds_nothing(tmp_path: Path) -> None:
         summed = total(people)
         assert summed.shape == (2, 3, 4)
         assert not summed.any()
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_one_identifier_with_most_records_does_not_fill_the_memory(
+    in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All records without a real identifier, "unknown", are one person's."""
+    monkeypatch.setattr(person_sum, "_AT_ONCE", 50)
+    largest, real = [0], person_sum._people
+
+    def watched(rows: list[Integers]) -> PersonCells:
+        largest.append(sum(map(len, rows)))
+        return real(rows)
+
+    monkeypatch.setattr(person_sum, "_people", watched)
+    rule = TableRule("total", (-1e5, 1e5), None, 3, None, 3, 4)  # that nothing is cut by
+    frame = records(3000).assign(who="unknown", cost=1.0)
+    grid = Grid(tuple(UNITS), declared(PERIODS))
+    blocks = [grid.of_frame(part, **COLUMNS) for _, part in frame.groupby(np.arange(len(frame)) // 31)]
+    summed = person_sum.add_up(blocks, Bounding(rule), lambda rows: None, expected=3000, in_memory=in_memory)
+    np.testing.assert_array_equal(summed, by_hand(frame, rule))
+    assert 50 < max(largest) < 250
+
+
+def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = save(records(), tmp_path / "records.parquet")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(28, "No space left on device")
+
+    real = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *how: Full() if self.name == "records" else real(self, *how))
+    with pytest.raises(DpscError, match=r"No space left on device\. Set TMPDIR"):
+        total(scan(path, **COLUMNS, **DECLARED, engine="stream"))
+    assert not list(tmp_path.glob("dpsc-people-*"))
+
+
+def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(records(), tmp_path / "records.parquet")
+    assert scan(path, **COLUMNS, **DECLARED).how == "held in memory"
+    monkeypatch.setattr(people_files, "_MOST_HELD", 599 * person_sum.WIDTH)
+    assert scan(path, **COLUMNS, **DECLARED).how == "kept in a private file meanwhile"
+
+
+WEIRD = [
+    None, "", np.nan, "x", "\ud800", "\x00", b"north", 1, 1.0, 2**70, 1e300, True, pd.NaT, pd.NA, date(2022, 1, 1),
+    datetime(2022, 1, 1, tzinfo=UTC), pd.Timestamp("2022-01-01"), pd.Period("2022"), Decimal("1.5"), (1, 2), [1],
+    {"a": 1}, object(), "1.234", "2,5", "1e5", "01/02/2022", "13/01/2022", np.float32(1), np.datetime64("2022"), 1j,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["who", "region", "day", "cost"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nothing_that_one_person_writes_changes_how_others_are_read(column: str, first: bool) -> None:
+    """A row of somebody elsewhere adds nothing, whatever is in it; or it is refused in a sentence."""
+    others = records(60).astype(object)
+    others["day"] = others["day"].where(others.index % 2 == 0, others["day"].str.replace("-", "/"))
+    alone, same = total(People.from_long(others, **COLUMNS, **DECLARED)), 0
+    for weird in WEIRD:
+        row = {"who": "z", "region": "abroad", "day": "2022-02-03", "cost": 1.0} | {column: weird}
+        one = pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in row.items()})
+        if column == "region":
+            one["who"] = ""
+        both = pd.concat([one, others] if first else [others, one], ignore_index=True)
+        try:
+            together = total(People.from_long(both, **COLUMNS, **DECLARED))
+        except DpscError:
+            continue
+        same += 1
+        assert np.array_equal(together, alone), weird
+    assert same >= (10 if column == "cost" else len(WEIRD))

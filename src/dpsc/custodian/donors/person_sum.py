@@ -16,6 +16,7 @@ import numpy as np
 from dpsc.custodian.donors.blocks import in_order
 from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
 from dpsc.custodian.donors.records import Records
+from dpsc.errors import DpscError, Parameter
 from dpsc.files import private_folder
 from dpsc.types import Integers
 
@@ -23,7 +24,7 @@ _PREFIX = "dpsc-people-"
 _OF_A_PART = 2**19  # records, about: few enough to be sorted quickly
 _MOST_PARTS = 2**10
 _AT_ONCE = 2**20  # records that are divided together
-_WIDTH = 3 * 8  # bytes of a record: the hash of the person, the cell, the amount
+WIDTH = 3 * 8  # bytes of a record: the hash of the person, the cell, the amount
 
 
 def add_up(
@@ -93,21 +94,34 @@ class _Divided:
         records = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._waiting])
         self._waiting.clear()
         part = (records[:, 0].view(np.uint64) >> np.uint64(64 - self._bits)).astype(np.uint16)
-        block = records[np.argsort(part, kind="stable")]
+        block = np.take(records, np.argsort(part, kind="stable"), axis=0)
         ends = np.cumsum(np.bincount(part, minlength=self.parts))
         if self._file is None:
             self._blocks.append(block)
             self._ends.append(ends)
         else:
-            self._file.write(block.data)
-            self._file.flush()
+            try:
+                self._file.write(block.data)
+                self._file.flush()
+            except OSError as problem:
+                raise DpscError(
+                    f"the records cannot be kept in the temporary folder meanwhile: {problem.strerror}. Set TMPDIR to "
+                    f"a folder with more room, {WIDTH} bytes for each record, or use {Parameter('engine', 'memory')}."
+                ) from None
             self._ends.append(self._written + ends)
             self._written += len(block)
 
     def people(self, part: int) -> PersonCells:
-        """Return the people of a part."""
-        keys, cells, amounts = np.concatenate([self._read(block, part) for block in range(len(self._ends))]).T
-        return PersonCells.of(np.ascontiguousarray(keys).view(np.uint64), cells, amounts)
+        """Return the people of a part; one of them may have very many records."""
+        waiting, rows = [self._read(0, part)], 0
+        for block in range(1, len(self._ends)):
+            waiting.append(self._read(block, part))
+            rows += len(waiting[-1])
+            if rows > _AT_ONCE:
+                some = _people(waiting)
+                waiting = [np.column_stack([some.keys.view(np.int64)[some.person], some.cells, some.sums])]
+                rows = 0
+        return _people(waiting)
 
     def _read(self, block: int, part: int) -> Integers:
         ends = self._ends[block]
@@ -115,5 +129,10 @@ class _Divided:
         first, end = int(ends[part - 1] if part else before), int(ends[part])
         if self._file is None:
             return self._blocks[block][first:end]
-        read = os.pread(self._file.fileno(), (end - first) * _WIDTH, first * _WIDTH)
+        read = os.pread(self._file.fileno(), (end - first) * WIDTH, first * WIDTH)
         return np.frombuffer(read, np.int64).reshape(-1, 3)
+
+
+def _people(records: list[Integers]) -> PersonCells:
+    keys, cells, amounts = np.concatenate(records).T
+    return PersonCells.of(np.ascontiguousarray(keys).view(np.uint64), cells, amounts)

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.custodian.donors.cells import as_units
 from dpsc.custodian.donors.frames import Frame, column_of, pandas_frame, places_of_rows, text_of
 from dpsc.custodian.donors.people import Keys, mixed
-from dpsc.periods.calendar import places
+from dpsc.periods.calendar import frequency, places
 from dpsc.tables.arrow import Rows, coded, each, floats
 from dpsc.tables.formats import in_file
 from dpsc.types import Array, Column, Positions, Times, to_floats
@@ -124,7 +123,7 @@ class Grid:
     def places_of(self, labels: Any) -> Positions:
         """Return the declared period of each label, -1 for none; each different label is read once."""
         kind = labels.type
-        if pa.types.is_timestamp(kind) and kind.tz is None and isinstance(self.times, pd.PeriodIndex):
+        if pa.types.is_timestamp(kind) and kind.tz is None and frequency(self.times) not in (None, "number"):
             labels = labels.cast(pa.date32(), safe=False)  # periods are not shorter than days
         found = coded(labels)
         written = [(str(found.dictionary.type), label) for label in each(found.dictionary)]
@@ -146,5 +145,7 @@ def _texts(labels: Column) -> Any:
         else:  # refuses all that is not text
             array = pa.array(labels, pa.large_string(), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
-        array = pa.array([text_of(label) for label in labels], pa.large_string())
+        texts = [text_of(label) for label in labels]  # half a character of UTF-16, which is no text, is written out
+        written = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        array = pa.array(written, pa.large_string())
     return as_units(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)

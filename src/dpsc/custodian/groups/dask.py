@@ -41,6 +41,11 @@ class DaskPeople(FilePeople):
     scheduler: str | None = None
     workers: int | None = None
 
+    @property
+    def how(self) -> str:
+        """Where the records are kept until they are added up."""
+        return "held by the workers of a cluster"
+
     def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
         """Let the workers add up all people."""
         require_outcome(summand, self.files.spec.outcome is not None)

@@ -13,18 +13,18 @@ from pathlib import Path
 
 from dpsc.custodian.donors.blocks import in_order
 from dpsc.custodian.donors.people import OnRows, TableSum
-from dpsc.custodian.donors.person_sum import add_up
+from dpsc.custodian.donors.person_sum import WIDTH, add_up
 from dpsc.custodian.donors.records import Grid, Records
 from dpsc.errors import ParameterError
 from dpsc.tables import formats, reader
 from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, PERSON, TIME, UNIT, TableSpec
-from dpsc.tables.table_file import fits_in_memory
 from dpsc.types import Integers, Times
 
 PEOPLE = "people"  # the outcome's name where people are counted
 AT_ONCE = 2**18  # records of a batch
+_MOST_HELD = 2**29  # bytes of records; more are kept in a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class PeopleFiles:
         The declared units and periods.
     held : bool, optional
         Whether the records are held in memory until they are added up; otherwise they are kept in a private file. By
-        default they are held if the table fits.
+        default they are held if they are few, going by the sizes of the files.
     """
 
     path: Path
@@ -64,12 +64,8 @@ class PeopleFiles:
         """Whether the records are held in memory."""
         if self.held is not None:
             return self.held
-        return self.table.sheet is not None or fits_in_memory(self.table.files, wide=False)
-
-    @property
-    def how(self) -> str:
-        """Where the records are kept until they are added up."""
-        return "held in memory" if self.in_memory else "kept in a private file meanwhile"
+        rows = self.table.rows_expected()
+        return rows is not None and rows * WIDTH <= min(_MOST_HELD, formats.free_memory() / 4)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -115,6 +111,11 @@ class FilePeople:
     def outcome(self) -> str:
         """The name of the outcome."""
         return self.files.spec.outcome or PEOPLE
+
+    @property
+    def how(self) -> str:
+        """Where the records are kept until they are added up."""
+        return "held in memory" if self.files.in_memory else "kept in a private file meanwhile"
 
     def require_columns(self) -> None:
         """Refuse files without the columns that were named; no record is read."""

@@ -128,7 +128,7 @@ def people_in(
         return FilePeople(PeopleFiles(where, spec, grid, None if engine == "auto" else engine == "memory"))
     from dpsc.custodian.groups.dask import DaskPeople
 
-    return DaskPeople(PeopleFiles(where.absolute(), spec, grid, held=True), scheduler, workers)
+    return DaskPeople(PeopleFiles(where.absolute(), spec, grid), scheduler, workers)
 
 
 def grid_of(units: Iterable[str] | None, periods: PeriodsLike | None, time_format: str | None, time: str) -> Grid:
