@@ -14,6 +14,7 @@ from dpsc.cli import app
 from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.custodian.each_person import EachPerson
 from dpsc.web.desk import File, Reader
+from tests.web.conftest import held
 from tests.web.test_custodian_desk import commands, entries, says, written
 
 SAID = {
@@ -212,7 +213,8 @@ def test_what_belongs_to_donors_alone_is_not_used(ready: CustodianDesk, tmp_path
         assert word not in shown
     says(ready, protected="donor")
     assert {"like_file", "scale", "averages"} <= set(ready.problems)
-    assert ready.confirm.to_do[0].startswith("Check again")
+    assert ready.confirm.to_do[0] == "Check the donors, under “Data”."
+    assert "--person" not in ready.confirm.commands()
     says(ready, protected="person")
     assert (ready.problems, ready.confirm.to_do) == ({}, [])
 
@@ -253,6 +255,15 @@ def test_cells_without_enough_people_are_told_before_anything_is_booked(ready: C
     checked(ready)
     assert "48 of 48 cells have fewer than" in ready.data.findings()
     assert ready.confirm.to_do == ["Correct what the check found, under “Check”."]
+
+
+def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Path) -> None:
+    with held(tmp_path / "dpsc-ledger.sqlite"):
+        ready.confirm.spend()
+        ready.stop()
+    ready.work.wait()
+    assert ready.note == "Stopped. Nothing was booked and nothing was written."
+    assert (ready.confirm.phase, entries(ready), written(ready)) == ("open", [], [])
 
 
 def test_nothing_is_asked_of_the_records_for_the_numbers_of_the_budget(empty: CustodianDesk) -> None:

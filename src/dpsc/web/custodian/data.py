@@ -18,7 +18,7 @@ from dpsc.periods.dates import period_name
 from dpsc.tables import reader as tables
 from dpsc.tables.spec import TableSpec
 from dpsc.web.custodian.form import DIALECT, Form, commands
-from dpsc.web.custodian.kind import Seen
+from dpsc.web.custodian.kind import Kind, Seen
 from dpsc.web.desk import File
 from dpsc.web.server import render
 
@@ -42,7 +42,6 @@ class DataPage:
         The donors, or the records of people.
     rows : list of list of str
         The names of its columns and its first rows. Private.
-    checked : Checked or None
     periods : list of str
         Those that were said, or else those in the header of a wide table: never what only rows show.
     """
@@ -51,7 +50,7 @@ class DataPage:
         self._form = form
         self.donors: File | None = None
         self.rows: list[list[str]] = []
-        self.checked: Checked | None = None
+        self._checked: dict[str, Checked] = {}  # of donors and of people
         self.periods: list[str] = []
         self._typed: tuple[str, str] = ("", "")
         self._declared: list[str] = []
@@ -60,6 +59,11 @@ class DataPage:
     def files(self) -> list[File]:
         """The files that were given."""
         return [*([] if self.donors is None else [self.donors]), *self._form.kind.files]
+
+    @property
+    def checked(self) -> Checked | None:
+        """What the last check found, if it was of the kind of release that is chosen now."""
+        return self._checked.get(self._form.kind.one)
 
     @property
     def current(self) -> bool:
@@ -95,7 +99,7 @@ class DataPage:
             with form.about("donors_file", *self.files):
                 look = form.kind.look(donors, form.work.on_rows)
             said = TableSpec.of({name: form[name] for name in DIALECT})
-            step = partial(self._look, donors, said, look, self._key())
+            step = partial(self._look, donors, said, look, form.kind, self._key())
             form.begin("Looking at the rows", "donors_file", self.files, step, form.judge)
 
     def judge(self) -> None:
@@ -137,15 +141,17 @@ class DataPage:
             return
         if self.donors is not None and form.folder in self.donors.path.parents:
             shutil.rmtree(self.donors.path.parent, ignore_errors=True)  # no longer needed
-        self.donors, self.checked, self.rows = donors, None, []
+        self.donors, self._checked, self.rows = donors, {}, []
         form.problems.pop("path", None)
         self.check()
 
     def _key(self) -> tuple[object, ...]:
         kind = self._form.kind
-        return (kind.one, self.donors, *(self._form.fields[name].strip() for name in kind.fields))
+        return (self.donors, *(self._form.fields[name].strip() for name in kind.fields))
 
-    def _look(self, donors: File, said: TableSpec, look: Callable[[], Seen] | None, key: tuple[object, ...]) -> None:
+    def _look(
+        self, donors: File, said: TableSpec, look: Callable[[], Seen] | None, kind: Kind, key: tuple[object, ...]
+    ) -> None:
         """Run in the thread of a check."""
         form, seen = self._form, None
         form.work.on_rows(0)
@@ -158,8 +164,8 @@ class DataPage:
         with form.changing():
             self._typed = ("", "")
             if seen is not None:
-                self.checked = Checked(key, seen)
-                for name in seen.only_in_rows:
+                self._checked[kind.one] = Checked(key, seen)
+                for name in seen.only_in_rows if form.kind is kind else ():
                     form.problems[name] = "Say this from what you know of the data, not from its rows."
 
     def _periods(self) -> list[str]:
