@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.checks import did_you_mean, visible
@@ -196,41 +197,41 @@ class _Labels:
         self.rows = self.without_person = self.other_times = 0
         self.elsewhere: Counter[str] = Counter()
         self.seen: set[str] = set()
-        self._identifiers: list[Any] = []
+        self._written, self._understood = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)  # identifiers
 
     def read(self) -> None:
         """Read the labels of all records."""
         files, grid = self.people.files, self.people.files.grid
         for rows in reader.rows_of(files.table, files.columns[:3], labels=files.columns[1:3]):
             person, unit, time = rows.batch.columns
-            identifiers = as_units(person)
-            self.rows += len(identifiers)
-            self.without_person += identifiers.null_count
-            self._identifiers.append(_alike(identifiers.drop_null()))
-            counted = as_units(coded(unit).dictionary)
-            numbers = np.bincount(coded(unit).indices.to_numpy(), minlength=len(counted))
-            for label, number in zip(counted.to_pylist(), numbers.tolist(), strict=True):
+            self.rows += len(person)
+            self._read_identifiers(as_units(person))
+            units = coded(unit)
+            counts = np.bincount(units.indices.to_numpy(), minlength=len(units.dictionary))
+            for label, count in zip(as_units(units.dictionary).to_pylist(), counts.tolist(), strict=True):
                 if label in grid.units:
                     self.seen.add(label)
                 elif len(self.elsewhere) < _MOST_LABELS or label in self.elsewhere:
-                    self.elsewhere[label or ""] += number
+                    self.elsewhere[label or ""] += count
             self.other_times += int((grid.places_of(time) < 0).sum())
+
+    def _read_identifiers(self, people: Any) -> None:
+        """Remember hashes of identifiers that are new, as they are written and as people read them."""
+        self.without_person += people.null_count
+        different = pc.unique(people.drop_null())
+        written = keys_of(different)
+        places = np.minimum(np.searchsorted(self._written, written), max(0, len(self._written) - 1))
+        new = self._written[places] != written if len(self._written) else np.ones(len(written), dtype=bool)
+        plain = pc.utf8_normalize(different.filter(pa.array(new)), form="NFKC")
+        understood = keys_of(pc.utf8_lower(pc.utf8_trim_whitespace(plain)))
+        self._written, first = np.unique(np.append(self._written, written[new]), return_index=True)
+        self._understood = np.append(self._understood, understood)[first]
 
     @property
     def alike(self) -> int:
         """How many identifiers differ only in case, spaces or Unicode form from another one."""
-        if not self._identifiers:
-            return 0
-        pairs = np.unique(np.concatenate(self._identifiers), axis=0)
-        _, count = np.unique(pairs[:, 0], return_counts=True)
-        return int(count[count > 1].sum())
-
-
-def _alike(identifiers: Any) -> Any:
-    """Return the different identifiers: a hash of each as people read it, and one of it as it is written."""
-    different = pc.unique(identifiers)
-    read = pc.utf8_lower(pc.utf8_trim_whitespace(pc.utf8_normalize(different, form="NFKC")))
-    return np.column_stack([keys_of(read), keys_of(different)])
+        _, counts = np.unique(self._understood, return_counts=True)
+        return int(counts[counts > 1].sum())
 
 
 def _findings(look: CustodianLook, labels: _Labels) -> list[Finding]:
