@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.conftest import CHROMIUM
 
 expect.set_options(timeout=20_000)  # a busy machine is no error
+UNITS = ["North", "South", "East", "West"]
 PERIODS = [f"{2021 + k // 12}-{k % 12 + 1:02d}" for k in range(24)]
 
 
@@ -131,6 +132,17 @@ def donors_text() -> str:
         f"P{i:03d};{period};{paths[i, k]:.2f}".replace(".", ",") for i in range(400) for k, period in enumerate(PERIODS)
     ]
     return "\n".join(["patient;month;cost", *rows]) + "\n"
+
+
+@pytest.fixture(scope="session")
+def visits_text() -> str:
+    """Records of 3,000 patients in four hospitals over 12 months, some of them in several."""
+    rng = np.random.default_rng(12)
+    rows = [
+        f"P{rng.integers(3000)},{UNITS[rng.integers(4)]},2021-{rng.integers(12) + 1:02d},{rng.integers(300)}"
+        for _ in range(10_000)
+    ]
+    return "\n".join(["patient,hospital,month,cost", *rows]) + "\n"
 
 
 @contextmanager

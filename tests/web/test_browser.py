@@ -18,10 +18,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dpsc import Ledger, Release
+from dpsc import Ledger, PrivatePanel, Release
 from dpsc.web import server
 from tests.conftest import CHROMIUM
-from tests.web.conftest import Console, held, opened, started, watched
+from tests.web.conftest import UNITS, Console, held, opened, started, watched
 
 if CHROMIUM is None and os.environ.get("DPSC_NEED_BROWSER") != "1":
     pytest.skip("no Chromium found: the console was not tested in a browser", allow_module_level=True)
@@ -528,6 +528,93 @@ def test_the_custodians_page_fits_a_phone_and_has_no_serious_barriers(private: P
     assert found == []
 
 
+PEOPLE = {
+    "Data": {
+        "person": "patient",
+        "unit": "hospital",
+        "time": "month",
+        "outcome": "cost",
+        "units": ",".join(UNITS),
+        "periods": "2021-01..2021-12",
+        "low": "0",
+        "high": "300",
+        "cells_per_person": "4",
+    },
+    "Budget": {"epsilon": "0.5", "people": "200", "change": "10"},
+    "Confirm": {"recipient": "Dr Ruiz", "purpose": "hospitals", "typed_name": "visitors"},
+}
+
+
+def test_people_in_groups_from_their_records_to_the_panel(browser: Browser, tmp_path: Path, visits_text: str) -> None:
+    """With the keyboard where it matters, on a desk and a phone, and after a reload."""
+    scratch, found = tmp_path / "scratch", []
+    scratch.mkdir()
+    (tmp_path / "visits.csv").write_text(visits_text)
+    Ledger(tmp_path / "dpsc-ledger.sqlite", create=True).add_dataset("visitors", epsilon=2, delta=1e-6)
+    with (
+        started(scratch, "custodian", folder=tmp_path) as console,
+        opened(browser) as context,
+        watched(context, console) as page,
+    ):
+        connected(page)
+        group = page.get_by_role("group", name="Who is protected?")
+        expect(group.get_by_role("radio")).to_have_count(2)
+        expect(page.locator("#missing, #person")).to_have_count(2)
+        expect(page.locator("#person")).to_be_hidden()
+        group.get_by_role("radio", name="each donor").focus()
+        page.keyboard.press("ArrowRight")
+        expect(group.get_by_role("radio", name="each person inside the donors")).to_be_checked()
+        expect(page.locator("#person")).to_be_visible()
+        for name in ("shape", "like_file", "n", "averages"):
+            expect(page.locator(f"#{name}")).to_be_hidden()
+        page.set_input_files("#donors_file", tmp_path / "visits.csv")
+        expect(page.locator("#about-person")).to_contain_text("the first rows show which columns there are")
+        expect(page.locator("#understood th")).to_have_text(["patient", "hospital", "month", "cost"])
+        for tab, fields in PEOPLE.items():
+            open_tab(page, tab)
+            for name, value in fields.items():
+                page.fill(f"#{name}", value)
+            if tab == "Data":
+                expect(page.locator("#check_command")).to_contain_text("--cells-per-person 4")
+                page.click("#check")
+                expect(page.locator("#understood .good")).to_contain_text("READY")
+                page.select_option("#statistic", "share")
+                expect(page.locator("#low")).to_be_hidden()
+                page.select_option("#statistic", "mean")
+                expect(page.locator("#low")).to_be_visible()
+        expect(page.locator("#spend")).to_be_enabled()
+        page.reload()
+        connected(page)
+        expect(page.locator("#panel-confirm")).to_be_visible()
+        expect(page.locator("#spend")).to_be_enabled()
+        open_tab(page, "Budget")
+        expect(page.locator("#numbers")).to_contain_text("The noise of a usual cell")
+        expect(page.locator("#numbers")).to_contain_text("62.2%")
+        for width in (1200, 420):
+            page.set_viewport_size({"width": width, "height": 800})
+            for tab in TABS:
+                open_tab(page, tab)
+                expect(page.locator(".recalculating:visible")).to_have_count(0)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, (tab, width)
+                found += serious_barriers(page, f"{tab} {width}")
+        open_tab(page, "Check")
+        expect(page.locator("#findings .private").first).to_contain_text("PRIVATE")
+        expect(page.locator("#findings")).to_contain_text("What the bounds would cut")
+        open_tab(page, "Confirm")
+        page.click("#spend")
+        open_tab(page, "Hand over")
+        expect(page.locator("#made")).to_contain_text("the records stay with you")
+        expect(page.locator("#handover .commands")).to_contain_text("dpsc release visits.csv --person patient")
+        found += serious_barriers(page, "made")
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Release").click()
+        taken = tmp_path / "taken.dpsc.json"
+        download.value.save_as(taken)
+    assert found == []
+    assert PrivatePanel.load(taken).units == tuple(UNITS)
+    assert booked(tmp_path) == ["confirmed"]
+
+
 MARK = "QX7SECRET"
 
 
@@ -547,7 +634,6 @@ def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -
         connected(page)
         page.set_input_files("#donors_file", donors)
         expect(page.locator("#understood")).to_contain_text(f"{MARK} cost")
-        page.get_by_text("If the columns or the file").click()
         page.fill("#unit", f"{MARK} nothing")
         page.click("#check")
         expect(page.locator("#about-unit")).to_be_visible()

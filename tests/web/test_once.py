@@ -21,7 +21,7 @@ from dpsc.web.analyst import app
 from dpsc.web.analyst.desk import AnalystDesk
 from dpsc.web.custodian.app import CustodianDesk
 from dpsc.web.desk import File
-from tests.web.conftest import PERIODS
+from tests.web.conftest import PERIODS, UNITS
 
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
 _watched: list[tuple[str, Counter[str]]] = []
@@ -100,11 +100,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, donors_text: str) -> C
         "typed_name": "patients",
     }.items():
         made.fill(name, value)
-    made.data.use_like(File(tmp_path / "upload" / "like.csv", "like.csv"))
-    made.data.use_reference(File(tmp_path / "upload" / "reference.csv", "path.csv"))
+    made.each_donor.use_like(File(tmp_path / "upload" / "like.csv", "like.csv"))
+    made.each_donor.use_reference(File(tmp_path / "upload" / "reference.csv", "path.csv"))
     made.data.use_path()
     made.work.wait()
-    made.budget.simulations.wait()
+    made.each_donor.simulations.wait()
     assert (made.confirm.to_do, made.problems) == ([], {})
     return made
 
@@ -151,6 +151,32 @@ def test_a_release_reads_the_ledger_for_each_of_its_steps_and_its_own_file_once(
     for panel in desk.panels.values():
         panel()
     assert not calls
+
+
+def test_people_are_read_when_they_are_checked_and_never_for_a_typed_digit(
+    desk: CustodianDesk, tmp_path: Path, calls: Counter[str], visits_text: str
+) -> None:
+    (tmp_path / "visits.csv").write_text(visits_text)
+    (tmp_path / "hospitals.csv").write_text("\n".join(["hospital", *UNITS]))
+    columns = {"person": "patient", "unit": "hospital", "time": "month", "outcome": "cost"}
+    bounds = {"low": "0", "high": "300", "people": "200", "decimal": "point"}
+    for name, value in ({"protected": "person", "units": "hospitals.csv"} | columns | bounds).items():
+        desk.fill(name, value)
+    desk.fill("path", str(tmp_path / "visits.csv"))
+    desk.data.use_path()
+    desk.work.wait()
+    assert desk.problems == {}
+    calls.clear()
+    with opened_in(tmp_path) as opened:
+        desk.fill("epsilon", "0.5")
+        desk.fill("people", "300")
+    assert not opened
+    assert calls == {"rows": 2}
+    with opened_in(tmp_path) as opened:
+        assert "noise of a usual cell" in desk.budget.numbers()
+        assert all(isinstance(panel(), str) for panel in desk.panels.values())
+    assert not opened
+    assert calls == {"rows": 2}
 
 
 def test_the_analyst_asks_once_for_each_date_and_draws_without_reading(tmp_path: Path, calls: Counter[str]) -> None:

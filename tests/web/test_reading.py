@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
@@ -176,9 +177,18 @@ def test_a_public_series_without_end_is_waited_for_once(
     custodian: CustodianDesk, reader: Reader, endless: Path
 ) -> None:
     reader._patience = 0.5
-    custodian.data.use_like(File(endless, "clinic.csv"))
+    custodian.each_donor.use_like(File(endless, "clinic.csv"))
     assert "so it was stopped" in custodian.problems["like_file"]
     for amount in ("0.5", "0.6", "0.7", "0.8"):
         custodian.fill("epsilon", amount)
     assert reader._process.poll() is not None  # it was not started again
     assert "so it was stopped" in custodian.problems["like_file"]
+
+
+def test_what_is_left_where_a_process_was_ended_goes_with_the_programs_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = Reader()
+    assert made(tempfile.gettempdir) == str(tmp_path)
+    made.end()

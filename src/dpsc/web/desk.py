@@ -12,6 +12,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -178,7 +179,10 @@ class Reader:
         # -P: what lies in the folder where the program was started is not imported.
         command = [sys.executable, "-P", "-c", _CHILD, str(_half_of_memory() if self._memory is None else self._memory)]
         errors = None if os.environ.get("DPSC_TRACEBACK") else subprocess.DEVNULL
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        here = os.environ | {"TMPDIR": tempfile.gettempdir()}  # what it leaves when it is ended goes with our folder
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=here
+        )
         self._ended = weakref.finalize(self, _end, self._process)  # also when the program ends
 
     def _answer(self) -> tuple[str, Any]:
@@ -265,6 +269,11 @@ def averages(text: str) -> int:
     >>> averages("5000"), averages("5,000"), averages("5 000")
     (5000, 5000, 5000)
     """
+    return whole("averages", text)
+
+
+def whole(name: str, text: str) -> int:
+    """Return a whole number of at least 1, as it was written into a field."""
     written = text.strip()
     number = int(re.sub(r"\D", "", written)) if _WHOLE.fullmatch(written) else written
-    return checks.whole_number("averages", number, at_least=1)
+    return checks.whole_number(name, number, at_least=1)

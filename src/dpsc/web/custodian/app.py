@@ -19,11 +19,13 @@ from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.budget import BudgetPage
 from dpsc.web.custodian.confirm import ConfirmPage
 from dpsc.web.custodian.data import DataPage
-from dpsc.web.custodian.form import FIELDS, READING, Form
+from dpsc.web.custodian.each_donor import EachDonor
+from dpsc.web.custodian.each_person import EachPerson
+from dpsc.web.custodian.form import FIELDS, Form
 from dpsc.web.desk import Reader
 from dpsc.web.server import Page, application, render
 
-_JUDGED = ("dataset", "n", "averages", "epsilon", "delta", "scale", "like_before", *READING)
+_JUDGED = ("dataset", "n", "averages", "people", "change", "epsilon", "delta", "scale", "like_before")
 
 
 class CustodianDesk(Form):
@@ -44,7 +46,9 @@ class CustodianDesk(Form):
     def __init__(self, private: Path, folder: Path, ledger: str | None, reader: Reader | None = None) -> None:
         super().__init__(private, reader)
         self.data, self.book = DataPage(self), BookPage(self, ledger)
-        self.budget = BudgetPage(self, self.data, self.book)
+        self.each_donor, self.each_person = EachDonor(self, self.data), EachPerson(self, self.data)
+        self.kinds = {"donor": self.each_donor, "person": self.each_person}
+        self.budget = BudgetPage(self, self.book)
         self.confirm = ConfirmPage(self, self.data, self.budget, self.book, folder)
         self.book.look()
 
@@ -54,7 +58,9 @@ class CustodianDesk(Form):
             with self.changing():
                 self.fields[name] = value
                 self.problems.pop(name, None)
-                if name in _JUDGED:
+                if name == "protected":
+                    self.problems.clear()  # of what is hidden now
+                if name in ("protected", *_JUDGED, *self.kind.fields):
                     self.judge()
 
     def judge(self) -> None:
@@ -83,7 +89,7 @@ class CustodianDesk(Form):
         return {
             "under_way": self.under_way,
             "understood": self.data.understood,
-            "public_files": self.data.public_files,
+            "public_files": self.each_donor.public_files,
             "check_command": self.data.command,
             "findings": self.data.findings,
             "check_command_again": self.data.command,
@@ -105,7 +111,7 @@ class CustodianDesk(Form):
             "use_path": self.data.use_path,
             "check": self.data.check,
             "check_again": self.data.check,
-            "without_public_files": self.data.without_public_files,
+            "without_public_files": self.each_donor.without_public_files,
             "enter_dataset": self.budget.enter_dataset,
             "spend": self.confirm.spend,
             "begin_anew": self.confirm.begin_anew,
@@ -157,8 +163,8 @@ def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session
     for name, step in desk.steps.items():
         page.pressed(step, name)
     page.dropped(desk.data.use_file, "donors_file")
-    page.dropped(desk.data.use_like, "like_file")
-    page.dropped(desk.data.use_reference, "reference_file")
+    page.dropped(desk.each_donor.use_like, "like_file")
+    page.dropped(desk.each_donor.use_reference, "reference_file")
 
     @reactive.effect
     async def _() -> None:
@@ -222,4 +228,9 @@ def _restore(desk: CustodianDesk) -> None:
     for name, field in FIELDS.items():
         value = desk.fields[name]
         if value != field.default and name != "dataset":  # which has a list of its own
-            (ui.update_select(name, selected=value) if field.choices else ui.update_text(name, value=value))
+            if name == "protected":
+                ui.update_radio_buttons(name, selected=value)
+            elif field.choices:
+                ui.update_select(name, selected=value)
+            else:
+                ui.update_text(name, value=value)

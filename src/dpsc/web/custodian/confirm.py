@@ -11,24 +11,20 @@ from functools import partial
 from pathlib import Path
 
 from dpsc import checks, files
-from dpsc.analyst.release import Release
+from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
 from dpsc.checks import command, options
-from dpsc.custodian.custody import steps
 from dpsc.custodian.custody.payer import Account
-from dpsc.custodian.custody.steps import Choices, of_options
-from dpsc.custodian.gram.dask import DaskDonors
-from dpsc.custodian.gram.sources import FileDonors, donors_in
 from dpsc.errors import Parameter, ParameterError
-from dpsc.release import describe
-from dpsc.release.file_format import load_with_hash
+from dpsc.release import describe, describe_panel
 from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.budget import BudgetPage
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import FIELDS, LABELS, Form, Work, commands
+from dpsc.web.custodian.kind import Kind, Order
 from dpsc.web.server import render
 
 _PAID_BY = {
-    "Budget": ("epsilon", "delta", "n"),
+    "Budget": ("epsilon", "delta", "n", "people", "change"),
     "Data": ("scale", "like_before", "like_file", "reference_file"),
     "Confirm": ("file_name", "recipient", "purpose"),
 }
@@ -45,6 +41,8 @@ class Made:
     record: Path | None
     told: tuple[str, ...]
     recipient: str
+    rows: str
+    one: str
     command: str
 
 
@@ -53,15 +51,13 @@ class Request:
     """Everything that a release needs, taken from the desk at the moment of spending."""
 
     ledger: str
-    chosen: Choices
-    source: FileDonors | DaskDonors
-    reference: Path | None
+    order: Order
     dataset: str
     purpose: str
     recipient: str
     use: str
     out: Path
-    n_is_public: bool
+    kind: Kind
     command: str
 
 
@@ -109,8 +105,10 @@ class ConfirmPage:
         """What must be done before the release can be paid for; empty if it can."""
         form, checked, dataset = self._form, self._data.checked, self._book.seen.dataset
         found = []
-        if checked is None:
-            found.append("Drop the donors, under “Data”.")
+        if self._data.donors is None:
+            found.append(f"Drop the {form.kind.rows}, under “Data”.")
+        elif checked is None:
+            found.append(f"Check the {form.kind.rows}, under “Data”.")
         elif not self._data.current:
             found.append("Check again, under “Check”: something was changed since.")
         elif not checked.seen.ready:
@@ -129,7 +127,7 @@ class ConfirmPage:
         typed = self._form["file_name"]
         if typed:
             return self.folder / f"{typed.removesuffix('.json').removesuffix('.dpsc')}.dpsc.json"
-        stem = Path(self._data.name).name.split(".")[0].lstrip("-") or "donors"
+        stem = Path(self._data.name).name.split(".")[0].lstrip("-") or self._form.kind.rows
         names = [stem, *(f"{stem}-{number}" for number in range(2, _TRIED))]
         places = [self.folder / f"{name}.dpsc.json" for name in names]
         return next((place for place in places if not any(map(os.path.lexists, beside(place)))), places[-1])
@@ -139,7 +137,12 @@ class ConfirmPage:
     def cost(self) -> str:
         """Show what the release costs and what remains."""
         form = self._form
-        about = {"donors": self._data.donors, "epsilon": form["epsilon"], "delta": form["delta"]}
+        about = {
+            "what": form.kind.rows,
+            "donors": self._data.donors,
+            "epsilon": form["epsilon"],
+            "delta": form["delta"],
+        }
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
@@ -158,23 +161,13 @@ class ConfirmPage:
     def command(self, out: Path) -> str:
         """Return the command that makes the release."""
         form, data, checked = self._form, self._data, self._data.checked
-        given: dict[str, object] = {} if checked is None else dict(checked.seen.spec.parts())
-        given |= form.said("epsilon", "delta", "low", "scale")
-        if data.like is not None:
-            given |= form.said("like_before") | {"like": data.like.name}
-        if data.reference is not None:
-            given["reference"] = data.reference.name
-        excluded = [part for label in self._excluded for part in options({"exclude": label})]
+        table = [] if checked is None else checked.seen.spec.options()
         paid = {"purpose": self._purpose} if form["recipient"] and form["purpose"] else {}
         paid |= {"dataset": self._book.seen.dataset} if self._book.seen.dataset else {}
         end = options(paid | self._book.option)
-        return command(["dpsc", "release", data.name], [*options(given), *excluded, *end, "-o", str(out)])
+        return command(["dpsc", "release", data.name], [*table, *form.kind.release_options(), *end, "-o", str(out)])
 
     # -------------------------------------------------------------------------------------------------------------
-
-    @property
-    def _excluded(self) -> list[str]:
-        return [label.strip() for label in self._form["exclude"].split(",") if label.strip()]
 
     @property
     def _purpose(self) -> str:
@@ -185,33 +178,20 @@ class ConfirmPage:
         form, donors, checked = self._form, self._data.donors, self._data.checked
         assert donors is not None
         assert checked is not None
-        spec = checked.seen.spec
-        like, reference = (None if each is None else each.path for each in (self._data.like, self._data.reference))
-        chosen = of_options(
-            spec,
-            epsilon=form.number("epsilon"),
-            delta=form.number("delta"),
-            reference=reference,
-            scale=form.number("scale") if form["scale"] else None,
-            like=like,
-            like_before=None if like is None else form["like_before"] or None,
-        )
-        source = donors_in(donors.path, spec, chosen.periods, bounds=form.bounds(), exclude=self._excluded)
+        order = form.kind.order(donors, checked.seen.spec)
         for name in ("recipient", "purpose"):
             checks.printable(name, form[name])
         out = self.out()
         require_free(out, self.folder)
         return Request(
             ledger=self._book.url,
-            chosen=chosen,
-            source=source,
-            reference=reference,
+            order=order,
             dataset=self._book.seen.dataset,
             purpose=self._purpose,
             recipient=form["recipient"],
             use=form["purpose"],
             out=out,
-            n_is_public=not self._excluded,
+            kind=form.kind,
             command=self.command(out),
         )
 
@@ -248,17 +228,18 @@ class _Payer(Account):
 
 
 def make(request: Request, work: Work) -> Made:
-    """Add up the donors, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
-    chosen, out = request.chosen, request.out
+    """Add up, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
+    order, out = request.order, request.out
     account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
-    work.expected = steps.opened(request.source, chosen, request.reference)
-    summed = steps.added_up(request.source, chosen, work.on_rows, i_know=False)
+    work.expected = order.opened(account)
+    summed = order.added_up(work.on_rows)
     require_free(out, out.parent)
     with files.beside(out) as part:
-        place, public = part / out.name, request.n_is_public
-        steps.booked(summed, chosen, account, out, place, lambda: os.replace(place, out), n_is_public=public)
+        place = part / out.name
+        order.booked(summed, account, out, place, lambda: os.replace(place, out))
     page, record = _about(out, request.use)
-    return Made(out, page, record, tuple(account.told()), request.recipient, request.command)
+    told, kind = tuple(account.told()), request.kind
+    return Made(out, page, record, told, request.recipient, kind.rows, kind.one, request.command)
 
 
 def beside(out: Path) -> tuple[Path, Path, Path]:
@@ -281,9 +262,10 @@ def _about(out: Path, use: str) -> tuple[Path | None, Path | None]:
     """Write page and record from the file alone. The release is whole and paid for, whatever becomes of them."""
     _, page, record = beside(out)
     with suppress(Exception):
-        release, digest = load_with_hash(out, Release)
+        release, digest = load_with_hash(out)
+        say = describe_panel if isinstance(release, PrivatePanel) else describe
         with suppress(Exception):
-            files.write(page, describe.page(release, out.name, digest))
-        content = describe.record(release, digest, intended_use=use)
+            files.write(page, say.page(release, out.name, digest))
+        content = say.record(release, digest, intended_use=use)
         files.write(record, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return page if page.exists() else None, record if record.exists() else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from pathlib import Path
 
 from dpsc.errors import DpscError, Parameter, ParameterError, mentioned
 from dpsc.tables.spec import MIDPOINT
+from dpsc.web.custodian.kind import Kind
 from dpsc.web.desk import Desk, File, Reader, trouble_of
 from dpsc.web.server import render
 
@@ -59,12 +62,23 @@ _REPEATED = _NOT_SAID | {
     "last": "the last, as of corrections",
 }
 
+_PROTECTED = {"donor": "each donor", "person": "each person inside the donors"}
+_STATISTICS = {
+    "mean": "the mean of its people",
+    "total": "the total of its people",
+    "share": "the share of its people with any",
+    "count": "the number of its people",
+}
+
 FIELDS = {
+    "protected": Field("Who is protected?", default="donor", choices=_PROTECTED),
     "path": Field("Or type where it is on this machine", "/data/donors.csv"),
     "shape": Field("Shape", choices=_SHAPES),
+    "person": Field("Column of people"),
     "unit": Field("Column of units"),
     "time": Field("Column of periods"),
     "outcome": Field("Column of numbers"),
+    "units": Field("Units", "north, south, west, or a file"),
     "sep": Field("Between columns", choices=_SEPARATORS),
     "encoding": Field("Encoding", choices=_ENCODINGS),
     "sheet": Field("Sheet of a workbook"),
@@ -76,6 +90,10 @@ FIELDS = {
     "repeated": Field("Cells that several rows give", choices=_REPEATED),
     "low": Field("Lowest possible number", "none"),
     "high": Field("Highest possible number", "none"),
+    "statistic": Field("What is published of a cell", default="mean", choices=_STATISTICS),
+    "person_bound": Field("Bound on all values together", "what the bounds allow"),
+    "cells_per_period": Field("Units per person in one period", "1"),
+    "cells_per_person": Field("Cells per person in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
     "like_before": Field("First treated period of that series", "2023-04"),
     "scale": Field("How much a donor moves", "from public knowledge, or empty"),
@@ -84,18 +102,18 @@ FIELDS = {
     "new_epsilon": Field("Epsilon in total", default="2"),
     "new_delta": Field("Delta in total", default="1e-6"),
     "n": Field("Number of donors", "as counted"),
+    "people": Field("People in a usual cell", "800"),
+    "change": Field("Usual change from period to period", "if you know it"),
     "averages": Field("People that the target averages", "1", default="1"),
     "epsilon": Field("Epsilon of this release", default="1"),
     "delta": Field("Delta of this release", default="1e-6"),
     "recipient": Field("Who receives it", "the team of Dr Ruiz"),
     "purpose": Field("What it is for", "effect of the new treatment on costs"),
-    "file_name": Field("Name of the release", "as the file of the donors"),
+    "file_name": Field("Name of the release", "as the file"),
     "typed_name": Field("Type the name of the data set to spend"),
 }
 DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
-TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated")
-READING = ("shape", *TABLE, "low", "high")  # the check is about these
-_NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high")  # decimals may follow a comma
+_NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high", "person_bound", "change")
 
 _ALSO = {
     "bounds": "lowest and highest possible number",
@@ -199,12 +217,24 @@ class Form(Desk):
     """The custodian's desk as its pages know it: the fields, and one piece of long work at a time."""
 
     labels = LABELS
+    kinds: Mapping[str, Kind]
 
     def __init__(self, folder: Path, reader: Reader | None) -> None:
         super().__init__(folder, reader)
         self.fields = {name: each.default for name, each in FIELDS.items()}
         self.work = Work()
         self.note = ""
+
+    @property
+    def kind(self) -> Kind:
+        """What differs with who is protected."""
+        return self.kinds[self.fields["protected"]]
+
+    def kept(self, file: File) -> File:
+        """Move a dropped file to the desk: the browser's upload goes when the page is loaded again."""
+        kept = Path(tempfile.mkdtemp(dir=self.folder)) / f"dropped{file.path.suffix}"
+        os.replace(file.path, kept)
+        return File(kept, file.name)
 
     def judge(self) -> None:
         """Look again at everything that was said; the desk knows which pages there are."""
@@ -218,7 +248,7 @@ class Form(Desk):
         return *super().version, work.what, work.stopping, work.final, share
 
     def __getitem__(self, name: str) -> str:
-        """Return what was written into a field; numbers with a decimal point."""
+        """Return what was written into a field; numbers with a decimal point, which may be a comma there."""
         value = self.fields[name].strip()
         return value.replace(",", ".") if name in _NUMBERS else value
 
@@ -254,7 +284,9 @@ class Form(Desk):
         """Find the field by the parameter that the library names first."""
         fields = (_FIELD_OF.get(parameter.name, parameter.name) for parameter in mentioned(problem.message))
         at = next((name for name in fields if name in FIELDS), field)
-        if field in ("like_file", "reference_file") and at in READING:  # they are about how the donors are written
+        if (
+            field in ("like_file", "reference_file") and at in self.kind.fields
+        ):  # they are about how the donors are written
             at = field
         return at, problem.text(self.named)
 

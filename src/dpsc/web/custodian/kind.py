@@ -1,0 +1,119 @@
+"""What differs with who is protected: what is said of the table, how it is looked at, what is released and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpsc.custodian.check.check_report import Section
+from dpsc.custodian.check.findings import Finding
+from dpsc.custodian.custody.payer import Account
+from dpsc.privacy.guarantee import Guarantee
+from dpsc.tables.spec import TableSpec
+from dpsc.web.desk import File
+
+OnRows = Callable[[int], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Seen:
+    """What a check found. Private: for the custodian only.
+
+    Attributes
+    ----------
+    findings : sequence of Finding
+    ready : bool
+        Whether nothing needs to be corrected.
+    spec : TableSpec
+        What is known of the table: said, or understood.
+    report : callable
+        Returns what is shown.
+    only_in_rows : sequence of str
+        The fields of what only rows show, and somebody must say.
+    periods : sequence of str
+        Those in the header.
+    units : int, optional
+        How many donors there are.
+    """
+
+    findings: Sequence[Finding]
+    ready: bool
+    spec: TableSpec
+    report: Callable[[], list[Section]]
+    only_in_rows: Sequence[str] = field(default=())
+    periods: Sequence[str] = field(default=())
+    units: int | None = None
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """What is shown."""
+        return self.report()
+
+
+class Order(Protocol):
+    """A release as it was said, ready to be made."""
+
+    def opened(self, account: Account) -> int | None:
+        """Look whether everything can be read; return how many rows there are, if that is known."""
+
+    def added_up(self, on_rows: OnRows) -> Any:
+        """Add up what is private; nothing is booked yet."""
+
+    def booked(self, summed: Any, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
+        """Book what it costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
+
+
+class Kind(Protocol):
+    """One of the two answers to the question who is protected."""
+
+    @property
+    def rows(self) -> str:
+        """What the rows are, in words."""
+
+    @property
+    def one(self) -> str:
+        """Who is protected, in words."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the check is about."""
+
+    @property
+    def files(self) -> Sequence[File]:
+        """The public files that were given."""
+
+    def check_options(self) -> Mapping[str, object]:
+        """Return what was said, as the command of the check takes it."""
+
+    def look(self, data: File, on_rows: OnRows) -> Callable[[], Seen]:
+        """Refuse what makes no sense; return what looks at the rows."""
+
+    def judge(self) -> None:
+        """Look at the public files, and say what is wrong with them beside their fields."""
+
+    def promise(self, epsilon: float, delta: float) -> Guarantee:
+        """Return what the release would promise, and find out what it would show."""
+
+    def require_delta(self, delta: float) -> None:
+        """Refuse a delta that protects nobody."""
+
+    def forget(self) -> None:
+        """Forget what was said about another budget."""
+
+    def judge_amount(self) -> None:
+        """Say what is wrong with a budget that there is."""
+
+    def numbers(self) -> str:
+        """Show how well an attacker guesses and what would be seen, from public numbers only."""
+
+    def plan_options(self) -> Mapping[str, object]:
+        """Return what was said, as ``dpsc plan`` takes it."""
+
+    def release_options(self) -> list[str]:
+        """Return what was said beside the table, as options of ``dpsc release``."""
+
+    def order(self, data: File, spec: TableSpec) -> Order:
+        """Return the release as it was said, and refuse what makes no sense."""
