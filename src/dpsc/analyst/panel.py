@@ -27,7 +27,7 @@ from dpsc.answers.words import number
 from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
-from dpsc.periods.match import first_treated, incomplete
+from dpsc.periods.match import first_treated, incomplete, listed
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release.kernel import Kernel
 from dpsc.release.panel import ReleasedPanel
@@ -350,7 +350,7 @@ def _of_unit(
         )
     notes = [f"in the panel, {hole}" for hole in holes(panel.times)]
     if lacking:
-        notes.append(f"too few people are in {unit} in {', '.join(lacking)}: not used")
+        notes.append(f"too few people are in {unit} in {listed(lacking)}: not used")
     notes += incomplete(series.iloc[T0:])
     noise = np.nan_to_num(panel.table.noise[row]) ** 2
     notes += _left_out(rows, {unit, *left_out})
@@ -397,7 +397,7 @@ def _left_out(rows: DonorRows, others: Iterable[str]) -> list[str]:
     lacking = [unit for unit in rows.panel.units if unit not in rows.names and unit not in set(others)]
     notes = []
     if lacking:
-        notes.append(f"no donors, because a period of theirs has too few people or is not there: {', '.join(lacking)}")
+        notes.append(f"no donors, because a period of theirs has too few people or is not there: {listed(lacking)}")
     if rows.n < FEWEST_MEASURED:
         notes.append(f"there are {rows.n} donors; how good answers are was measured with {FEWEST_MEASURED} and more")
     return notes

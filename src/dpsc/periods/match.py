@@ -106,7 +106,7 @@ def matched(
     }
     for why, names in left_out.items():
         if names:
-            notes.append(f"the {what}'s {_listed(names)}, {why}, {'is' if len(names) == 1 else 'are'} left out")
+            notes.append(f"the {what}'s {listed(names)}, {why}, {'is' if len(names) == 1 else 'are'} left out")
     absent = np.setdiff1d(np.arange(len(index)), positions)
     return Match(positions, before, after, between, absent, tuple(notes))
 
@@ -129,7 +129,7 @@ def require_complete(before: pd.Series[float], what: str = "target") -> None:
     if holes:
         plural = "period" if len(holes) == 1 else "periods"
         raise PanelError(
-            f"{what} has no number in {plural} {_listed(holes)}, before the intervention: fill in what is missing."
+            f"{what} has no number in {plural} {listed(holes)}, before the intervention: fill in what is missing."
         )
 
 
@@ -138,7 +138,7 @@ def incomplete(after: pd.Series[float], what: str = "target") -> list[str]:
     holes = _without_number(after)
     if not holes or len(holes) == len(after):
         return []
-    return [f"the {what} has no number in {_listed(holes)}: no effect is counted there"]
+    return [f"the {what} has no number in {listed(holes)}: no effect is counted there"]
 
 
 def _without_number(series: pd.Series[float]) -> list[str]:
@@ -234,7 +234,8 @@ def _on_sundays(own: Times, index: Times) -> list[str]:
     return ["weeks that are dated on Sundays were taken for the ISO weeks that end on these days"]
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Write names one after the other, of very many the first."""
     more = len(names) - _LISTED
     if more > 0:
         return ", ".join(names[:_LISTED]) + f" and {more} more"
