@@ -274,6 +274,22 @@ def test_what_the_page_says_to_run_works(visits: Path, capsys: Any) -> None:
     assert code != 0
 
 
+def test_a_table_that_others_published_is_shown_and_never_booked_or_joined(visits: Path, book: Path) -> None:
+    assert release(visits, *YEAR)[0] == 0
+    table = pd.DataFrame(np.arange(12.0).reshape(4, 3), index=UNITS, columns=[2020, 2021, 2022])
+    PrivatePanel.from_noisy_table(table, noise=0.5, guarantee="published by an office").save("office.dpsc.json")
+    code, out, err = quick("inspect", "office.dpsc.json", "--page", "office.html", "--table", "office.csv")
+    assert code == 0, err
+    assert "by others" in out
+    assert "the publisher's word" in html.unescape(Path("office.html").read_text("utf-8"))
+    assert "do not join" in quick("merge", "office.dpsc.json", "panel.dpsc.json", "-o", "all.dpsc.json")[2]
+    assert "no guarantee to register" in quick("inspect", "office.dpsc.json", "--record")[2]
+    more = ("--append", "office.dpsc.json", "--periods", "2022-07")
+    assert "does not grow" in release(visits, *more, out="more.dpsc.json")[2]
+    assert quick("audit", "office.dpsc.json")[0] == 0
+    assert len(Ledger(book).entries("visits")) == 1
+
+
 def test_sites_join_by_units_with_the_custodians_word(visits: Path) -> None:
     assert release(visits, *YEAR, "--no-ledger")[0] == 0
     other = ("--units", "a,b,c", *YEAR[2:], "--no-ledger")

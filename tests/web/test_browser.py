@@ -575,7 +575,10 @@ def test_people_in_groups_from_their_records_to_the_panel(browser: Browser, tmp_
             for name, value in fields.items():
                 page.fill(f"#{name}", value)
             if tab == "Data":
-                expect(page.locator("#check_command")).to_contain_text("--cells-per-person 4")
+                for said in ("--person patient --unit hospital", "--outcome cost --units North", "--periods 2021-01"):
+                    expect(page.locator("#check_command")).to_contain_text(said)
+                for said in ("--cells-per-person 4", "--bounds 0 300"):
+                    expect(page.locator("#check_command")).to_contain_text(said)
                 page.click("#check")
                 expect(page.locator("#understood .good")).to_contain_text("READY")
                 page.select_option("#statistic", "share")
@@ -628,6 +631,8 @@ def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -
     donors.write_text("\n".join([f"{MARK} unit;month;{MARK} cost", *rows, f"{MARK};2021-13;{MARK}", "x;y"]))
     latin = tmp_path / "latin.csv"
     latin.write_bytes(donors.read_bytes() + f"{MARK}é;2021-01;1\n".encode("latin-1"))
+    clean = tmp_path / "clean.csv"
+    clean.write_text("\n".join([f"{MARK} unit;month;{MARK} cost", *rows]))
     with started(scratch, "custodian", folder=folder) as console, opened(browser) as context:
         page = context.new_page()
         page.goto(console.address)
@@ -642,6 +647,22 @@ def test_nothing_of_a_donor_is_anywhere_else(browser: Browser, tmp_path: Path) -
         expect(page.locator("#about-like_file")).to_be_visible()
         page.set_input_files("#donors_file", latin)
         expect(page.locator("#understood")).to_contain_text("latin.csv")
+        page.get_by_role("radio", name="each person inside").check()
+        said = {"person": f"{MARK} unit", "unit": "month", "time": f"{MARK} cost", "units": f"{MARK},b,c"}
+        for name, value in (said | {"periods": "2021-01..2021-12"}).items():
+            page.fill(f"#{name}", value)
+        page.select_option("#statistic", "count")
+        for option in (f"--units {MARK},b,c", "--periods 2021-01..2021-12", "--statistic count"):
+            expect(page.locator("#check_command")).to_contain_text(option)
+        expect(page.locator("#check")).to_be_enabled()
+        for file, field in ((donors, "donors_file"), (latin, "encoding")):
+            page.set_input_files("#donors_file", file)
+            expect(page.locator(f"#about-{field}")).to_be_visible()
+            expect(page.locator("#check")).to_be_enabled()
+        page.set_input_files("#donors_file", clean)
+        expect(page.locator("#understood")).to_contain_text("NOT READY: one thing to correct")
+        open_tab(page, "Check")
+        expect(page.locator("#findings")).to_contain_text("No record of a person has a declared unit and period")
         page.evaluate("Shiny.setInputValue('donors_file', [{datapath: 5, name: {QX7SECRET: 1}}])")  # not a file
         page.evaluate("Shiny.setInputValue('periods', {QX7SECRET: [1]})")
         for message in (f"{MARK} is no message", f'{{"method": "{MARK}"}}'):  # Shiny itself fails, and hangs up

@@ -136,8 +136,6 @@ def test_the_budget_page_and_the_command_say_the_same_noise(ready: CustodianDesk
         assert said in shown
     says(ready, change="")
     assert "usual change" not in ready.budget.numbers()
-    says(ready, people="20")
-    assert "more than the 20 of a usual cell" in ready.budget.numbers()
     says(ready, people="")
     assert "say units, periods, bounds and how many people" in ready.budget.numbers()
     says(ready, statistic="count")  # of which no mean is made
@@ -254,7 +252,11 @@ def test_cells_without_enough_people_are_told_before_anything_is_booked(ready: C
     says(ready, epsilon="0.01")
     checked(ready)
     assert "48 of 48 cells have fewer than" in ready.data.findings()
-    assert ready.confirm.to_do == ["Correct what the check found, under “Check”."]
+    assert set(ready.problems) == {"epsilon"}
+    assert "A usual cell of 200 people would be missing" in ready.problems["epsilon"]
+    assert ready.confirm.to_do[0] == "Correct what the check found, under “Check”."
+    says(ready, epsilon="1", people="20")
+    assert "A usual cell of 20 people would be missing" in ready.problems["epsilon"]
 
 
 def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
             made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
             more = verify.checks(release)
         checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
-        checks.append(Check("identity", "holds", ", ".join(release.identities)))
+        checks.append(Check("identity", "holds", ", ".join(release.identities) or "none"))
         checks += more
     fine = all(each.verdict != "FAILS" for each in checks)
     if as_json:

@@ -109,7 +109,7 @@ def show(
         "missing": say.too_few(panel),
         "bounding": say.bounding(panel),
         "provenance": "; ".join(dict.fromkeys(b.provenance for b in panel.blocks if b.provenance)) or "–",
-        "made": f"by {say.made(panel)}" if panel.blocks else "–",
+        "made": f"by {say.made(panel)}",
         "identity": ", ".join(panel.identities) or "–",
     }
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)

@@ -140,7 +140,7 @@ def _rows(panel: ReleasedPanel) -> list[tuple[str, ...]]:
 
 def made(panel: ReleasedPanel) -> str:
     """Say what made it and when."""
-    return "; ".join(dict.fromkeys(" on ".join(filter(None, (b.made_by, b.made_on))) for b in panel.blocks))
+    return "; ".join(dict.fromkeys(" on ".join(filter(None, (b.made_by, b.made_on))) for b in panel.blocks)) or "others"
 
 
 def to_json(panel: ReleasedPanel) -> JsonObject:

@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
 def may_hold_numbers(kind: Any) -> bool:
     """Tell whether a column of this type may hold numbers, possibly written as text."""
-    return _is_text(kind) or any(
+    return is_text(kind) or any(
         test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
     )
 
@@ -40,7 +40,7 @@ def floats(column: Any, name: str, rows: Rows) -> Array:
         return np.array(
             [np.nan if number is None else float(number) for number in column.to_pylist()], dtype=np.float64
         )
-    if _is_text(column.type):
+    if is_text(column.type):
         column = pc.utf8_trim_whitespace(plain(column))
         column = pc.if_else(pc.is_in(column, value_set=pa.array(MISSING, column.type)), None, column)
         if rows.numbers.plain:
@@ -94,7 +94,7 @@ def each(labels: Any) -> list[Any]:
 def kind_of(kind: Any) -> str:
     """Return the kind of a column of units or periods; labels of two kinds cannot be compared."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return "text" if _is_text(kind) else str(kind)
+    return "text" if is_text(kind) else str(kind)
 
 
 def may_hold_labels(kind: Any) -> bool:
@@ -108,8 +108,9 @@ def may_hold_labels(kind: Any) -> bool:
         pa.types.is_boolean,
         pa.types.is_temporal,
     )
-    return kind != pa.float16() and (_is_text(kind) or any(test(kind) for test in tests))
+    return kind != pa.float16() and (is_text(kind) or any(test(kind) for test in tests))
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Tell whether a column of this type holds text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -42,7 +42,7 @@ def nothing_quoted(path: Path | str) -> Iterator[None]:
         kind = type(problem).__name__
     else:
         return
-    raise refusal(path, f"something in it cannot be read as donors ({kind}).")
+    raise refusal(path, f"something in it cannot be read ({kind}).")
 
 
 def refusal(path: Path | str, message: str) -> TableError:

@@ -25,6 +25,7 @@ from dpsc.custodian.gram import dask
 from dpsc.custodian.groups import people_files
 from dpsc.custodian.groups.bounding import Bounding
 from dpsc.errors import ParameterError, TableError
+from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers
@@ -182,6 +183,22 @@ def test_labels_of_time_may_be_dates_or_moments_of_a_day() -> None:
         assert years.places_of(labels).tolist() == [1, 1, -1, -1]
     written = pa.array(["2022-01-31", "Feb 2022", "total", None, "2022-01-31"])
     assert grid.places_of(written).tolist() == [0, 1, -1, -1, 0]
+
+
+NUMBERS = st.integers(0, 61).map("{:02}".format)
+MOMENTS = st.tuples(
+    st.sampled_from(["2022", "2021", "0000", "9999"]), NUMBERS, NUMBERS, st.sampled_from([" ", "T", "  ", ""]),
+    NUMBERS, NUMBERS, st.sampled_from(["", ":00", ":59.5", ":61", ":30Z", ":30+02:00", ":"]),
+)  # fmt: skip
+
+
+@given(parts=st.lists(MOMENTS, min_size=1, max_size=20))
+@settings(max_examples=quick_or_long(100, 3000), deadline=None)
+def test_a_moment_is_where_its_label_says_whatever_is_cut(parts: list[tuple[str, ...]]) -> None:
+    written = [f"{year}-{month}-{day}{gap}{hour}:{minute}{rest}" for year, month, day, gap, hour, minute, rest in parts]
+    for periods in (PERIODS, "2021..2022", "2022-01-01..2022-03-31", "2022-W01..2022-W20"):
+        grid = Grid(tuple(UNITS), declared(periods))
+        assert grid.places_of(pa.array(written)).tolist() == places(written, grid.times).tolist()
 
 
 def test_units_and_periods_must_be_declared_and_units_be_three(tmp_path: Path) -> None:

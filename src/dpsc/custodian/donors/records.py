@@ -19,13 +19,14 @@ from dpsc.custodian.donors.cells import as_units
 from dpsc.custodian.donors.frames import Frame, column_of, pandas_frame, places_of_rows, text_of
 from dpsc.custodian.donors.people import Keys, mixed
 from dpsc.periods.calendar import frequency, places
-from dpsc.tables.arrow import Rows, coded, each, floats
+from dpsc.tables.arrow import Rows, coded, each, floats, is_text
 from dpsc.tables.formats import in_file
 from dpsc.types import Array, Column, Positions, Times, to_floats
 
 _WORD = 8  # bytes of an identifier that are hashed at once
 _LONGEST = 256  # bytes of one that is hashed so
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_WORD + 1)], dtype=np.uint64)
+_MOMENT = r"^\d{4}-\d{2}-\d{2}[ T]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$"
 _MOST_LABELS = 1_000_000  # of periods whose places are remembered
 
 
@@ -122,11 +123,12 @@ class Grid:
 
     def places_of(self, labels: Any) -> Positions:
         """Return the declared period of each label, -1 for none; each different label is read once."""
-        kind = labels.type
-        if pa.types.is_timestamp(kind) and kind.tz is None and frequency(self.times) not in (None, "number"):
-            labels = labels.cast(pa.date32(), safe=False)  # periods are not shorter than days
         found = coded(labels)
-        written = [(str(found.dictionary.type), label) for label in each(found.dictionary)]
+        different, codes = found.dictionary, found.indices.to_numpy()
+        if frequency(self.times) not in (None, "number"):
+            days = coded(_days(different, self.time_format))
+            different, codes = days.dictionary, days.indices.to_numpy()[codes]
+        written = [(str(different.type), label) for label in each(different)]
         known = {label: self._known[label] for label in written if label in self._known}
         new = [label for label in written if label not in known]
         read = places([label for _, label in new], self.times, self.time_format)
@@ -134,7 +136,17 @@ class Grid:
         if len(self._known) < _MOST_LABELS:
             self._known.update(known)
         where: Positions = np.array([known[label] for label in written], np.intp)
-        return np.asarray(where[found.indices.to_numpy()])
+        return np.asarray(where[codes])
+
+
+def _days(labels: Any, time_format: str | None) -> Any:
+    """Return labels with moments cut to their day, of which there are few; no period is shorter."""
+    if pa.types.is_timestamp(labels.type) and labels.type.tz is None:
+        return labels.cast(pa.date32(), safe=False)
+    if time_format is not None or not is_text(labels.type):
+        return labels
+    moments = pc.fill_null(pc.match_substring_regex(labels, _MOMENT), False)
+    return pc.if_else(moments, pc.utf8_slice_codeunits(labels, 0, 10), labels)
 
 
 def _texts(labels: Column) -> Any:

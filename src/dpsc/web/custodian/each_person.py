@@ -134,12 +134,17 @@ class EachPerson:
         return promise
 
     def judge_amount(self) -> None:
-        """Find nothing wrong: how few people a cell may have is shown."""
+        """Say if a usual cell would be missing."""
+        fewest = 0.0 if self.expected is None else self.expected["fewest_people"]
+        if self.people is not None and fewest > self.people:
+            self._form.problems["epsilon"] = (
+                f"A usual cell of {self.people:,} people would be missing: at this budget it takes {fewest:,.0f}."
+            )
 
     def numbers(self) -> str:
         """Show how well an attacker guesses, and the noise of a usual cell, from public numbers only."""
-        about = {"people": self.people, "about": lambda value: float(f"{value:.2g}")}
-        return render("custodian/noise.html", guess=self.guess, expected=self.expected, **about)
+        about = {"guess": self.guess, "expected": self.expected}
+        return render("custodian/noise.html", about=lambda value: float(f"{value:.2g}"), **about)
 
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
