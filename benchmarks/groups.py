@@ -8,9 +8,9 @@ next), the same for every unit or differing twentyfold. Nobody is treated, so ev
 41 destinations are released with a budget, as a custodian does. Errors are divided by that of the best forecast without
 donors from exact data (last value, line, mean).
 
-Most constants of the estimator were chosen elsewhere, on 18 panels of 17 to 100 units that may be some of these; how
-much larger variances are than the model says (2.2) was chosen on the design half. Nothing is chosen on the report half,
-on flights or on panels with seasons. Writes results/groups-HALF.csv and, for the report half, groups-flights.csv,
+Most constants of the estimator were chosen elsewhere, on 18 panels of 17 to 100 units that may be some of these; that a
+target is one unit, and that variances count 1.3 times as elsewhere, on the design half. Nothing is chosen on the report
+half, on flights or on panels with seasons. Writes results/groups-HALF.csv and, for the report half, groups-flights.csv,
 groups-ranks.csv and groups.md.
 """
 
@@ -294,8 +294,8 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, runs: i
         "its penalty chosen by the last quarter before the intervention. `points` and `average`: how often 95% intervals "
         "of single periods and of the average effect hold what was released; `width` of the latter in one-period changes; "
         "`planned`: the effect that `plan_panel` says would be seen, over the one that the answer says. "
-        "Most constants were chosen on 18 panels of 17 to 100 units, some of which may be among these, and the factor 2.2 on "
-        "variances on the design half.",
+        "Most constants were chosen on 18 panels of 17 to 100 units, some of which may be among these, and how wide "
+        "intervals are on the design half.",
         "#### Flights by destination: 41 units, a budget for the flights",
         by_epsilon(flown),
         "How often 95% intervals hold:",

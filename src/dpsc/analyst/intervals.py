@@ -32,7 +32,6 @@ _TURNS = 120  # ten or so are usual
 _CLOSE = 1e-12
 # Constants, chosen on the panels to design on (docs/estimator.md):
 INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
-FEW_DONORS = 2.2  # the same for the rows of a private panel (benchmarks/groups.py, design half)
 NOISE_COUNTS = 1.5  # the noise's part of a variance: the model of the donors' mean is too sure of itself
 LASTING = 0.5  # the share of a variance, less what is new in every period, whose error is the same in all periods
 
@@ -105,7 +104,7 @@ def covariance_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
     noise = candidate.observed.error_from(candidate.noise)
     if candidate.own_noise is not None:
         own = np.diag(candidate.own_noise[candidate.observed.T0 :])
-        both = FEW_DONORS * (candidate.observed.forecast_covariance - own) + own
+        both = INFLATION * (candidate.observed.forecast_covariance - own) + own
         return {"both": both, "privacy": noise, "model": both - noise}[part]
     if part == "privacy":
         return INFLATION * NOISE_COUNTS * noise
@@ -116,7 +115,7 @@ def covariance_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
 def white_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
     """Return the variances of what is new to a candidate in every period, so that it cannot last."""
     later = slice(candidate.observed.T0, None)
-    new = np.full(len(candidate.observed.path.mean[later]), inflation_of(candidate) * candidate.white)
+    new = np.full(len(candidate.observed.path.mean[later]), INFLATION * candidate.white)
     if candidate.own_noise is None:
         return 0 * new if part == "privacy" else new
     both, noise = new + candidate.own_noise[later], candidate.noise.diagonal()[later]
@@ -125,16 +124,9 @@ def white_of(candidate: Candidate, part: IntervalPart = "both") -> Array:
 
 def variances_before(candidate: Candidate) -> Array:
     """Return the variances of what the other periods before the intervention miss each of them by."""
-    variances = candidate.observed.left_out[1] ** 2
-    if candidate.own_noise is None:
-        return INFLATION * variances
-    own = candidate.own_noise[: candidate.observed.T0]
-    return np.asarray(FEW_DONORS * (variances - own).clip(0) + own)
-
-
-def inflation_of(candidate: Candidate) -> float:
-    """Return how much larger variances are than the model says."""
-    return INFLATION if candidate.own_noise is None else FEW_DONORS
+    variances, T0 = candidate.observed.left_out[1] ** 2, candidate.observed.T0
+    own = np.zeros(T0) if candidate.own_noise is None else candidate.own_noise[:T0]
+    return np.asarray(INFLATION * (variances - own).clip(0) + own)
 
 
 def variance_of(combinations: Array, covariance: Array, white: Array | float = 0.0) -> Array:
@@ -300,7 +292,7 @@ class JointUncertainty:
         own = [_error_map(m, T, lambda c: math.sqrt(c.size * c.own_share)) for m in self.members]
         total = _together(mean, part.mean_error)
         total += self.alike * (_together(size, part.common + part.direction_error) + _together(own, part.bulk))
-        total *= inflation_of(self.members[0].candidates[0])
+        total *= INFLATION
         for s, member in zip(self.slices, self.members, strict=True):
             total[s, s] = _own_covariance(member)
         return total

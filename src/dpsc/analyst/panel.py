@@ -211,10 +211,13 @@ class PanelForecast(Forecast):
         The series' periods among the panel's.
     noise : array
         The variance of the noise in each of the panel's periods; zero for a series from outside.
+    is_unit : bool
+        Whether the target is a unit of the panel: it then moves about as much as the others, and is no average of them.
     """
 
     positions: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     noise: Array = field(default_factory=lambda: np.empty(0))
+    is_unit: bool = True
 
     @property
     def rows(self) -> DonorRows:
@@ -229,7 +232,7 @@ class PanelForecast(Forecast):
 
     def _models(self, y: Array) -> TargetModels:
         models = super()._models(y)
-        return replace(models, noise=self.noise[self.periods])
+        return replace(models, noise=self.noise[self.periods], averages=1 if self.is_unit else None)
 
     def _population_model(self, models: TargetModels, question: str) -> tuple[list[Candidate], Any, dict[str, float]]:
         """Return the models with what noise does to them: the target's own, and the donors' by their weights."""
@@ -266,6 +269,7 @@ class PanelForecast(Forecast):
             notes=(),
             title="",
             asks=False,
+            is_unit=True,
         ).result()
 
     def without_each(self) -> dict[str, Found]:
@@ -297,7 +301,8 @@ def estimate(
         return _of_unit(rows, target, treatment_time, left_out, level, title, f"{panel.outcome} in {target}")
     rows = DonorRows.of(panel, left_out)
     series, T0, notes = targets.matched(rows, target, treatment_time)
-    forecast = _forecast(rows, series, T0, np.zeros(rows.T), (*notes, *_left_out(rows, left_out)), level, title, True)
+    notes = (*notes, *_left_out(rows, left_out))
+    forecast = _forecast(rows, series, T0, np.zeros(rows.T), notes, level, title, is_unit=False)
     return _explained(forecast.result(), panel)
 
 
@@ -354,7 +359,7 @@ def _of_unit(
     notes += incomplete(series.iloc[T0:])
     noise = np.nan_to_num(panel.table.noise[row]) ** 2
     notes += _left_out(rows, {unit, *left_out})
-    return _explained(_forecast(rows, series, T0, noise, notes, level, title, False).result(), panel)
+    return _explained(_forecast(rows, series, T0, noise, notes, level, title, is_unit=True).result(), panel)
 
 
 def _forecast(
@@ -365,7 +370,8 @@ def _forecast(
     notes: Iterable[str],
     level: float,
     title: str,
-    asks: bool,
+    *,
+    is_unit: bool,
 ) -> PanelForecast:
     """Return the forecast of a series over the panel's periods, which may have holes before T0."""
     known = np.isfinite(series.to_numpy(dtype=np.float64))
@@ -385,10 +391,11 @@ def _forecast(
         checks.share("level", level),
         title,
         tuple(notes),
-        asks=asks,
+        asks=not is_unit,
         parameters=says | ({"release": identities} if identities else {}),
         positions=positions,
         noise=noise,
+        is_unit=is_unit,
     )
 
 
