@@ -1,22 +1,16 @@
-"""Each donor is protected: donors are looked at and added up, and which effects would be seen is simulated.
-
-That is done in a thread of its own: it may take seconds.
-"""
+"""Each donor is protected: donors are looked at and added up, and which effects would be seen is simulated."""
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
 import pandas as pd
 
-from dpsc.analyst.plan import MOST_AVERAGED, default_runs, plan
+from dpsc.analyst.plan import MOST_AVERAGED
 from dpsc.answers.words import sentence
 from dpsc.checks import options
 from dpsc.custodian.check import check_report
@@ -34,11 +28,11 @@ from dpsc.tables.spec import TableSpec
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import DIALECT, Form
 from dpsc.web.custodian.kind import OnRows, Seen
+from dpsc.web.custodian.simulations import Scenario, Simulations
 from dpsc.web.desk import File, averages
 from dpsc.web.server import render
 
 PublicSeries: TypeAlias = "pd.Series[float] | None"
-_LADDER, _FIRST_RUNS = (0.1, 0.3, 1.0, 3.0, 10.0), 6  # budgets that are simulated together; at first quickly
 _TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated")
 
 
@@ -271,16 +265,11 @@ class EachDonor:
 
     def _examine(self, data: File, said: TableSpec, on_rows: OnRows) -> Seen:
         """Run in the thread of a check."""
-        seen, named = self._form.read(custodian_examine, data.path, said, on_rows=on_rows), self._form.named
-        return Seen(
-            seen.findings,
-            seen.ready,
-            seen.spec,
-            lambda: [part.rendered(named) for part in check_report.sections(Rehearsal(seen))],
-            tuple(seen.only_in_rows),
-            seen.periods,
-            seen.units or None,
-        )
+        form = self._form
+        seen = form.read(custodian_examine, data.path, said, on_rows=on_rows)
+        parts = [part.rendered(form.named) for part in check_report.sections(Rehearsal(seen))]
+        only_in_rows, units = tuple(seen.only_in_rows), seen.units or None
+        return Seen(seen.findings, seen.ready, seen.spec, parts, only_in_rows, seen.periods, units)
 
     def _simulate(self, promise: Guarantee) -> None:
         """Say what is known at once; the smallest effect follows when it is simulated."""
@@ -307,90 +296,3 @@ class EachDonor:
         if isinstance(found, DpscError):
             raise found
         return found
-
-
-class Scenario(NamedTuple):
-    """What is simulated: donors, periods, those before the intervention, delta, a public series, units averaged."""
-
-    n: int
-    T: int
-    before: int
-    delta: float
-    series: tuple[float, ...] | None
-    averages: int = 1
-
-
-class Effects(NamedTuple):
-    """The smallest effects that would be seen with each budget of the ladder, and their unit."""
-
-    sizes: tuple[float, ...]
-    unit: str
-
-    def at(self, epsilon: float) -> float:
-        """Return the smallest effect at a budget; logarithms are interpolated, so that it never grows with it."""
-        return math.exp(float(np.interp(math.log(epsilon), np.log(_LADDER), np.log(self.sizes))))
-
-
-class Simulations:
-    """What was simulated, in a thread: at first quickly, then as ``dpsc plan`` does.
-
-    Only what was asked for last is worked at.
-
-    Attributes
-    ----------
-    known : dict
-        By what was asked; None if it cannot be simulated.
-    done : set
-        What was simulated with as many panels as ``dpsc plan`` does.
-    """
-
-    def __init__(self, form: Form) -> None:
-        self._form, self._lock = form, threading.Lock()
-        self.known: dict[Scenario, Effects | None] = {}
-        self.done: set[Scenario] = set()
-        self._wanted: Scenario | None = None
-        self._thread: threading.Thread | None = None
-
-    def start(self, asked: Scenario) -> None:
-        """Simulate, if that is not known yet, as soon as what is simulated now is done."""
-        with self._lock:
-            if asked not in self.done:
-                self._wanted = asked
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._work, daemon=True)  # it may be left unfinished
-                    self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until what was asked for last is known."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                asked = self._wanted
-                if asked is None or asked in self.done:
-                    self._thread = None
-                    return
-            most = default_runs(asked.T)
-            runs = most if asked in self.known else min(_FIRST_RUNS, most)
-            try:
-                found: Effects | None = _simulated(asked, runs)
-            except Exception:  # a series that is too short, for example: nothing is said of effects then
-                found = None
-            with self._form.changing():
-                self.known[asked] = found
-                if found is None or runs == most:
-                    self.done.add(asked)
-
-
-@lru_cache(maxsize=64)
-def _simulated(asked: Scenario, runs: int) -> Effects:
-    target = None if asked.series is None else list(asked.series)
-    after = asked.T - asked.before
-    expected = plan(
-        asked.n, asked.before, after, _LADDER, asked.delta, averages=asked.averages, target=target, runs=runs
-    )
-    table = expected.table.sort_values("epsilon")
-    return Effects(tuple(float(size) for size in table["detectable"]), expected.unit)

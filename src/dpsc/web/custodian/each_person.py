@@ -12,7 +12,6 @@ from typing import Any
 from dpsc.analyst.plan_panel import plan_panel
 from dpsc.checks import finite_number, options
 from dpsc.custodian.check import people_report
-from dpsc.custodian.check.check_report import Section
 from dpsc.custodian.check.people import custodian_look
 from dpsc.custodian.custody import panels
 from dpsc.custodian.custody.payer import Account
@@ -198,14 +197,10 @@ class EachPerson:
         form.read(panels.opened, people, chosen, None)
         (block,) = panels.rehearsed(people, chosen, None).blocks
         look = form.read(custodian_look, people, block, on_rows=on_rows)
-        promise, spec, named = chosen.algorithm.guarantee_for(block.rule), people.files.spec, form.named
+        promise, spec = chosen.algorithm.guarantee_for(block.rule), people.files.spec
         assert promise is not None
-
-        def report() -> list[Section]:
-            parts = people_report.sections(look, promise, spec, ())[:-1]  # the last is the command
-            return [part.rendered(named) for part in parts]
-
-        return Seen(look.findings, look.ready, spec, report)
+        parts = people_report.sections(look, promise, spec, ())[:-1]  # the last is the command
+        return Seen(look.findings, look.ready, spec, [part.rendered(form.named) for part in parts])
 
     def _plan(self, rule: TableRule, epsilon: float, delta: float) -> None:
         """Say what a panel would show, if it is known how many people a usual cell has."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,8 +28,8 @@ class Seen:
         Whether nothing needs to be corrected.
     spec : TableSpec
         What is known of the table: said, or understood.
-    report : callable
-        Returns what is shown.
+    sections : list of Section
+        What is shown.
     only_in_rows : sequence of str
         The fields of what only rows show, and somebody must say.
     periods : sequence of str
@@ -42,15 +41,10 @@ class Seen:
     findings: Sequence[Finding]
     ready: bool
     spec: TableSpec
-    report: Callable[[], list[Section]]
-    only_in_rows: Sequence[str] = field(default=())
-    periods: Sequence[str] = field(default=())
+    sections: list[Section]
+    only_in_rows: Sequence[str] = ()
+    periods: Sequence[str] = ()
     units: int | None = None
-
-    @cached_property
-    def sections(self) -> list[Section]:
-        """What is shown."""
-        return self.report()
 
 
 class Order(Protocol):
