@@ -7,7 +7,8 @@ intervention and 9 after it, the mean delay of flights between -20 and 100 minut
 epsilon 1, delta 1e-6, five draws of noise. No effect is added, so that the exact means are the truth. The same estimator
 reads the exact table too; nothing else in this file is private.
 
-The destination that the demo shows is chosen by rule: its error, a median over draws, is the median. Writes
+The destination that the demo shows is chosen by rule: its error and the width of its interval, medians over draws, are
+together nearest to the medians over all. Writes
 results/demo_panel.csv (one row per destination and draw) and demo_panel.md.
 """
 
@@ -62,6 +63,13 @@ def ratios(found: pd.DataFrame) -> pd.Series[float]:
     return (found[best] / found["dpsc"]).groupby(found["destination"]).median()
 
 
+def typical(found: pd.DataFrame) -> str:
+    """Return the destination that the demo shows."""
+    by_unit = found.assign(width=found["high"] - found["low"]).groupby("destination")[["dpsc", "width"]].median()
+    apart = np.log(by_unit / by_unit.median()).abs().sum(axis=1)
+    return str(apart.idxmin())
+
+
 def table(found: pd.DataFrame) -> str:
     """Return how close the answers are."""
     names = {
@@ -91,6 +99,5 @@ def table(found: pd.DataFrame) -> str:
 if __name__ == "__main__":
     measured().round(4).to_csv(OUT / "demo_panel.csv", index=False)
     kept = pd.read_csv(OUT / "demo_panel.csv")
-    errors = kept.groupby("destination")["dpsc"].median().sort_values()
-    print(table(kept), errors.index[len(errors) // 2], sep="\n\n")
+    print(table(kept), typical(kept), sep="\n\n")
     (OUT / "demo_panel.md").write_text(table(kept) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ CHANGED = 30  # planes that the target is the average of
 CHANGED_ON = "2013-08-27"
 MINUTES_ADDED = 15.0  # what we add to the target's delays from then on, so that the truth is known
 
-TREATED = "CMH"  # the destination whose answer is of median closeness among all (benchmarks/demo.py)
+TREATED = "BUF"  # the destination whose answer is of median closeness and width (benchmarks/demo_panel.py)
 TRAINED = 30
 RISE = 0.5  # what we add to the target's wages from 1985 on, so that the truth is known
 # Average hourly earnings of production and nonsupervisory employees in the United States, dollars to ten cents

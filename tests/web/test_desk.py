@@ -337,6 +337,7 @@ def test_a_unit_of_a_panel_is_a_target(
     assert "clinic 0" in app.target(desk, app.WIDE)
     for panel in (app.answer, app.effects, app.placebos, app.choices, app.export):
         assert 'role="alert"' not in panel(desk, app.WIDE)
+    assert "<strong>rank " in app.placebos(desk, app.WIDE)
     monkeypatch.chdir(tmp_path)
     Path("clinics.dpsc.json").write_bytes(Path("p.json").read_bytes())
     words = shlex.split(app.command(app.asked_of(desk), "result.json"))

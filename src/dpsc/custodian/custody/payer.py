@@ -127,6 +127,8 @@ class Account:
         ledger, entry = self.ledger, self.entry
         assert ledger is not None
         assert entry is not None
+        from dpsc.privacy.guarantee import REPLACE_PERSON
+
         label = entry.partition
         try:
             history = ledger.history()
@@ -135,7 +137,8 @@ class Account:
             return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
         known, of = balance.dataset, "" if label is None else f", partition {label!r}"
         spent = balance.spent if label is None else balance.partitions[label]
-        kind = "pure" if known.delta == 0 else "Gram"
+        of_people = entry.guarantee.adjacency == REPLACE_PERSON
+        kind = "pure" if known.delta == 0 else "panel" if of_people else "Gram"
         room = f"a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "nothing"
         why = explained(balance) if spent == balance.spent else None
         return [
