@@ -346,3 +346,15 @@ def test_three_donors_are_enough_for_an_answer_and_too_few_for_placebos() -> Non
     assert any("3 donors" in note for note in result.notes)
     assert np.isfinite(result.att)
     assert result.trials().donors is None
+
+
+@pytest.mark.parametrize("times", [1e-30, 1e-3, 1.0, 30.0])
+def test_any_noise_that_a_table_may_have_gives_an_answer(times: float) -> None:
+    values = paths() * 1e40
+    result = published(values, noise=times * float(np.ptp(values))).estimate("shop 3", DATE)
+    assert np.isfinite(result.att_interval()).all()
+
+
+def test_noise_that_cannot_be_that_of_the_table_is_refused() -> None:
+    values = paths()
+    assert "nothing can be learned" in refused(published(values, noise=1e4 * float(np.ptp(values))), "shop 3", DATE)

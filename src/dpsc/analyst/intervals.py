@@ -169,7 +169,8 @@ class StudentMixture:
     def density(self, values: Array) -> Array:
         """Return the density at a value."""
         degrees = self.degrees[:, np.newaxis]
-        squares = ((values - self.centres) / self.spreads) ** 2
+        with np.errstate(over="ignore"):
+            squares = ((values - self.centres) / self.spreads) ** 2
         constants = np.exp(gammaln((degrees + 1) / 2) - gammaln(degrees / 2)) / np.sqrt(np.pi * degrees)
         return np.asarray(self.weights @ (constants * (1 + squares / degrees) ** (-(degrees + 1) / 2) / self.spreads))
 

@@ -43,6 +43,7 @@ MOST_REPEATED = 100  # donors that the question is repeated for
 _KERNEL = Kernel.named("high")
 _CONSTANT = 0.7  # R over the median movement of a donor
 _FEW = 0.5  # how much of the chance of few rows counts as noise
+_LARGEST_NOISE = 1e3  # over the differences between all cells, which have the noise in them
 _LEAST_SHARE = 1e-9  # of a direction, over the largest
 
 Found = PrivateResult | UnprovenResult
@@ -65,6 +66,7 @@ class DonorRows:
     @classmethod
     def of(cls, panel: ReleasedPanel, others: Iterable[str]) -> DonorRows:
         """Return all units but ``others`` and those that lack a cell; refuse if hardly one is left."""
+        _require_readable(panel)
         others = set(others)
         complete = np.flatnonzero(np.isfinite(panel.table.values).all(axis=1))
         names = tuple(panel.units[k] for k in complete if panel.units[k] not in others)
@@ -328,6 +330,13 @@ def study(
         except ReleaseError as problem:
             raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
     return pooled(rows, results, {}, weights, level, title)
+
+
+def _require_readable(panel: ReleasedPanel) -> None:
+    """Refuse a table whose noise is far larger than all it shows, which no noise makes: it was published by others."""
+    values, noise = panel.table.values, panel.table.noise[np.isfinite(panel.table.values)]
+    if noise.size and noise.max() > _LARGEST_NOISE * float(np.ptp(values[np.isfinite(values)])):
+        raise ReleaseError("the noise is far larger than all differences in the table; nothing can be learned from it.")
 
 
 def _known(panel: ReleasedPanel, name: str, units: Iterable[str]) -> list[str]:
