@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg.lapack import dormqr, dptsv, dsterf, dsytrd, dsytrd_lwork
 
+from dpsc.errors import ReleaseError
 from dpsc.release.population import Population, root_of, solve
 from dpsc.types import Array
 
@@ -306,13 +307,24 @@ class TargetModels:
 class AllSizes:
     """The evidence of paths ``free level + N(mean, fixed + tau movement movement' + c^2 varying)`` for all c^2 at once.
 
-    With ``varying = L L'`` and ``L^-1 fixed L'^-1 = U diag(lambda) U'``, the covariance without tau is ``(L U)
-    diag(lambda + c^2) (L U)'``: after one decomposition every c^2 takes a few sums. Paths are kept as ``U' L^-1 path``.
+    With ``varying = L L'`` and ``L^-1 fixed L'^-1 = Q R Q'``, R tridiagonal, the covariance without tau is ``(L Q)
+    (R + c^2 I) (L Q)'``: after one reduction every c^2 takes a few sums. Paths are kept as ``Q' L^-1 path``.
+
+    Attributes
+    ----------
+    root : array
+        L.
+    reflections : pair of arrays
+        Q, as LAPACK stores it.
+    diagonal, beside, sizes_of_fixed : array
+        Of R: its diagonal, what is beside it, and its eigenvalues.
     """
 
-    to_axes: Array
-    log_size: float
-    fixed: Array
+    root: Array
+    reflections: tuple[Array, Array]
+    diagonal: Array
+    beside: Array
+    sizes_of_fixed: Array
     mean: Array
     movement: Array
     ones: Array
@@ -322,18 +334,36 @@ class AllSizes:
         """Decompose."""
         root = root_of(varying)
         half = solve(root, fixed)
-        lam, U = eigh(solve(root, half.T), check_finite=False, overwrite_a=True)
-        to_axes = solve(root, U, transposed=True).T
-        ones = to_axes @ np.ones(len(mean)) if free_level else np.zeros(len(mean))
-        log_size = float(np.log(root.diagonal()).sum())
-        return cls(to_axes, log_size, lam.clip(0), to_axes @ mean, to_axes @ movement, ones)
+        room = int(dsytrd_lwork(len(mean), lower=1)[0])
+        reduced, diagonal, beside, lengths, _ = dsytrd(solve(root, half.T), lower=1, lwork=room, overwrite_a=1)
+        eigenvalues, failed = dsterf(diagonal, beside)
+        if failed or not np.isfinite(eigenvalues).all():
+            raise ReleaseError("the numbers of the release or the target are too large or too small to compute with.")
+        below_zero = min(0.0, float(eigenvalues[0]))  # by rounding alone
+        nothing = np.zeros(len(mean))
+        made = cls(
+            root,
+            (np.asfortranarray(reduced[1:, :-1]), lengths),
+            diagonal - below_zero,
+            beside,
+            eigenvalues - below_zero,
+            *(nothing,) * 3,
+        )
+        ones = made._turned(nothing + 1) if free_level else nothing
+        return replace(made, mean=made._turned(mean), movement=made._turned(movement), ones=ones)
+
+    def _turned(self, path: Array) -> Array:
+        turned = solve(self.root, path[:, np.newaxis])
+        turned[1:] = dormqr("L", "T", *self.reflections, turned[1:], lwork=len(path))[0]
+        return np.asarray(turned[:, 0])
 
     def log_evidence(self, factors: Array, y: Array, less: Array, sizes: Array, loadings: Iterable[float]) -> Array:
         """Return the log density of ``factor y - less``, up to a constant, for every factor, loading and size."""
-        paths = np.stack([self.to_axes @ y, self.to_axes @ less + self.mean, self.movement, self.ones])
-        variances = self.fixed + sizes[:, np.newaxis]
-        inner = (paths / variances[:, np.newaxis]) @ paths.T  # of paths, for every size
-        log_size = self.log_size + np.log(variances).sum(axis=1) / 2
+        paths = np.stack([self._turned(y), self._turned(less) + self.mean, self.movement, self.ones])
+        variances = self.sizes_of_fixed + sizes[:, np.newaxis]
+        solved = [dptsv(self.diagonal + size, self.beside, paths.T)[2] for size in sizes]
+        inner = paths @ np.stack(solved)  # of paths, for every size
+        log_size = float(np.log(self.root.diagonal()).sum()) + np.log(variances).sum(axis=1) / 2
         f = factors[:, np.newaxis]
         of_errors = f**2 * inner[:, 0, 0] - 2 * f * inner[:, 0, 1] + inner[:, 1, 1]
         with_movement, with_ones = (f * inner[:, 0, k] - inner[:, 1, k] for k in (2, 3))
