@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich.table import Table
 from rich.text import Text
 
@@ -20,20 +19,6 @@ if TYPE_CHECKING:
     from dpsc.custodian.custody.panels import PanelChoices
     from dpsc.custodian.groups.people_files import FilePeople
     from dpsc.types import JsonObject
-
-
-def write_page(made: PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
-    """Write the page that goes out with a panel. The panel is whole and paid for, whatever becomes of its page."""
-    from dpsc.release import describe_panel
-
-    if page is None:
-        return None
-    try:
-        files.write(page, describe_panel.page(made, out.name, digest))
-    except Exception:
-        typer.echo(f"The page could not be written. The panel is whole: dpsc inspect {out} --page {page}", err=True)
-        return None
-    return page
 
 
 def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Account) -> JsonObject:

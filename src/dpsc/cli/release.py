@@ -15,6 +15,7 @@ from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, J
 from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
+    from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.analyst.release import Release
     from dpsc.custodian.custody.steps import Choices
     from dpsc.custodian.gram.dask import DaskDonors
@@ -194,7 +195,7 @@ def _of_people(
             summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
         made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
     digest = sha256(out)
-    page = panels.write_page(made, out, page, digest)
+    page = _page(made, out, page, digest)
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
     safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
     panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
@@ -237,14 +238,19 @@ def _made(
         )
 
 
-def _page(made: Release, out: Path, page: Path | None, digest: str) -> Path | None:
+def _page(made: Release | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
     """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
-    from dpsc.release import describe
-
     if page is None:
         return None
     try:
-        files.write(page, describe.page(made, out.name, digest))
+        from dpsc.analyst.release import Release
+        from dpsc.release import describe, describe_panel
+
+        if isinstance(made, Release):
+            text = describe.page(made, out.name, digest)
+        else:
+            text = describe_panel.page(made, out.name, digest)
+        files.write(page, text)
     except Exception:
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
         return None

@@ -64,7 +64,8 @@ def _bounding(block: Block) -> str:
         less = " less the middle of the bounds" if rule.counts_people else ""
         parts.append(f"the length of all values of a person{less} was shrunk to {number(rule.person_bound)} if longer")
     units = "one unit" if rule.cells_per_period == 1 else f"{rule.cells_per_period} units"
-    thinned = f" and in {rule.most_cells} cells in all, chosen by a hash" if rule.is_thinned else ""
+    cells = "1 cell" if rule.most_cells == 1 else f"{rule.most_cells:,} cells"
+    thinned = f" and in {cells} in all, chosen by a hash" if rule.is_thinned else ""
     parts.append(f"a person counts in at most {units} of a period{thinned}")
     return ", ".join(parts)
 
