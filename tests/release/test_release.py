@@ -140,7 +140,7 @@ def test_an_edited_file_is_refused(release: Release) -> None:
 
 def test_a_newer_version_is_refused_with_advice(release: Release) -> None:
     with pytest.raises(ReleaseError, match="upgrade"):
-        loads(edited(release, version=3))
+        loads(edited(release, version=4))
 
 
 @pytest.mark.parametrize(

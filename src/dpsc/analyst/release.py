@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from dpsc import checks
 from dpsc.analyst import estimate, study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import Parameter, ReleaseError
+from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.match import same
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.release.segments import PoolLike
 from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike
 
 
@@ -51,6 +52,8 @@ class Release(ReleasedMatrix):
         Random numbers that name this release, or all those that were merged: none counts twice.
     datasets : tuple of str
         The data sets of a ledger that paid for them, if they were booked.
+    segments : Segments or None
+        By what the donors are divided, and the declared labels. The matrix is then one for each.
     made_by, made_on : str
         The version of dpsc, and the day (UTC); for merged releases those of the merging. No day in older files.
     """
@@ -140,13 +143,44 @@ class Release(ReleasedMatrix):
             periods_from=first.periods_from if len({r.periods_from for r in releases}) == 1 else "",
             identities=identities,
             datasets=datasets,
+            segments=first.segments,
         )
+
+    def of(self, pool: PoolLike) -> Release:
+        """Return the same release, of which some segments answer; it costs nothing more.
+
+        Parameters
+        ----------
+        pool : str, list of str or mapping
+            One segment, several that are added up, or segments with the shares that they have in the target: each
+            then counts by its share, however many donors it has.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(400, 12)), axis=1)
+        >>> make = GramRelease(epsilon=2.0, delta=1e-6, scale=3.0)
+        >>> release = make.release(rows, by=["north", "south"] * 200, labels=["north", "south"])
+        >>> release.of("north").segments.labels
+        ('north', 'south', 'other')
+        """
+        if self.segments is None:
+            raise ParameterError(
+                f"this release is not divided into segments, so there is no {Parameter('pool')} to choose."
+            )
+        shares = self.segments.shares(pool)
+        together = sum(float(self.sizes[place]) for place in shares)
+        weights = [0.0] * len(self.segments.labels)
+        for place, share in shares.items():
+            weights[place] = 1.0 if share is None else share * together / float(self.sizes[place])
+        return replace(self, pool=tuple(weights))
 
     def estimate(
         self,
         target: TargetLike,
         treatment_time: Label,
         *,
+        pool: PoolLike | None = None,
         level: float = 0.95,
         title: str = "",
         lambda_: float | None = None,
@@ -175,6 +209,8 @@ class Release(ReleasedMatrix):
         averages : int, optional
             How many units the target is the average of, if that is known: intervals are then shorter, and a target in
             other units is noticed more often.
+        pool : str, list of str or mapping, optional
+            The segments of donors that answer, as for :meth:`of`; all by default.
 
         Returns
         -------
@@ -182,7 +218,7 @@ class Release(ReleasedMatrix):
             With ``counterfactual``, ``gaps``, ``att``, ``interval()``, ``baselines``, ``notes``, ``placebos()``.
         """
         return estimate.estimate(
-            self,
+            self if pool is None else self.of(pool),
             target,
             treatment_time,
             level=level,
@@ -244,6 +280,7 @@ class Release(ReleasedMatrix):
 
 _SETTINGS: dict[str, Callable[[Release], object]] = {
     "outcome": lambda release: release.outcome,
+    "segments": lambda release: release.segments,
     "kernel": lambda release: release.kernel,
     "directions": lambda release: release.row_map.directions,
     "constant": lambda release: release.row_map.constant,

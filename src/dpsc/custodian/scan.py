@@ -34,6 +34,8 @@ def scan(
     bounds: tuple[float, float] | None = ...,
     missing: Missing | None = ...,
     repeated: Repeated = ...,
+    by: str | None = ...,
+    labels: Iterable[str] | None = ...,
     exclude: Sequence[str] = ...,
     sep: str | None = ...,
     decimal: str | None = ...,
@@ -82,6 +84,8 @@ def scan(
     bounds: tuple[float, float] | None = None,
     missing: Missing | None = None,
     repeated: Repeated = "missing",
+    by: str | None = None,
+    labels: Iterable[str] | None = None,
     exclude: Sequence[str] = (),
     sep: str | None = None,
     decimal: str | None = None,
@@ -111,7 +115,7 @@ def scan(
         Whether the table has one row per unit and one column per period instead, so that only ``unit`` is named.
     time_format : str, optional
         How dates are written, for example ``%d/%m/%Y``.
-    periods, bounds, missing, repeated
+    periods, bounds, missing, repeated, by, labels
         As in :meth:`dpsc.Donors.from_long`.
     exclude : list of str
         Labels of the units to leave out, such as the treated unit, as the files write them.
@@ -134,14 +138,22 @@ def scan(
     """
     dialect = Dialect(sep, decimal, thousands, encoding, sheet)
     if person is not None:
-        given = {"wide": wide, "bounds": bounds, "missing": missing, "exclude": exclude}
+        given = {"wide": wide, "bounds": bounds, "missing": missing, "by": by, "labels": labels, "exclude": exclude}
         if wrong := next((name for name, value in given.items() if value), "repeated" * (repeated != "missing")):
             raise ParameterError(f"{Parameter(wrong)} is for donors, not for people; leave it out.")
         spec = TableSpec(unit, time, outcome, time_format=time_format, person=person, dialect=dialect)
         return people_in(path, spec, units, periods, engine=engine, scheduler=scheduler, workers=workers)
     if units is not None:
         raise ParameterError(f"{Parameter('units')} belong to {Parameter('person')}, the column that names people.")
-    spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, dialect=dialect)
+    spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, by=by, dialect=dialect)
     return donors_in(
-        path, spec, periods, bounds=bounds, exclude=exclude, engine=engine, scheduler=scheduler, workers=workers
+        path,
+        spec,
+        periods,
+        labels=labels,
+        bounds=bounds,
+        exclude=exclude,
+        engine=engine,
+        scheduler=scheduler,
+        workers=workers,
     )

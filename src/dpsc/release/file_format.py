@@ -31,10 +31,11 @@ from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release.kernel import Kernel, Smoothness
-from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, ReleasedMatrix
+from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, MOST_COORDINATES, ReleasedMatrix
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, ScaleFrom
-from dpsc.types import JsonObject, Times
+from dpsc.release.segments import Segments
+from dpsc.types import Integers, JsonObject, Times
 
 _EVERY = ("year", "quarter", "month", "week", "day")
 _LONGEST_STEP = 10_000
@@ -157,7 +158,7 @@ def _known_zone(name: str) -> bool:
 
 
 R = TypeVar("R", bound=ReleasedMatrix)
-FORMAT, VERSION = "dpsc-release", 2
+FORMAT, VERSION = "dpsc-release", 3
 LARGEST_FILE = 2**27  # bytes; the matrix of 2,000 periods takes a third of it
 _LARGEST_MOVEMENT = 1e10 * LARGEST_SCALE  # more than any series of that scale moves; its inverse is the smallest
 _LEAST_NOISE = 1e-9  # for vectors of length one: an epsilon of about 1e18; with less, what is estimated overflows
@@ -206,10 +207,11 @@ def sha256(path: Path) -> str:
 
 
 def dumps(release: ReleasedMatrix) -> str:
-    """Return the JSON text. The matrix is stored as its upper triangle, row by row."""
+    """Return the JSON text. A matrix, one for each segment, is stored as its upper triangle, row by row."""
+    uppers = [[int(v) for v in block[np.triu_indices(len(block))]] for block in release.blocks]
     body = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 2 if release.segments is None else VERSION,  # 2 is read by version 0.2.0, too
         "made_by": release.made_by,
         "made_on": release.made_on,
         "outcome": release.outcome,
@@ -229,8 +231,11 @@ def dumps(release: ReleasedMatrix) -> str:
         "periods_from": release.periods_from,
         "identities": list(release.identities),
         "datasets": list(release.datasets),
-        "matrix": [int(v) for v in release.matrix[np.triu_indices(len(release.matrix))]],
     }
+    if release.segments is None:
+        body |= {"matrix": uppers[0]}
+    else:
+        body |= {"segments": asdict(release.segments), "matrices": uppers}
     return sealed(body)
 
 
@@ -302,16 +307,19 @@ def object_in(
 def _build(body: JsonObject, kind: type[R]) -> R:
     if body["version"] == 1:  # of version 0.1.0: rows with their level, no mean, no scale
         body |= {"directions": None, "constant": 0.0, "scale": asdict(NO_SCALE)}
+    if body["version"] < 3:  # without segments
+        body |= {"segments": None, "matrices": [body["matrix"]]}
     times = periods_from_json(body["periods"])
     T, directions = len(times), body["directions"]
     require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
     size = T if directions is None else directions + 1
-    upper = body["matrix"]
-    require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
-    require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
-    matrix = np.zeros((size, size), dtype=np.int64)
-    matrix[np.triu_indices(size)] = upper
-    matrix = matrix + np.triu(matrix, 1).T
+    segments = (
+        None if body["segments"] is None else Segments(body["segments"]["by"], texts_from(body["segments"]["labels"]))
+    )
+    uppers = body["matrices"]
+    several = 1 if segments is None else len(segments.labels)
+    require(isinstance(uppers, list) and len(uppers) == several, "there is not one matrix for each segment")
+    matrix = np.array([_whole(upper, size) for upper in uppers])
 
     n, bits, sites = body["n"], body["grid_bits"], body["sites"]
     require(all(type(v) is int and v >= 1 for v in (n, bits, sites)) and bits <= 26, "n, sites or grid_bits is wrong")
@@ -319,15 +327,15 @@ def _build(body: JsonObject, kind: type[R]) -> R:
     scales = [number(body["noise"][name]) for name in ("diagonal", "off_diagonal")]
     fine = all(_LEAST_NOISE * 4.0**bits <= s and exact.fits(s) for s in scales)
     require(fine, "the noise scales are not positive numbers of sensible size")
+    require(several == 1 or several * size * (size + 1) // 2 <= MOST_COORDINATES, "there are too many segments")
     largest = n * 4.0**bits + discrete.WIDEST * scales[0]
     require(
         float(np.abs(matrix).max()) <= largest, "the matrix holds numbers that so many donors and noise cannot make"
     )
     # Every vector has length 2^bits, less what truncation takes off; noise on the trace has scale s sqrt(size).
-    room = 2 * math.sqrt(size) * n * 2.0**bits + _WIDEST_TRACE * scales[0] * math.sqrt(size)
-    require(
-        abs(float(np.trace(matrix)) - n * 4.0**bits) <= room, "the trace of the matrix does not fit n and the noise"
-    )
+    room = 2 * math.sqrt(size) * n * 2.0**bits + _WIDEST_TRACE * scales[0] * math.sqrt(several * size)
+    trace = float(np.trace(matrix, axis1=1, axis2=2).astype(np.float64).sum())
+    require(abs(trace - n * 4.0**bits) <= room, "the trace of the matrix does not fit n and the noise")
     kernel = Kernel(number(body["kernel"]["phi"]), number(body["kernel"]["nu"]))
     require(kernel in [Kernel.named(name) for name in get_args(Smoothness)], "the kernel is not one of ours")
     reference = None if body["reference"] is None else np.array([number(v) for v in body["reference"]])
@@ -344,7 +352,7 @@ def _build(body: JsonObject, kind: type[R]) -> R:
     require_identities(identities)
     require(len(datasets) <= sites, "there are more data sets than sites")
     return kind(
-        matrix=matrix,
+        matrix=matrix[0] if segments is None else matrix,
         n=n,
         times=times,
         outcome=texts[0],
@@ -359,9 +367,19 @@ def _build(body: JsonObject, kind: type[R]) -> R:
         periods_from=texts[3],
         identities=identities,
         datasets=datasets,
+        segments=segments,
         made_by=texts[4],
         made_on=texts[5],
     )
+
+
+def _whole(upper: Any, size: int) -> Integers:
+    """Return a matrix from its upper triangle."""
+    require(isinstance(upper, list) and len(upper) == size * (size + 1) // 2, "the matrix does not fit the periods")
+    require(all(type(v) is int and abs(v) < 2**63 for v in upper), "the matrix holds something else than integers")
+    matrix = np.zeros((size, size), dtype=np.int64)
+    matrix[np.triu_indices(size)] = upper
+    return matrix + np.triu(matrix, 1).T
 
 
 def _scale(stored: JsonObject) -> Scale:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
-from dpsc.errors import ReleaseError
+from dpsc.errors import ParameterError, ReleaseError
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
@@ -22,6 +22,7 @@ from dpsc.release.kernel import Kernel
 from dpsc.release.population import Population
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import MOST_COUNTS, Scale
+from dpsc.release.segments import LABELS, Segments
 from dpsc.types import Array, Integers, Times, one_thread
 from dpsc.version import __version__
 
@@ -36,6 +37,16 @@ def budget_mu(epsilon: float, delta: float, grid_bits: int) -> float:
     """Return the sensitivity in standard deviations of the noise that a budget pays for."""
     loss = discrete_gaussian_budget(epsilon, delta, MOST_COORDINATES, 4.0**grid_bits)
     return math.sqrt(loss.mu_squared + 2 * loss.rho)
+
+
+def require_room(segments: Segments | None, T: int) -> None:
+    """Refuse more segments than there are numbers that a budget pays the slack for: public numbers only."""
+    entries = T * (T + 1) // 2
+    if segments is not None and len(segments.labels) * entries + MOST_COUNTS > MOST_COORDINATES:
+        raise ParameterError(
+            f"{len(segments.labels)} segments of {T} periods are too many for a release, which has room for "
+            f"{(MOST_COORDINATES - MOST_COUNTS) // entries}; declare fewer {LABELS}, or coarser periods."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +68,8 @@ class ReleasedMatrix:
     periods_from: str = ""
     identities: tuple[str, ...] = field(default_factory=lambda: (secrets.token_hex(16),))
     datasets: tuple[str, ...] = ()
+    segments: Segments | None = None
+    pool: tuple[float, ...] = ()  # how often each segment counts in answers; once each if it is empty
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
@@ -70,6 +83,9 @@ class ReleasedMatrix:
         for text in (*names, "" if promise is None else promise.adjacency):
             require_text(text)
         require_public_labels(self.outcome, self.times)
+        blocks = () if self.segments is None else (len(self.segments.labels),)
+        if self.matrix.shape != (*blocks, self.row_map.size, self.row_map.size):
+            raise ReleaseError("the matrices do not fit the periods and segments.")
         if self.guarantee is not None:
             self._require_paid(self.guarantee)
 
@@ -77,9 +93,9 @@ class ReleasedMatrix:
         """Refuse a claim that the noise does not pay for.
 
         One site: replacing a row changes the integers by a symmetric D with ``||D||_F^2 <= 2 * 16^k``, k = grid_bits.
-        Discrete Gaussian noise of scales d on the diagonal and o above it has
-        ``mu^2 = sum_i D_ii^2 / d^2 + sum_{i<j} D_ij^2 / o^2 <= ||D||_F^2 / s^2 <= 2 * 16^k / s^2`` with
-        s = min(d, sqrt(2) o), and rows that are orthogonal attain it: a claim of mu^2, less the share for the scale,
+        Discrete Gaussian noise of scales d on the diagonal and o above it has ``mu^2 = sum_i D_ii^2 / d^2 + sum_{i<j}
+        D_ij^2 / o^2 <= ||D||_F^2 / s^2 <= 2 * 16^k / s^2`` with s = min(d, sqrt(2) o), and rows that are orthogonal
+        attain it, in one segment or in two (D is all matrices together): a claim of mu^2, less the share for the scale,
         needs ``mu^2 >= 2 * 16^k / s^2``, and its slack must be there. (A claim of rho counts as mu^2 = 2 rho.)
         Merged: site i has ``s_i^2 >= 2 * 16^k / mu_i^2``, the claim is the largest of the mu_i, and variances add up,
         so ``s^2 >= sum_i s_i^2 >= sites * 2 * 16^k / mu^2``, at any depth of merging. That is necessary only: a sum
@@ -102,8 +118,8 @@ class ReleasedMatrix:
         """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""
         if loss.mu_squared == 0:
             return True
-        size, counts = len(self.matrix), MOST_COUNTS if self.scale.share > 0 else 0
-        coordinates = size * (size + 1) // 2 + counts
+        size, counts = self.row_map.size, MOST_COUNTS if self.scale.share > 0 else 0
+        coordinates = len(self.blocks) * size * (size + 1) // 2 + counts
         slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), coordinates, 4.0**self.grid_bits)
         return loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
 
@@ -132,20 +148,52 @@ class ReleasedMatrix:
         return self.row_map.grid_bits
 
     @property
+    def blocks(self) -> Integers:
+        """The matrices of all segments, or the only one."""
+        return self.matrix.reshape(-1, *self.matrix.shape[-2:])
+
+    @property
+    def weights(self) -> Array:
+        """How often each matrix counts in answers."""
+        return np.array(self.pool or (1.0,) * len(self.blocks))
+
+    @property
     def noise_scale(self) -> float:
         """The standard deviation of the noise on a diagonal entry, for vectors of length one: the trace is n."""
-        return self.diagonal_scale / 4.0**self.grid_bits
+        return self.diagonal_scale / 4.0**self.grid_bits * float(np.linalg.norm(self.weights))
 
     @property
     def noisy_moments(self) -> Array:
         """The noisy second-moment matrix of the vectors of length one, in real numbers."""
-        return np.asarray(self.matrix / 4.0**self.grid_bits)
+        if self.segments is None:
+            return np.asarray(self.matrix / 4.0**self.grid_bits)
+        return np.asarray(np.tensordot(self.weights, self.blocks / 4.0**self.grid_bits, axes=1))
+
+    @cached_property
+    def sizes(self) -> Array:
+        """About how many donors each segment has, at least one: their traces, made to add up to n.
+
+        Their number is private, and so is a trace without its noise; n is public. The error has the standard deviation
+        :attr:`sizes_error`.
+        """
+        traces = np.trace(self.blocks / 4.0**self.grid_bits, axis1=1, axis2=2)
+        return np.asarray(np.maximum(traces + (self.n - traces.sum()) / len(traces), 1.0))
+
+    @property
+    def sizes_error(self) -> float:
+        """The standard deviation of the noise in each of the sizes."""
+        return self.diagonal_scale / 4.0**self.grid_bits * math.sqrt(self.row_map.size * (1 - 1 / len(self.blocks)))
+
+    @property
+    def donors(self) -> float:
+        """How many donors answers are drawn from: n, or about as many as its pool of segments has."""
+        return float(self.weights @ self.sizes) if self.pool else float(self.n)
 
     @cached_property
     def population(self) -> Population:
         """The donors' population, estimated once."""
         with one_thread():
-            return Population.of(self.noisy_moments, self.n, self.noise_scale, self.row_map)
+            return Population.of(self.noisy_moments, self.donors, self.noise_scale, self.row_map)
 
 
 def require_text(text: str, longest: int = LONGEST_TEXT) -> None:

@@ -195,7 +195,7 @@ class Population:
         )
 
     @classmethod
-    def of(cls, matrix: Array, n: int, noise_scale: float, row_map: RowMap) -> Population:
+    def of(cls, matrix: Array, n: float, noise_scale: float, row_map: RowMap) -> Population:
         """Estimate the population from a noisy matrix of vectors of length one."""
         matrix = matrix + np.eye(len(matrix)) * (n - np.trace(matrix)) / len(matrix)
         if row_map.directions is None:
@@ -233,7 +233,7 @@ class Population:
         )
 
     @classmethod
-    def _without_mean(cls, matrix: Array, n: int, noise_scale: float, row_map: RowMap) -> Population:
+    def _without_mean(cls, matrix: Array, n: float, noise_scale: float, row_map: RowMap) -> Population:
         """Read a matrix of version 0.1.0: second moments around zero, levels included, in units of nobody."""
         split, T, back = Split.of(matrix, noise_scale, row_map), row_map.T, row_map.back
         return cls(

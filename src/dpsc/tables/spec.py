@@ -65,6 +65,10 @@ class TableSpec:
         The column that names people, if each row is a record of a person in a unit and period.
     units : str, optional
         The declared units of people, as they are typed.
+    by : str, optional
+        The column of donors' segments.
+    labels : str, optional
+        The declared segments, as they are typed.
     dialect : Dialect
         How the file writes its table.
     """
@@ -79,6 +83,8 @@ class TableSpec:
     periods: str | None = None
     person: str | None = None
     units: str | None = None
+    by: str | None = None
+    labels: str | None = None
     dialect: Dialect = UNSAID
 
     def __post_init__(self) -> None:
@@ -90,13 +96,16 @@ class TableSpec:
             )
         if self.person is None and self.units is not None:
             raise TableError(f"{Parameter('units')} belong to {Parameter('person')}, the column that names people.")
-        others = ("wide", "missing", "repeated")
+        others = ("wide", "missing", "repeated", "by", "labels")
         if self.person is not None and (name := next(filter(partial(getattr, self), others), None)):
             raise TableError(f"{Parameter(name, getattr(self, name))} is not for records of people; leave it out.")
-        names = [name for name in (self.person, self.unit, self.time, None if self.wide else self.outcome) if name]
+        columns = (self.person, self.unit, self.time, None if self.wide else self.outcome, self.by)
+        names = [name for name in columns if name]
         if len(set(names)) < len(names):
             among = ("person",) * (self.person is not None) + ("unit", "time")
-            listed = f"{', '.join(str(Parameter(name)) for name in among)} and {Parameter('outcome')}"
+            among += ("outcome",) * (self.by is not None)
+            last = "outcome" if self.by is None else "by"
+            listed = f"{', '.join(str(Parameter(name)) for name in among)} and {Parameter(last)}"
             raise TableError(f"{listed} must name different columns.")
 
     def complete(self) -> TableSpec:
@@ -127,7 +136,7 @@ class TableSpec:
         >>> TableSpec("firm", wide=True, periods="2021..2023", dialect=Dialect(decimal=",")).parts()
         {'unit': 'firm', 'wide': True, 'periods': '2021..2023', 'decimal': 'comma'}
         """
-        columns = ("person", "unit", "wide", "time", "outcome", "time_format", "periods", "units")
+        columns = ("person", "unit", "wide", "time", "outcome", "by", "labels", "time_format", "periods", "units")
         said = {name: getattr(self, name) for name in columns} | self.dialect.words()
         said |= {"missing": self.missing, "repeated": self.repeated}
         return {name: value for name, value in said.items() if value}

@@ -20,7 +20,7 @@ from dpsc.custodian.donors.missing import Completion
 from dpsc.errors import Parameter, TableError
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import UNIT, TableSpec
-from dpsc.types import Array, Write
+from dpsc.types import Array, Positions, Write
 
 BLOCK_CELLS = 1_000_000  # of a block: large enough for threads to work independently, small enough for the cache
 _AHEAD = 4  # items that are read ahead, so that neither reading nor what is made of them has to wait
@@ -37,6 +37,24 @@ def row_writer(rows: Array) -> Write:
         return columns
 
     return write
+
+
+@dataclass(frozen=True, eq=False)
+class InSegments:
+    """Some donors, and which segment each is in."""
+
+    write: Write
+    codes: Positions
+
+    def __call__(self, memory: Array) -> Array:
+        """Write the donors."""
+        return self.write(memory)
+
+
+def codes_of(block: Write) -> Positions:
+    """Return the segment of each donor of a block whose donors are in segments."""
+    assert isinstance(block, InSegments | CheckedBlock)
+    return block.codes
 
 
 def row_blocks(values: Array) -> Iterator[Array]:
@@ -131,6 +149,7 @@ class CheckedBlock:
     identities: Identities
     completion: Completion
     first: int | None = None  # the position of the first donor among all units, if it is known
+    segment: Positions | None = None  # of each unit, if donors are in segments
 
     def __call__(self, memory: Array) -> Array:
         """Write the donors, checked, into T × size memory; return the part that they fill."""
@@ -140,6 +159,12 @@ class CheckedBlock:
                 columns = columns[:, self._kept]
             self.completion.in_place(columns.T, self.first)
         return columns
+
+    @property
+    def codes(self) -> Positions:
+        """The segment of each donor that is used."""
+        assert self.segment is not None
+        return np.asarray(self.segment[self._kept])
 
     @cached_property
     def _kept(self) -> np.ndarray[Any, Any]:

@@ -13,31 +13,36 @@ import pyarrow.compute as pc
 from dpsc.custodian.donors.frames import pivot
 from dpsc.errors import TableError
 from dpsc.periods.declare import PERIODS
+from dpsc.release.segments import Segments
 from dpsc.tables import formats
 from dpsc.tables.arrow import Rows, coded, floats, plain
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array, Labels, Positions, Write
 
 
-def understood(rows: Rows, calendar: Calendar) -> Any:
-    """Return rows of a long table as a batch: the unit as text, the position of the period, the number.
+def understood(rows: Rows, calendar: Calendar, segments: Segments | None = None) -> Any:
+    """Return rows of a long table as a batch: unit as text, position of the period, number, and segment if there are.
 
-    Rows without a unit are left out; a period outside the calendar is -1.
+    Rows without a unit are left out; a period outside the calendar is -1, and so is no segment.
     """
-    unit, time, outcome = rows.batch.schema.names
+    names = rows.batch.schema.names
     with formats.in_file(rows.path):
         kept, units = units_of(rows)
-        values = pa.array(floats(rows.batch.column(2), outcome, rows))
-        when = pa.array(calendar.places(rows.batch.column(1)))
+        columns = [
+            pa.array(calendar.places(rows.batch.column(1))),
+            pa.array(floats(rows.batch.column(2), names[2], rows)),
+        ]
+    if segments is not None:
+        columns.append(pa.array(codes_of(rows.batch.column(3), segments)))
     if len(units) < len(kept):
-        values, when = values.filter(pa.array(kept)), when.filter(pa.array(kept))
-    return pa.RecordBatch.from_arrays([units, when, values], [unit, time, outcome])
+        columns = [column.filter(pa.array(kept)) for column in columns]
+    return pa.RecordBatch.from_arrays([units, *columns], names)
 
 
 def coded_rows(rows: Rows) -> Rows:
     """Return rows of a long table with each different unit and period once: see :func:`dpsc.tables.arrow.coded`."""
-    unit, time, outcome = rows.batch.columns
-    columns = [coded(unit), coded(time), outcome]
+    unit, time, outcome, *segment = rows.batch.columns
+    columns = [coded(unit), coded(time), outcome, *map(coded, segment)]
     return rows._replace(batch=pa.RecordBatch.from_arrays(columns, rows.batch.schema.names))
 
 
@@ -52,8 +57,9 @@ def column_writer(rows: Rows, kept: np.ndarray[Any, Any]) -> Write:
 
     def write(memory: Array) -> Array:
         columns = memory[:, : int(kept.sum())]
-        names = rows.batch.schema.names[1:]
-        for period, column, name in zip(columns, rows.batch.columns[1:], names, strict=True):
+        last = 1 + len(columns)  # beyond it is at most the column of segments
+        names = rows.batch.schema.names[1:last]
+        for period, column, name in zip(columns, rows.batch.columns[1:last], names, strict=True):
             values = floats(column, name, rows)
             period[:] = values if len(period) == len(values) else values[kept]
         return columns
@@ -81,6 +87,13 @@ def as_units(labels: Any) -> Any:
         units = pc.if_else(whole, digits, units.cast(pa.large_string()))
     units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
     return pc.if_else(pc.equal(units, ""), None, units)
+
+
+def codes_of(labels: Any, segments: Segments) -> Positions:
+    """Return the segment of each row of a column of labels, -1 for none; each is read by itself."""
+    column = coded(labels)
+    texts = as_units(column.dictionary).to_pylist()
+    return np.asarray(np.array([segments.place(text) for text in texts], np.intp)[column.indices.to_numpy()])
 
 
 def factorize(parts: list[Any]) -> tuple[Positions, Labels]:

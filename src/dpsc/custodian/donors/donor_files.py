@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -27,15 +27,17 @@ from dpsc.custodian.donors.missing import Bounds, Completion
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
+from dpsc.release.segments import BY, Segments
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
-from dpsc.types import Array, Labels, Times, Write
+from dpsc.types import Array, Labels, Positions, Times, Write
 
 Engine = Literal["auto", "memory", "stream", "dask"]
+Part: TypeAlias = tuple[str, Any, Write, Positions | None]  # of a table: its file, its units, their cells and segments
 _DASK = Parameter("engine", "dask")
 
 
@@ -77,6 +79,8 @@ class Files:
     held : bool, optional
         Whether the table is read once and held in memory; a long one may then have its rows in any order. By default
         it is if it fits.
+    segments : Segments, optional
+        Those of the column ``spec.by``.
     """
 
     path: Path
@@ -85,13 +89,19 @@ class Files:
     exclude: tuple[str, ...] = ()
     periods: Times | None = None
     held: bool | None = False
+    segments: Segments | None = None
 
     @cached_property
     def table(self) -> reader.Table:
         """The files, and how they are read."""
         spec = self.spec
-        named = [spec.unit] if spec.wide else [spec.unit, spec.time, spec.outcome]
-        return reader.open_table(self.path, [spec.unit, spec.time], spec.dialect, named)
+        named = [spec.unit, *self.by] if spec.wide else [spec.unit, spec.time, spec.outcome, *self.by]
+        return reader.open_table(self.path, [spec.unit, spec.time, *self.by], spec.dialect, named)
+
+    @property
+    def by(self) -> list[str]:
+        """The column of segments, if there is one."""
+        return [] if self.segments is None else [self.segments.by]
 
     @property
     def as_understood(self) -> str | None:
@@ -108,20 +118,22 @@ class Files:
         """The columns to read: the unit, and the periods of a wide table or the time and outcome of a long one."""
         with in_file(self.path):
             names, folders = self.table.schema.names, self.table.folders
-            inside = folders & {self.spec.unit, self.spec.time, self.spec.outcome}
+            inside = folders & {self.spec.unit, self.spec.time, self.spec.outcome, *self.by}
             if inside:
                 raise TableError(
                     f"{min(map(str, inside))!r} is in the names of its folders; write it into the files, as a column."
                 )
             reader.require_column(self.table, self.spec.unit, UNIT)
+            for name in self.by:
+                reader.require_column(self.table, name, BY)
             if not self.spec.wide:
                 time, outcome = str(self.spec.time), str(self.spec.outcome)
                 reader.require_column(self.table, time, TIME)
                 reader.require_column(self.table, outcome, OUTCOME, number=True)
-                reader.require_same_columns(self.table, self.path, [self.spec.unit, time, outcome], time)
+                reader.require_same_columns(self.table, self.path, [self.spec.unit, time, outcome, *self.by], time)
                 reader.require_unambiguous(self.table, self.path, [outcome])
                 return [self.spec.unit, time, outcome]
-            not_periods = {self.spec.unit} | folders | self._saved_row_numbers()
+            not_periods = {self.spec.unit, *self.by} | folders | self._saved_row_numbers()
             periods = [name for name in names if name not in not_periods]
             if not periods:
                 raise TableError(f"there are no columns of periods besides {self.spec.unit!r} ({UNIT}).")
@@ -134,7 +146,7 @@ class Files:
             )
             for name in periods:
                 reader.require_column(self.table, name, number=True)
-            reader.require_same_columns(self.table, self.path, [self.spec.unit, *periods])
+            reader.require_same_columns(self.table, self.path, [self.spec.unit, *periods, *self.by])
             reader.require_unambiguous(self.table, self.path, periods)
             return [self.spec.unit, *periods]
 
@@ -220,8 +232,9 @@ class Files:
 
     @property
     def in_time_order(self) -> list[str]:
-        """The columns to read; the periods of a wide table are in time order."""
-        return [self.columns[0], *self._ordered[1]] if self.spec.wide else self.columns
+        """The columns to read, that of segments last; the periods of a wide table are in time order."""
+        columns = [self.columns[0], *self._ordered[1]] if self.spec.wide else self.columns
+        return columns + self.by
 
     @cached_property
     def calendar(self) -> cells.Calendar:
@@ -256,8 +269,8 @@ class Files:
     def _table(self) -> list[Rows]:
         """The rows of a table held in memory; of a long one each different label once."""
         if self.spec.wide:
-            return list(reader.rows_of(self.table, self.columns))
-        read = reader.rows_of(self.table, self.columns, labels=self.columns[:2])
+            return list(reader.rows_of(self.table, self.columns + self.by))
+        read = reader.rows_of(self.table, self.columns + self.by, labels=self.columns[:2] + self.by)
         with closing(in_order(cells.coded_rows, read)) as made:
             return [coded for _, coded in made]
 
@@ -287,36 +300,50 @@ class Files:
     def _matrix(self) -> Matrix:
         batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
         reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
-        labels, values = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
-        return Matrix(values, labels, self.times, self.periods_from)
+        labels, values, codes = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
+        return Matrix(values, labels, self.times, self.periods_from, codes=codes)
 
-    def _pivoted(self, batches: list[Rows]) -> tuple[Labels, Array]:
-        """Return the units of a long table and a row for each: each row's number is put where it belongs, once."""
-        units, when, numbers = [], [], []
+    def _pivoted(self, batches: list[Rows]) -> tuple[Labels, Array, Positions | None]:
+        """Return the units of a long table, a row for each, and segments: each number is put where it belongs, once."""
+        units, when, numbers, segments = [], [], [], []
         for rows in batches:
             with in_file(rows.path):
                 units.append(arrow.coded(rows.batch.column(0)))
+                if self.segments is not None:
+                    segments.append(cells.codes_of(rows.batch.column(3), self.segments))
                 numbers.append(arrow.floats(rows.batch.column(2), str(self.spec.outcome), rows))
                 when.append(self.calendar.places(rows.batch.column(1)))
         codes, labels = cells.factorize(units)
         places, values = np.concatenate(when), np.concatenate(numbers)
+        segment = self._agreed(codes, segments, len(labels))
         if not (named := codes >= 0).all():
             codes, places, values = codes[named], places[named], values[named]
         with in_file(self.path):
-            return labels, self.calendar.pivoted(codes, places, values, len(labels), 0)
+            return labels, self.calendar.pivoted(codes, places, values, len(labels), 0), segment
 
-    def _of_rows(self, batches: list[Rows]) -> tuple[Labels, Array]:
-        """Return the units of a wide table and a row for each."""
+    def _agreed(self, units: Positions, segments: list[Positions], count: int) -> Positions | None:
+        """Return the segment of each of so many units from those of its rows, if there are segments."""
+        if self.segments is None:
+            return None
+        named = units >= 0
+        return self.segments.agreed(units[named], np.concatenate(segments)[named], count)
+
+    def _of_rows(self, batches: list[Rows]) -> tuple[Labels, Array, Positions | None]:
+        """Return the units of a wide table, a row for each, and segments."""
         parts: list[Any] = []
+        segments: list[Positions] = [np.empty(0, dtype=np.intp)]
         blocks: list[Array] = [np.empty((len(self.times), 0))]
         for rows in batches:
             kept, units = cells.units_of(rows)
             parts.append(arrow.coded(units))
+            if self.segments is not None:
+                segments.append(cells.codes_of(rows.batch.columns[-1], self.segments)[kept])
             with in_file(rows.path):
                 blocks.append(cells.column_writer(rows, kept)(np.empty((len(self.times), len(units)))))
         codes, labels = cells.factorize(parts)
         values = np.ascontiguousarray(np.hstack(blocks).T)
-        return labels, one_row_per_unit(codes, values, len(labels), self.spec.repeated or "missing")[0]
+        segment = self._agreed(codes, segments, len(labels))
+        return labels, one_row_per_unit(codes, values, len(labels), self.spec.repeated or "missing")[0], segment
 
     def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         """Yield blocks of at most ``size`` donors, periods in time order."""
@@ -324,59 +351,61 @@ class Files:
             yield from self._held_blocks(size, identities)
             return
         read = self._wide_blocks if self.spec.wide else self._long_blocks
-        for path, units, write in read(size):
-            yield CheckedBlock(path, units, write, identities, self.completion)
+        for path, units, write, codes in read(size):
+            yield CheckedBlock(path, units, write, identities, self.completion, segment=codes)
 
     def _held_blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
         matrix = self._whole
         units = pa.array(matrix.units)
         for i in range(0, len(units), size):
             rows = row_writer(matrix.values[i : i + size])
-            yield CheckedBlock(str(self.path), units.slice(i, size), rows, identities, self.completion, i)
+            codes = None if matrix.codes is None else matrix.codes[i : i + size]
+            yield CheckedBlock(str(self.path), units.slice(i, size), rows, identities, self.completion, i, codes)
 
-    def _wide_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+    def _wide_blocks(self, size: int) -> Iterator[Part]:
         """Yield donors; one with several rows comes once, where its first row is, with the row made of all of them."""
-        count, (twice, values) = 0, self.units_with_several_rows
+        count, (twice, values, of_twice) = 0, self.units_with_several_rows
         seen: set[int] = set()
         for rows in self._rows(self.in_time_order, size):
             count += rows.batch.num_rows
             kept, units = cells.units_of(rows)
             write = cells.column_writer(rows, kept)
+            codes = segments_of(rows, kept, self.segments)
             if len(twice):
-                units, write = _once(units, write, twice, values, seen)
-            yield rows.path, units, write
+                units, write, codes = _once(units, write, codes, twice, values, of_twice, seen)
+            yield rows.path, units, write, codes
         reader.require_rows(count, self.path)
 
     @cached_property
-    def units_with_several_rows(self) -> tuple[Any, Array]:
-        """Units of a wide table that have several rows, as text, and the row that these rows make. Private."""
+    def units_with_several_rows(self) -> tuple[Any, Array, Positions | None]:
+        """Units of a wide table that have several rows, as text, the row that these make, and segments. Private."""
         hashes = [hashes_of(cells.units_of(rows)[1]) for rows in self._rows([self.columns[0]], reader.ROWS_AT_ONCE)]
         found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         suspects = np.unique(found[1:][found[1:] == found[:-1]])
         if not len(suspects):
-            return pa.array([], pa.large_string()), np.empty((0, len(self.times)))
+            return pa.array([], pa.large_string()), np.empty((0, len(self.times))), None
         theirs = []
         for rows in self._rows(self.in_time_order, reader.ROWS_AT_ONCE):
             kept, units = cells.units_of(rows)
             kept[kept] = np.isin(hashes_of(units), suspects)
             theirs.append(rows._replace(first=None, batch=rows.batch.filter(pa.array(kept))))
-        labels, values = self._of_rows(theirs)
-        return pa.array(labels, pa.large_string()), values
+        labels, values, codes = self._of_rows(theirs)
+        return pa.array(labels, pa.large_string()), values, codes
 
-    def _long_blocks(self, size: int) -> Iterator[tuple[str, Any, Write]]:
+    def _long_blocks(self, size: int) -> Iterator[Part]:
         """Put the rows of each donor together; the last donor of a batch waits for its rows in the next batch."""
         waiting: Any = None
-        for rows in self._rows(self.columns, size * max(1, len(self.times))):
-            batch = cells.understood(rows, self.calendar)
+        for rows in self._rows(self.columns + self.by, size * max(1, len(self.times))):
+            batch = cells.understood(rows, self.calendar, self.segments)
             if waiting is not None:
                 batch = cells.joined(waiting, batch)
             starts = cells.starts_of(batch.column(0))
             end = int(starts[-1]) if len(starts) else 0
             if end:
-                yield from runs(rows.path, batch.slice(0, end), self.calendar, size)
+                yield from runs(rows.path, batch.slice(0, end), self.calendar, size, self.segments)
             waiting, path = batch.slice(end), rows.path
         if waiting is not None and waiting.num_rows:
-            yield from runs(path, waiting, self.calendar, size)
+            yield from runs(path, waiting, self.calendar, size, self.segments)
 
     def custodian_units_alike(self) -> int:
         """Count units whose labels differ only in case, spaces or Unicode form. Private: for the custodian only."""
@@ -405,7 +434,17 @@ class Files:
             )
 
 
-def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator[tuple[str, Any, Write]]:
+def segments_of(rows: Rows, kept: np.ndarray[Any, Any], segments: Segments | None) -> Positions | None:
+    """Return the segment of each row of a wide table that is kept; its last column has it, if there are segments."""
+    if segments is None:
+        return None
+    codes = cells.codes_of(rows.batch.columns[-1], segments)[kept]
+    return np.where(codes < 0, segments.other, codes)
+
+
+def runs(
+    path: str, batch: Any, calendar: cells.Calendar, size: int, segments: Segments | None = None
+) -> Iterator[Part]:
     """Yield donors from rows of a long table, as understood, in which each donor's follow each other."""
     units = batch.column(0)
     starts = cells.starts_of(units)
@@ -420,10 +459,21 @@ def runs(path: str, batch: Any, calendar: cells.Calendar, size: int) -> Iterator
         donor = np.repeat(np.arange(len(starts[i : i + size])), ends[i : i + size] - starts[i : i + size])
         with in_file(path):
             matrix = calendar.pivoted(donor, when[here], values[here], len(starts[i : i + size]))
-        yield path, donors.slice(i, size), row_writer(matrix)
+        codes = None
+        if segments is not None:
+            codes = segments.agreed(donor, batch.column(3).to_numpy()[here], len(starts[i : i + size]))
+        yield path, donors.slice(i, size), row_writer(matrix), codes
 
 
-def _once(units: Any, write: Write, twice: Any, values: Array, seen: set[int]) -> tuple[Any, Write]:
+def _once(
+    units: Any,
+    write: Write,
+    codes: Positions | None,
+    twice: Any,
+    values: Array,
+    of_twice: Positions | None,
+    seen: set[int],
+) -> tuple[Any, Write, Positions | None]:
     """Leave out rows of units that were seen before, and write their whole row where they are first seen."""
     places = pc.fill_null(pc.index_in(units, value_set=twice), -1).to_numpy(zero_copy_only=False)
     kept = np.ones(len(units), dtype=bool)
@@ -437,7 +487,10 @@ def _once(units: Any, write: Write, twice: Any, values: Array, seen: set[int]) -
         columns[:, whole] = values[places[kept][whole]].T
         return columns
 
-    return units.filter(pa.array(kept)), once
+    if codes is not None and of_twice is not None:
+        codes = codes[kept]
+        codes[whole] = of_twice[places[kept][whole]]
+    return units.filter(pa.array(kept)), once, codes
 
 
 @dataclass(frozen=True)
@@ -464,3 +517,8 @@ class FileSource:
     def rows_expected(self) -> int | None:
         """Return how many donors to expect, if that is known."""
         return self.files.rows_expected()
+
+    @property
+    def segments(self) -> Segments | None:
+        """The declared segments, if there are any."""
+        return self.files.segments

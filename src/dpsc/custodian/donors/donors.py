@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpsc.custodian.donors.blocks import row_blocks
-from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, alike, read_long, read_wide
+from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, alike, codes_of, read_long, read_wide
 from dpsc.custodian.donors.missing import Bounds, Completion, Scaling
 from dpsc.errors import PanelError
 from dpsc.periods import calendar
 from dpsc.periods import dates as periods_of
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import PERIODS
+from dpsc.release.segments import BY, Segments
 from dpsc.tables.spec import Missing, Repeated, rule_for
 from dpsc.types import Array, BoundsLike, Labels, PeriodsLike, Positions, Times, to_floats
 
@@ -46,6 +47,10 @@ class Donors:
         Where the periods are from; a release says it.
     missing : {"error", "interpolate", "midpoint", "kernel"}
         The rule for missing cells; public.
+    segments : Segments or None
+        The declared segments, public.
+    codes : array or None
+        Private. Which of them each donor is in.
     """
 
     values: Array
@@ -55,6 +60,8 @@ class Donors:
     outcome: str = "outcome"
     periods_from: PeriodsFrom = "header"
     missing: Missing = "error"
+    segments: Segments | None = None
+    codes: Positions | None = None
     _diagnostics: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -69,6 +76,8 @@ class Donors:
         bounds: BoundsLike | None = None,
         missing: Missing | None = None,
         repeated: Repeated = "missing",
+        by: Hashable | None = None,
+        labels: Iterable[str] | None = None,
     ) -> Donors:
         """Read one row per unit and period; every unit is a donor.
 
@@ -96,6 +105,10 @@ class Donors:
         repeated : {"missing", "sum", "mean", "last"}
             What a cell is that several rows give, be it by two days of one month: missing; their sum, as of bills;
             their mean, as of readings; or the last of them, as of corrections. Rows without a number do not count.
+        by : column name, optional
+            Of donors' segments (age band, plan, region): a release then holds a matrix for each, at no further cost.
+        labels : list of str, optional
+            The segments, declared beforehand. A donor is in "other" if its rows name another one, several, or none.
 
         Examples
         --------
@@ -103,8 +116,9 @@ class Donors:
         >>> Donors.from_long(df, unit="who", time="year", outcome="x")
         Donors(2 donors × 3 periods, unbounded)
         """
-        matrix = read_long(df, unit, time, outcome, periods, repeated)
-        return cls.of(matrix, bounds=bounds, missing=missing, outcome=str(outcome))
+        segments = Segments.declared(by, labels)
+        matrix = read_long(df, unit, time, outcome, periods, repeated, segments)
+        return cls.of(matrix, bounds=bounds, missing=missing, outcome=str(outcome), segments=segments)
 
     @classmethod
     def from_wide(
@@ -117,6 +131,8 @@ class Donors:
         missing: Missing | None = None,
         repeated: Repeated = "missing",
         outcome: str = "outcome",
+        by: Hashable | None = None,
+        labels: Iterable[str] | None = None,
     ) -> Donors:
         """Read one row per unit and one column per period.
 
@@ -124,7 +140,9 @@ class Donors:
         except ``unit`` by default. Two rows of one unit give each of its cells twice. The other parameters are those of
         :meth:`from_long`.
         """
-        return cls.of(read_wide(df, unit, periods, repeated), bounds=bounds, missing=missing, outcome=outcome)
+        segments = Segments.declared(by, labels)
+        matrix = read_wide(df, unit, periods, repeated, segments)
+        return cls.of(matrix, bounds=bounds, missing=missing, outcome=outcome, segments=segments)
 
     @classmethod
     def from_arrays(
@@ -135,9 +153,19 @@ class Donors:
         bounds: BoundsLike | None = None,
         missing: Missing | None = None,
         outcome: str = "outcome",
+        by: Sequence[Any] | None = None,
+        labels: Iterable[str] | None = None,
     ) -> Donors:
-        """Read an n × T array; without ``times`` the periods are 0, 1, ..., T-1."""
-        return cls.of(array_matrix(donors, times), bounds=bounds, missing=missing, outcome=outcome, by_column=True)
+        """Read an n × T array; without ``times`` the periods are 0, 1, ..., T-1. ``by`` has a label for each row."""
+        matrix = array_matrix(donors, times)
+        given = None if by is None else pd.Series(by, name=getattr(by, "name", None))
+        segments = Segments.declared(None if given is None else given.name or "segment", labels)
+        if given is not None and segments is not None:
+            if len(given) != len(matrix.values):
+                raise PanelError(f"{BY} has {len(given)} labels for {len(matrix.values)} donors.")
+            codes = codes_of(given, segments)
+            matrix = replace(matrix, codes=np.where(codes < 0, segments.other, codes))
+        return cls.of(matrix, bounds=bounds, missing=missing, outcome=outcome, by_column=True, segments=segments)
 
     @classmethod
     def of(
@@ -150,6 +178,7 @@ class Donors:
         missing: Missing | None = None,
         outcome: str = "outcome",
         by_column: bool = False,
+        segments: Segments | None = None,
     ) -> Donors:
         """Take rows of a matrix (all by default), order the periods, fill and clip; the matrix may be changed.
 
@@ -174,7 +203,9 @@ class Donors:
             first += len(part)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled, **matrix.counts}
-        return cls(values, times, matrix.units[rows], public, outcome, matrix.periods_from, rule, diagnostics)
+        codes = None if matrix.codes is None else matrix.codes[rows]
+        units, source = matrix.units[rows], matrix.periods_from
+        return cls(values, times, units, public, outcome, source, rule, segments, codes, diagnostics)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"

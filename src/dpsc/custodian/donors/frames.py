@@ -17,6 +17,7 @@ from dpsc.periods import dates as periods_of
 from dpsc.periods.calendar import is_missing, places
 from dpsc.periods.dates import period_name
 from dpsc.periods.declare import declared
+from dpsc.release.segments import Segments
 from dpsc.tables.spec import Repeated, require_period_names, require_repeated
 from dpsc.types import Array, Column, Labels, PeriodsLike, Positions, Times, to_floats
 
@@ -44,7 +45,8 @@ Frame = pd.DataFrame | ArrowTable
 class Matrix:
     """Values by unit (in order of first appearance) and period (in the input's order); absent cells are NaN.
 
-    ``counts`` says how many rows have no unit and how many cells are given more than once. Private.
+    ``counts`` says how many rows have no unit and how many cells are given more than once; ``codes`` which segment each
+    unit is in. Private.
     """
 
     values: Array
@@ -52,6 +54,7 @@ class Matrix:
     times: Times
     periods_from: PeriodsFrom = "header"
     counts: dict[str, int] = field(default_factory=dict)
+    codes: Positions | None = None
 
 
 def is_frame(donors: Any) -> bool:
@@ -95,17 +98,20 @@ def read_long(
     outcome: Hashable,
     periods: PeriodsLike | None = None,
     repeated: Repeated = "missing",
+    segments: Segments | None = None,
 ) -> Matrix:
     """Pivot one row per unit and period into a matrix; rows outside declared periods, or without unit, are left out."""
     require_repeated(repeated)
-    df = pandas_frame(df, (unit, time, outcome))
-    columns = [column_of(df, name) for name in (unit, time, outcome)]
+    by = [] if segments is None else [segments.by]
+    df = pandas_frame(df, (unit, time, outcome, *by))
+    columns = [column_of(df, name) for name in (unit, time, outcome, *by)]
     if not len(df):
         raise PanelError("the frame has no rows.")
     codes, units = _labels(columns[0])
     named = codes >= 0
     if not named.all():
         codes, columns = codes[named], [column[named] for column in columns]
+    segment = None if segments is None else segments.agreed(codes, codes_of(columns[3], segments), len(units))
     values = to_floats(columns[2], f"column {outcome!r}")
     source: PeriodsFrom = "declared"
     if periods is not None:
@@ -122,7 +128,7 @@ def read_long(
         index = different(calendar.calendar(index, str(time), where=lambda position: f"a label of column {time!r}"))
         source = "rows" if filled == matrix.size else "rows with gaps"
     counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
-    return Matrix(matrix, periods_of.plain(units), index, source, counts)
+    return Matrix(matrix, periods_of.plain(units), index, source, counts, segment)
 
 
 def places_of_rows(labels: Column, index: Times) -> Positions:
@@ -198,13 +204,17 @@ def read_wide(
     unit: Hashable | None,
     periods: Sequence[Hashable] | None,
     repeated: Repeated = "missing",
+    segments: Segments | None = None,
 ) -> Matrix:
     """Read one row per unit and one column per period; rows without a unit are left out."""
     require_repeated(repeated)
     df = pandas_frame(df)
     labels = df.index.to_flat_index() if unit is None else column_of(df, unit)
+    by = None if segments is None else column_of(df, segments.by)
     if periods is None:
-        columns = df.columns if unit is None else df.columns.drop([unit])
+        columns = df.columns.drop(
+            [name for name in (unit, None if segments is None else segments.by) if name is not None]
+        )
     elif isinstance(periods, str) or not pd.api.types.is_list_like(periods):
         raise PanelError("periods= must be a list of column names.")
     else:
@@ -225,9 +235,12 @@ def read_wide(
     codes, units = _labels(labels)
     named = codes >= 0
     matrix, again = one_row_per_unit(codes[named], np.column_stack(values)[named], len(units), repeated)
+    segment = None
+    if segments is not None and by is not None:
+        segment = segments.agreed(codes[named], codes_of(by, segments)[named], len(units))
     counts = {"rows_without_unit": int((~named).sum()), "repeated_cells": again}
     index = different(calendar.calendar(columns))
-    return Matrix(matrix, periods_of.plain(units), index, counts=counts)
+    return Matrix(matrix, periods_of.plain(units), index, counts=counts, codes=segment)
 
 
 def label_of(units: Labels, typed: str, parameter: Parameter) -> Hashable:
@@ -258,6 +271,14 @@ def _labels(values: Column | Labels) -> tuple[Positions, Labels]:
     first = np.flatnonzero((codes >= 0) & ~pd.Index(codes).duplicated())
     labels = values.iloc[first] if isinstance(values, pd.Series) else values[first]
     return codes, pd.Index(labels, tupleize_cols=False).rename(None)
+
+
+def codes_of(labels: Column, segments: Segments) -> Positions:
+    """Return the segment of each row, -1 for none; each label is read by itself."""
+    if labels.dtype == object:  # in which 1, 1.0 and True are equal and yet different labels
+        return np.array([segments.place(text_of(label)) for label in labels], np.intp)
+    codes, different = pd.factorize(labels)
+    return np.array([*(segments.place(text_of(label)) for label in different), -1], np.intp)[codes]
 
 
 def text_of(label: Any) -> str | None:

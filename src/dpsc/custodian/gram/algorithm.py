@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,14 @@ from dpsc.privacy.additive import warn_of_large_delta
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness
-from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, MOST_COORDINATES, require_public_labels
+from dpsc.release.matrix import (
+    GRID_BITS,
+    LARGEST_NUMBER,
+    LARGEST_T,
+    MOST_COORDINATES,
+    require_public_labels,
+    require_room,
+)
 from dpsc.release.rowmap import (
     ENOUGH_FOR_CONSTANT,
     ENOUGH_PER_DIRECTION,
@@ -52,6 +60,7 @@ from dpsc.release.scale import (
     require_scale,
     share_for,
 )
+from dpsc.release.segments import Segments
 from dpsc.release.settings import Settings, load
 from dpsc.tables.spec import Missing
 from dpsc.types import Array, Integers, Times, to_floats
@@ -72,6 +81,7 @@ class CustodianSum:
     scale: Scale
     periods_from: PeriodsFrom
     scale_paid_by: tuple[float, float, int | None] | None = None  # epsilon, delta and seed, if the scale cost something
+    segments: Segments | None = None  # the total then has one matrix for each
 
     def __post_init__(self) -> None:
         require_public_labels(self.outcome, self.times)  # before anything is booked
@@ -218,6 +228,8 @@ class GramRelease:
         outcome: str | None = None,
         dataset: str | None = None,
         missing: Missing | None = None,
+        by: Any | None = None,
+        labels: Iterable[str] | None = None,
     ) -> Release:
         """Turn private donors into a release.
 
@@ -236,42 +248,56 @@ class GramRelease:
             data set do not merge. Partitions of one data set are disjoint, so each is given by a name of its own.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             The rule for missing cells of a wide frame or an array, refused by default; other donors have theirs.
+        by : column name or list, optional
+            The segments of the donors of a wide frame or an array (age band, plan, region); other donors have theirs.
+            The release then holds a matrix for each segment, at no further cost.
+        labels : list of str, optional
+            The segments, declared beforehand; any other label counts as "other".
 
         Notes
         -----
         Private: the rows. Neighbours: one row replaced. With integer vectors q of length at most 2^k, each made of one
-        donor and public numbers, replacing one changes the sum of q q' by a matrix D of squared Frobenius norm
-        ``|q|^4 + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2)
-        above it has ``mu^2 = sum_i D_ii^2 / s^2 + sum_{i<j} 2 D_ij^2 / s^2 = ||D||_F^2 / s^2 <= 2 * 16^k / s^2``, so
-        s = sqrt(2) 4^k / mu. It holds for any public map of one row. The constant R of the map follows from the scale
-        and from the number of donors' labels (:func:`dpsc.release.rowmap.constant_over_scale`), which neighbours share
-        and the release publishes: both data sets are mapped with the same R. It would break if a vector could be longer
-        (round to nearest instead of truncating), if rows were dropped or scaled by something computed from other rows,
-        or if R followed from the number of usable rows, which one donor can change. The scale, if donors are counted
-        for it, is released before with a share of mu^2, so that it is public for the matrix (adaptive
-        composition: docs/gaussian-calibration.md).
+        donor and public numbers, replacing one changes the sum of q q' by a matrix D of squared Frobenius norm ``|q|^4
+        + |q'|^4 - 2 (q.q')^2 <= 2 * 16^k``. Discrete Gaussian noise of scale s on the diagonal and s / sqrt(2) above it
+        has ``mu^2 = sum_i D_ii^2 / s^2 + sum_{i<j} 2 D_ij^2 / s^2 = ||D||_F^2 / s^2 <= 2 * 16^k / s^2``, so s = sqrt(2)
+        4^k / mu. With segments there is a sum for each, and every donor is in exactly one, by its own rows: replacing
+        one takes q q' out of one sum and puts q' of another donor into the same one, or into another, where the squares
+        of both blocks add up to ``|q|^4 + |q'|^4 <= 2 * 16^k``. So any number of segments costs what one does; the
+        slack is charged for all of them. It would break if a donor counted in two sums. It holds for any public map of
+        one row. The constant R of the map follows from the scale and from the number of donors' labels
+        (:func:`dpsc.release.rowmap.constant_over_scale`), which neighbours share and the release publishes: both data
+        sets are mapped with the same R. It would break if a vector could be longer (round to nearest instead of
+        truncating), if rows were dropped or scaled by something computed from other rows, or if R followed from the
+        number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before
+        with a share of mu^2, so that it is public for the matrix (adaptive composition: docs/gaussian-calibration.md).
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
             checks.printable(name, "" if text is None else str(text), longest)
-        if isinstance(donors, CustodianSum) and missing is not None:
-            raise ParameterError(f"{Parameter('missing')} is for frames and arrays, not for a sum.")
-        summed = donors if isinstance(donors, CustodianSum) else self.custodian_sum(donors, missing=missing)
+        if isinstance(donors, CustodianSum):
+            given = {"missing": missing, "by": by, "labels": labels}
+            if said := next((name for name, value in given.items() if value is not None), None):
+                raise ParameterError(f"{Parameter(said)} is for frames and arrays, not for a sum.")
+            summed = donors
+        else:
+            summed = self.custodian_sum(donors, missing=missing, by=by, labels=labels)
         self._require_own(summed)
-        total, n, size = summed.total, summed.n, len(summed.total)
+        n, size = summed.n, summed.row_map.size
+        total = summed.total.reshape(-1, size, size)
         warn_of_large_delta(self.delta, n)
         largest = n * 4.0**self.grid_bits
         diagonal, above = self._scales(summed.scale.share)
         source = randomness.choose(self.seed)
 
         rows, columns = np.triu_indices(size, 1)
-        noisy = np.zeros((size, size), dtype=np.int64)
-        noisy[np.diag_indices(size)] = discrete.add(np.diag(total), "gaussian", diagonal, source, largest=largest)
-        noisy[rows, columns] = discrete.add(total[rows, columns], "gaussian", above, source, largest=largest)
-        noisy[columns, rows] = noisy[rows, columns]
+        noisy = np.zeros_like(total)
+        for block, exactly in zip(noisy, total, strict=True):
+            block[np.diag_indices(size)] = discrete.add(np.diag(exactly), "gaussian", diagonal, source, largest=largest)
+            block[rows, columns] = discrete.add(exactly[rows, columns], "gaussian", above, source, largest=largest)
+            block[columns, rows] = block[rows, columns]
 
         return Release(
-            matrix=noisy,
+            matrix=noisy.reshape(summed.total.shape),
             n=n,
             times=summed.times,
             outcome=summed.outcome if outcome is None else str(outcome),
@@ -284,24 +310,32 @@ class GramRelease:
             provenance=str(provenance),
             periods_from=summed.periods_from,
             datasets=() if dataset is None else (str(dataset),),
+            segments=summed.segments,
         )
 
     @np.errstate(all="ignore")
     def custodian_sum(
-        self, donors: Any, *, on_rows: OnRows = lambda rows: None, missing: Missing | None = None
+        self,
+        donors: Any,
+        *,
+        on_rows: OnRows = lambda rows: None,
+        missing: Missing | None = None,
+        by: Any | None = None,
+        labels: Iterable[str] | None = None,
     ) -> CustodianSum:
-        """Add up the donors exactly, without noise: private, only for :meth:`release`, whose ``missing`` it takes.
+        """Add up the donors exactly, without noise: private, only for :meth:`release`, whose other options it takes.
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
         how many donors were added up, and 0 while they are counted for the scale; it may stop the work, by raising.
         """
-        where = source_of(donors, missing)
+        where = source_of(donors, missing, by=by, labels=labels)
         require_public_periods(where.periods_from)
         T = len(where.times)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
             self._check_sizes(len(where.values), T)
         elif T > LARGEST_T:
             self._check_sizes(1, T)
+        require_room(where.segments, T)
         if T < 2:
             raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
@@ -312,13 +346,15 @@ class GramRelease:
         constant = self._over_scale
         over_scale = constant_over_scale(counted, noise) if constant is None else constant
         row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, over_scale), self.grid_bits)
-        total, n = where.add_up(Products(row_map), on_rows)
+        segments = where.segments
+        total, n = where.add_up(Products(row_map, 0 if segments is None else len(segments.labels)), on_rows)
         if n == 0:
             raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
             self._check_sizes(n, T)
         paid_by = self._payer if scale.share > 0 else None
-        return CustodianSum(total, n, where.times, where.outcome, row_map, scale, where.periods_from, paid_by)
+        about = where.times, where.outcome, row_map, scale, where.periods_from
+        return CustodianSum(total, n, *about, paid_by, segments)
 
     def noise_share(self, n: int, T: int, scale_share: float | None = None) -> float:
         """Return the size of the largest direction of the noise over that of n donors together: public numbers only.

@@ -29,18 +29,19 @@ import pyarrow.compute as pc
 
 from dpsc.custodian.donors.blocks import BLOCK_CELLS, CheckedBlock, Identities, row_writer
 from dpsc.custodian.donors.cells import Calendar, column_writer, understood, units_of
-from dpsc.custodian.donors.donor_files import Files, FileSource, runs
+from dpsc.custodian.donors.donor_files import Files, FileSource, Part, runs, segments_of
 from dpsc.custodian.donors.missing import Completion
 from dpsc.custodian.gram.exact_sum import OnRows, Summand, add_up
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.files import no_imports_from_here, private_folder
+from dpsc.release.segments import Segments
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Reading
 from dpsc.tables.formats import in_file
 from dpsc.tables.reader import Table
 from dpsc.tables.spec import TableSpec
 from dpsc.tables.table_file import TableFile
-from dpsc.types import Integers, Write
+from dpsc.types import Integers
 
 _PREFIX = "dpsc-dask-"
 _CLOSED = {
@@ -115,7 +116,7 @@ def _workers_ignore_interrupts() -> Iterator[None]:
 
 SPLIT_EVERY = 8
 _ROW = "row"  # the position of a row in the table
-_KINDS = ("object", "int64", "float64", "int64")  # of a long table's unit, period, number and row, as they are sent
+_KINDS = ("object", "int64", "float64", "int64", "int64")  # of a long table's unit, period, number, segment and row
 Piece = tuple[str, list[int] | None]  # a file, and which of its row groups
 _MOST_ROWS = 2**40  # of a piece
 PIECE_CELLS = 5 * BLOCK_CELLS  # small enough that workers finish at about the same time
@@ -212,6 +213,7 @@ class Instructions:
     exclude: tuple[str, ...]
     summand: Summand
     set_aside: Any = None  # units of a wide table that have several rows
+    segments: Segments | None = None
 
 
 class Job:
@@ -234,6 +236,7 @@ class Job:
             exclude=files.exclude,
             summand=self.summand,
             set_aside=files.units_with_several_rows[0] if files.spec.wide else None,
+            segments=files.segments,
         )
 
     def pieces(self, client: Any) -> list[Any]:
@@ -242,11 +245,11 @@ class Job:
         where = [(path, groups) for path, groups, _ in pieces]
         if self.files.spec.wide:
             self.rows = [rows or self._share(pieces) for _, _, rows in pieces]
-            units, values = self.files.units_with_several_rows
-            if not len(units):
+            apart = self.files.units_with_several_rows
+            if not len(apart[0]):
                 return where
-            self.rows.append(len(units))
-            return [*where, (units, values)]
+            self.rows.append(len(apart[0]))
+            return [*where, apart]
         partitions = _by_donor(self.plain(), where) if where else []
         self.rows = [self._share(partitions)] * len(partitions)
         return list(client.compute(partitions))
@@ -288,7 +291,8 @@ def _by_donor(instructions: Instructions, pieces: list[Any]) -> list[Any]:
 
 
 def _no_rows(columns: list[str]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(_names(columns), _KINDS, strict=True)})
+    kinds = _KINDS[: len(columns)] + _KINDS[-1:]
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in zip(_names(columns), kinds, strict=True)})
 
 
 def _names(columns: list[str]) -> list[str]:
@@ -303,7 +307,8 @@ def long_frame(instructions: Instructions, piece: Any, number: int) -> pd.DataFr
     """Read a piece of a long table on a worker: its rows as understood, and their positions in the whole table."""
     assert instructions.calendar is not None
     try:
-        batches = [understood(rows, instructions.calendar) for rows in _rows(instructions, piece, PIECE_CELLS)]
+        read = _rows(instructions, piece, PIECE_CELLS)
+        batches = [understood(rows, instructions.calendar, instructions.segments) for rows in read]
     except Exception as problem:
         raise safe_to_show(problem) from None  # without the original error, whose data Dask would log
     if not batches:
@@ -336,8 +341,8 @@ def _piece_sum(instructions: Instructions, piece: Any) -> PartialSum:
     size = instructions.summand.rows_of_a_block
     read = _wide_piece if instructions.spec.wide else _long_piece
     blocks = (
-        CheckedBlock(path, units, write, identities, instructions.completion)
-        for path, units, write in read(instructions, piece, size)
+        CheckedBlock(path, units, write, identities, instructions.completion, segment=codes)
+        for path, units, write, codes in read(instructions, piece, size)
     )
     total, n = add_up(blocks, instructions.summand, threads=1)
     return PartialSum(total, n, identities)
@@ -356,22 +361,23 @@ def rows_of_piece(piece: Piece, schema: Any, columns: list[str], reading: Readin
         first = None if first is None else first + batch.num_rows
 
 
-def _wide_piece(instructions: Instructions, piece: Any, size: int) -> Iterator[tuple[str, Any, Write]]:
+def _wide_piece(instructions: Instructions, piece: Any, size: int) -> Iterator[Part]:
     """Return the donors of a piece but for those with several rows, which are a piece of their own."""
     if not isinstance(piece[0], str):
-        units, values = piece
+        units, values, codes = piece
         for i in range(0, len(units), size):
-            yield "", units.slice(i, size), row_writer(values[i : i + size])
+            here = None if codes is None else codes[i : i + size]
+            yield "", units.slice(i, size), row_writer(values[i : i + size]), here
         return
     for rows in _rows(instructions, piece, size):
         kept, units = units_of(rows)
         if len(instructions.set_aside):
             once = pc.invert(pc.is_in(units, value_set=instructions.set_aside))
             kept[kept], units = once.to_numpy(zero_copy_only=False), units.filter(once)
-        yield rows.path, units, column_writer(rows, kept)
+        yield rows.path, units, column_writer(rows, kept), segments_of(rows, kept, instructions.segments)
 
 
-def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[tuple[str, Any, Write]]:
+def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> Iterator[Part]:
     """Return the donors of a partition, each one's rows in the order of the table."""
     if not len(frame):
         return
@@ -379,7 +385,7 @@ def _long_piece(instructions: Instructions, frame: pd.DataFrame, size: int) -> I
     frame = frame.sort_values([instructions.spec.unit, row])[columns]
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     assert instructions.calendar is not None
-    yield from runs("", batch, instructions.calendar, size)
+    yield from runs("", batch, instructions.calendar, size, instructions.segments)
 
 
 def together(parts: list[PartialSum]) -> PartialSum:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Callable, Iterable
@@ -11,12 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
-from dpsc.custodian.donors.blocks import BLOCK_CELLS, in_order
+from dpsc.custodian.donors.blocks import BLOCK_CELLS, codes_of, in_order
 from dpsc.custodian.gram.integer_rows import IntegerRows, Movements
+from dpsc.errors import DpscError
 from dpsc.release.kernel import Kernel
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import LEAST, MOST, MOST_COUNTS
-from dpsc.types import Array, Integers, Write, one_thread
+from dpsc.types import Array, Integers, Positions, Write, one_thread
 
 OnRows = Callable[[int], None]
 BlockSum = Callable[[Write], tuple[Integers, int]]
@@ -42,9 +44,10 @@ class Summand(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """The sum of q q' over donors, q the integer vectors of a public map."""
+    """The sum of q q' over donors, q the integer vectors of a public map; one sum for each of so many segments."""
 
     row_map: RowMap
+    segments: int = 0
 
     def __post_init__(self) -> None:
         with one_thread():
@@ -58,7 +61,8 @@ class Products:
     @property
     def zero(self) -> Integers:
         """Nothing yet."""
-        return np.zeros((self.row_map.size, self.row_map.size), dtype=np.int64)
+        shape = (self.row_map.size, self.row_map.size)
+        return np.zeros((self.segments, *shape) if self.segments else shape, dtype=np.int64)
 
     def for_blocks(self) -> BlockSum:
         """Return what multiplies blocks."""
@@ -66,9 +70,21 @@ class Products:
 
         def part(block: Write) -> tuple[Integers, int]:
             q = to_integers(block)
+            if self.segments:
+                return sums_by(codes_of(block), q, self.segments), q.shape[1]
             return block_sum(q), q.shape[1]
 
         return part
+
+
+def sums_by(codes: Positions, q: Array, segments: int) -> Integers:
+    """Return the sum over the vectors of each segment; every vector is in exactly one."""
+    if len(codes) != q.shape[1] or not ((codes >= 0) & (codes < segments)).all():
+        raise DpscError("donors were not divided once each; nothing was released. Please report this error in dpsc.")
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(segments + 1))
+    q = q[:, order]
+    return np.array([block_sum(q[:, one:end]) for one, end in itertools.pairwise(ends)])
 
 
 def block_sum(q: Array) -> Integers:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import pandas as pd
 
-from dpsc.custodian.donors.blocks import row_blocks, row_writer
+from dpsc.custodian.donors.blocks import InSegments, row_blocks, row_writer
 from dpsc.custodian.donors.donor_files import Engine, Files, FileSource, chosen
 from dpsc.custodian.donors.donors import Donors
 from dpsc.custodian.donors.frames import PeriodsFrom, is_frame, read_wide
@@ -26,9 +26,10 @@ from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
+from dpsc.release.segments import BY, Segments
 from dpsc.tables.formats import nothing_quoted
 from dpsc.tables.spec import Missing, TableSpec
-from dpsc.types import Array, Integers, PeriodsLike, Times, to_floats
+from dpsc.types import Array, Integers, PeriodsLike, Positions, Times, Write, to_floats
 
 if TYPE_CHECKING:
     from dpsc.custodian.gram.dask import DaskDonors
@@ -55,6 +56,11 @@ class DonorSource(Protocol):
         """Where the periods are from."""
         ...
 
+    @property
+    def segments(self) -> Segments | None:
+        """The declared segments, if there are any."""
+        ...
+
     def rows_expected(self) -> int | None:
         """Return how many donors a progress bar should expect, if that is known."""
         ...
@@ -72,6 +78,8 @@ class ArrayDonors:
     times: Times
     outcome: str
     periods_from: PeriodsFrom = "header"
+    segments: Segments | None = None
+    codes: Positions | None = None
 
     def rows_expected(self) -> int:
         """Return how many donors there are."""
@@ -80,21 +88,24 @@ class ArrayDonors:
     def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
         """Add up the rows."""
         rows = self.values[: int(min(enough, len(self.values)))]
-        return sum_of_rows(rows, summand, on_rows=on_rows), len(rows)
+        return sum_of_rows(rows, summand, codes=self.codes, on_rows=on_rows), len(rows)
 
 
 def sum_of_rows(
     donors: Array,
     summand: Summand,
     *,
+    codes: Positions | None = None,
     block: int | None = None,
     threads: int | None = None,
     on_rows: OnRows = lambda rows: None,
 ) -> Integers:
-    """Return the exact sum over the rows of an array."""
+    """Return the exact sum over the rows of an array; ``codes`` says which segment each is in."""
     n = len(donors)
     block = min(block or n, summand.rows_of_a_block, n)
-    blocks = (row_writer(donors[start : start + block]) for start in range(0, n, block))
+    blocks: Iterable[Write] = (row_writer(donors[start : start + block]) for start in range(0, n, block))
+    if codes is not None:
+        blocks = map(InSegments, blocks, (codes[start : start + block] for start in range(0, n, block)))
     return add_up(blocks, summand, on_rows, threads)[0]
 
 
@@ -120,6 +131,7 @@ def donors_in(
     spec: TableSpec,
     periods: PeriodsLike | None,
     *,
+    labels: Iterable[str] | None = None,
     bounds: tuple[float, float] | None = None,
     exclude: Sequence[str] = (),
     engine: Engine = "auto",
@@ -139,7 +151,7 @@ def donors_in(
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
-    files = Files(place, spec, bounds, tuple(exclude), index, held)
+    files = Files(place, spec, bounds, tuple(exclude), index, held, Segments.declared(spec.by, labels))
     if engine != "dask":
         return FileDonors(files)
     from dpsc.custodian.gram.dask import DaskDonors
@@ -147,19 +159,24 @@ def donors_in(
     return DaskDonors(files, scheduler, workers)
 
 
-def source_of(donors: Any, missing: Missing | None = None) -> DonorSource:
-    """Return donors of any form as a source; an array of floats is not copied, unless there is a rule to fill it."""
-    if missing is not None:
+def source_of(
+    donors: Any, missing: Missing | None = None, *, by: Any | None = None, labels: Iterable[str] | None = None
+) -> DonorSource:
+    """Return donors of any form as a source; an array of floats is not copied, unless it needs a rule or segments."""
+    if missing is not None or by is not None or labels is not None:
         if isinstance(donors, (DonorSource, Panel, Donors)) and not isinstance(donors, pd.DataFrame):
-            raise ParameterError(f"{_MISSING} is for frames and arrays; these donors have a rule already.")
-        read = Donors.from_wide if isinstance(donors, pd.DataFrame) else Donors.from_arrays
-        donors = read(donors, missing=missing)
+            if missing is not None:
+                raise ParameterError(f"{_MISSING} is for frames and arrays; these donors have a rule already.")
+            raise ParameterError(f"{BY} is for frames and arrays; say it where these donors are made.")
+        read = Donors.from_wide if is_frame(donors) else Donors.from_arrays
+        donors = read(donors, missing=missing, by=by, labels=labels)
     if isinstance(donors, DonorSource) and not is_frame(donors):
         return donors
     if isinstance(donors, Panel):
         donors = donors.pool
     if isinstance(donors, Donors):
-        return ArrayDonors(donors.values, donors.times, donors.outcome, donors.periods_from)
+        where = donors.times, donors.outcome, donors.periods_from
+        return ArrayDonors(donors.values, *where, donors.segments, donors.codes)
     if is_frame(donors):
         matrix = read_wide(donors, None, None)
         order = in_order(matrix.times)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -306,6 +307,29 @@ def gram_mu() -> Case:
     return Case("gram-mu", "GramRelease, as Gaussian", (attack,))
 
 
+def gram_segments() -> Case:
+    """Attack a release in segments: a donor that changes its label, its values, or both, through the whole release."""
+    make = GramRelease(epsilon=1.0, delta=1e-6, scale=_SCALE)
+    promise = make.guarantee
+    assert promise is not None
+
+    def moved(before: tuple[int, str], after: tuple[int, str]) -> float:
+        """Return what one donor costs; the same seed gives both neighbours the same noise."""
+        seeded_make = replace(make, seed=0)
+        rows = neighbours.orthogonal_rows(seeded_make.custodian_sum(np.zeros((1, _T))).row_map).pools
+        one, other = (
+            seeded_make.release(rows[row], by=[label] * len(rows[row]), labels=["a", "b"])
+            for row, label in (before, after)
+        )
+        changes = zip(one.blocks, other.blocks, strict=True)
+        return sum(_cost(block - changed, one) for block, changed in changes)
+
+    claim = ClaimedLoss(promise.loss.mu_squared, unit="μ² =")
+    pairs = {"another label": ((0, "a"), (0, "b")), "other values": ((0, "a"), (1, "a")), "both": ((0, "a"), (1, "c"))}
+    attacks = tuple(Exact(name, claim, partial(moved, *pair), "one donor") for name, pair in pairs.items())
+    return Case("gram-segments", "GramRelease in segments", attacks)
+
+
 def composition(delta: float = 1e-6) -> Case:
     """Attack what is promised for several releases: twice from the same donors, and merged from two sites."""
     make = GramRelease(epsilon=1.0, delta=delta, scale=_SCALE)
@@ -395,6 +419,7 @@ OTHER: dict[str, Callable[[], Case]] = {
     "objective-gaussian": lambda: objective(1.0, DELTA),
     "printed-output": printed_output,
     "gram-mu": gram_mu,
+    "gram-segments": gram_segments,
     "composition": composition,
     "ridge-sensitivity": sensitivities.ridge,
     "printed-ridge-sensitivity": sensitivities.printed_ridge,

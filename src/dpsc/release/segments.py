@@ -1,0 +1,106 @@
+"""Segments of a release: declared labels with a matrix for each, and the pools of them that an analyst may ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from dpsc.checks import LONGEST_NAME, did_you_mean, is_printable
+from dpsc.errors import Parameter, ParameterError
+from dpsc.types import Positions
+
+OTHER = "other"
+MOST_SEGMENTS = 64
+BY, LABELS = Parameter("by", ""), Parameter("labels")
+PoolLike: TypeAlias = "str | Iterable[str] | Mapping[str, float]"
+
+
+@dataclass(frozen=True)
+class Segments:
+    """By what donors are divided, and into which segments.
+
+    Attributes
+    ----------
+    by : str
+        What labels are of, or the column that holds them.
+    labels : tuple of str
+        The declared ones, public, and "other" at the end: for any other label, for several, and for none.
+    """
+
+    by: str
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.labels) <= MOST_SEGMENTS:
+            raise ParameterError(f"{LABELS} must name 1 to {MOST_SEGMENTS - 1} segments; {OTHER!r} comes of itself.")
+        if self.labels[-1] != OTHER or len(set(self.labels)) < len(self.labels):
+            raise ParameterError(f"{LABELS} must name different segments.")
+        if not all(text and len(text) <= LONGEST_NAME and is_printable(text) for text in (self.by, *self.labels)):
+            raise ParameterError(f"{LABELS} and {BY} must be printable names of at most {LONGEST_NAME} characters.")
+
+    @classmethod
+    def declared(cls, by: Hashable | None, labels: Iterable[str] | None) -> Segments | None:
+        """Return the segments that were declared, None if none were; refuse labels that nobody declared."""
+        if by is None:
+            if labels is not None:
+                raise ParameterError(f"{LABELS} belong to {BY}, the column of segments.")
+            return None
+        if labels is None or isinstance(labels, str):
+            raise ParameterError(
+                f"declare {Parameter('labels', 'A,B,C')}, a list of the segments of {str(by)!r}: those of single "
+                f"donors would otherwise be published. Donors with another label are in {OTHER!r}."
+            )
+        names = [str(label).strip() for label in labels]
+        return cls(str(by), (*(name for name in names if name != OTHER), OTHER))
+
+    @property
+    def other(self) -> int:
+        """The position of "other"."""
+        return len(self.labels) - 1
+
+    def place(self, text: str | None) -> int:
+        """Return the segment of a row, by its label alone; -1 for no label."""
+        label = "" if text is None else text.strip()
+        return -1 if not label else self.labels.index(label) if label in self.labels else self.other
+
+    def agreed(self, donors: Positions, codes: Positions, count: int) -> Positions:
+        """Return the segment of each of so many donors: that of all its rows that name one, or "other".
+
+        It is a function of a donor's own rows, in any order. One whose rows name several is in "other".
+        """
+        least, most = np.full(count, len(self.labels)), np.full(count, -1)
+        said = codes >= 0
+        np.minimum.at(least, donors[said], codes[said])
+        np.maximum.at(most, donors[said], codes[said])
+        return np.where(least == most, most, self.other)
+
+    def position(self, label: str) -> int:
+        """Return where a segment is, or say that there is none of that name."""
+        if label not in self.labels:
+            hint = did_you_mean(str(label), self.labels) or f" They are {', '.join(self.labels)}."
+            raise ParameterError(f"the release has no segment {label!r} of {self.by!r}.{hint}")
+        return self.labels.index(label)
+
+    def shares(self, pool: PoolLike) -> dict[int, float | None]:
+        """Return the positions of the segments of a pool, and the share of each if shares are stated.
+
+        Examples
+        --------
+        >>> plans = Segments("plan", ("basic", "plus", "other"))
+        >>> plans.shares("plus"), plans.shares(["basic", "plus"]), plans.shares({"basic": 3, "plus": 1})
+        ({1: None}, {0: None, 1: None}, {0: 0.75, 1: 0.25})
+        """
+        if isinstance(pool, Mapping):
+            stated = {self.position(label): float(share) for label, share in pool.items()}
+            total = sum(stated.values())
+            if not stated or not all(share > 0 for share in stated.values()) or not math.isfinite(total):
+                raise ParameterError(f"the shares of {Parameter('pool')} must be numbers above 0.")
+            return {place: share / total for place, share in stated.items()}
+        names = [pool] if isinstance(pool, str) else list(pool)
+        if not names:
+            raise ParameterError(f"{Parameter('pool')} names no segment.")
+        return {self.position(name): None for name in names}
