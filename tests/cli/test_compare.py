@@ -92,7 +92,10 @@ def test_studies_and_answers_without_privacy_are_compared(files: Path) -> None:
     fit = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03")
     code, _, err = quick(*fit, "--method", "nonprivate", "--bounds", -10, 60, "-o", files / "raw.json")  # fmt: skip
     assert code == 0, err
-    document = compared(files / "study.json", files / "raw.json", files / "low", "-o", files / "c.html")
+    three = (files / "study.json", files / "raw.json", files / "low")
+    compared(*three, "-o", files / "c.md")
+    assert "\n## What differs\n" in (files / "c.md").read_text("utf-8")
+    document = compared(*three, "-o", files / "c.html")
     assert [row["budget"] for row in document["answers"]] == ["ε = 1, δ = 1e-06", "NOT PRIVATE", "ε = 1, δ = 1e-06"]
     assert document["answers"][0]["target"] == "1 units"
     assert document["answers"][0]["average effect"] == pytest.approx(document["answers"][2]["average effect"])
