@@ -119,7 +119,7 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     assert "&lt;script&gt;" in page
     for text in (
         "What was protected",
-        "What could be seen: an average effect of",
+        "An average effect of",
         "Placebos: effects where there is none",
         "50 made-up units without any effect",
         "Other choices",
@@ -127,7 +127,8 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
         "Dates tried",
         "a straight line through the target",
         "number of donors",
-        "Cite as",
+        "To paste into a paper",
+        "We estimated what",
         "dpsc estimate &lt;x&gt;",
     ):
         assert text in page

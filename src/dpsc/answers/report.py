@@ -83,6 +83,19 @@ class Reportable(ABC):
         """
         return plot.draw(self, kind or next(iter(self.figures)), plot.Sheet(ax, title, figsize, shown=True))
 
+    def paragraph(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> str:
+        """Return methods and results in one paragraph for a paper: the question, the guarantee, the numbers, the tests.
+
+        Parameters
+        ----------
+        units : str, optional
+            The outcome's units.
+        dates_tried : iterable of periods, optional
+            Treatment times for which you asked before you settled on this one.
+        """
+        text: str = self.files(units, dates_tried).content()["paragraph"]
+        return text
+
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> ReportFiles:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
         return ReportFiles(self, units, tuple(map(period_name, dates_tried)))
@@ -246,7 +259,6 @@ def of_study(study: Pooled, document: Document, command: str) -> str:
 
 
 def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
-    today = datetime.now(UTC)
     return {
         "document": document,
         "guarantee": guarantee,
@@ -256,8 +268,7 @@ def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
         "words": words,
         "command": command,
         "version": __version__,
-        "date": today.strftime("%Y-%m-%d"),
-        "year": today.year,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 
 

@@ -248,7 +248,8 @@ def export(desk: AnalystDesk, width: float) -> str:
     if desk.result is None or desk.release_file is None:
         return _nothing(desk)
     same = {"command": command(asked_of(desk)), "script": script(asked_of(desk), desk.tried)}
-    return render("export.html", desk=desk, **same)
+    paragraph = desk.result.paragraph(desk.units or None, desk.tried)
+    return render("export.html", desk=desk, paragraph=paragraph, **same)
 
 
 def _nothing(desk: AnalystDesk) -> str:
