@@ -65,7 +65,8 @@ def test_two_budgets_are_compared(files: Path) -> None:
 
 
 def test_what_differs_is_said(files: Path) -> None:
-    answers = {"same": (), "level": ("--level", 0.9), "earlier": ()}
+    answers = {"same": (), "level": ("--level", 0.9), "earlier": (), "euros": ("--units", "euros")}
+    answers |= {"cents": ("--units", "cents")}
     for name, options in answers.items():
         date = "2021-01" if name == "earlier" else "2021-03"
         code, _, err = quick("estimate", files / "low.dpsc.json", files / "target.csv", "--treatment-time", date,
@@ -74,6 +75,11 @@ def test_what_differs_is_said(files: Path) -> None:
     low = files / "low"
     assert compared(low, files / "same")["differ_in"] == []
     assert compared(low, files / "level")["differ_in"] == ["level"]
+    assert compared(low, files / "euros")["differ_in"] == []  # one does not say its units
+    code, _, err = quick("compare", low, files / "euros", "-o", files / "units.svg")
+    assert (code, err) == (0, "")
+    assert "The outcomes differ" not in (files / "units.svg").read_text("utf-8")
+    assert compared(files / "cents", files / "euros")["says"].endswith("compare percentages, not sizes.")
     assert compared(low, files / "earlier")["differ_in"] == ["first treated period"]
     assert compared(low, files / "high", files / "earlier")["differ_in"] == [
         "first treated period",

@@ -51,9 +51,15 @@ class Comparison:
         return {"outcome": facts.pop("outcome"), "target": self._targets(), **facts}
 
     def differences(self) -> dict[str, list[str]]:
-        """Return the facts that differ, as text."""
+        """Return the facts that differ, as text; units that were not said may be the same."""
         facts = {what: [_text(value) for value in values] for what, values in self.facts().items()}
+        if len(self._units) < 2:
+            del facts["units"]
         return {what: values for what, values in facts.items() if len(set(values)) > 1}
+
+    @property
+    def _units(self) -> set[str]:
+        return {document["units"] for _, document in self.answers if document.get("units")}
 
     def sentence(self) -> str:
         """Say what differs."""
@@ -62,10 +68,9 @@ class Comparison:
             return "The answers do not differ in target, date, release, budget or method."
         listed = differing[0] if len(differing) == 1 else f"{', '.join(differing[:-1])} and {differing[-1]}"
         outcomes = {document["outcome"] for _, document in self.answers}
-        units = {document["units"] for _, document in self.answers if document.get("units")}  # unsaid is unknown
         other = (
             " Their outcomes or units differ: compare percentages, not sizes."
-            if len(outcomes) > 1 or len(units) > 1
+            if len(outcomes) > 1 or len(self._units) > 1
             else ""
         )
         return f"The answers differ in their {listed}.{other}"

@@ -260,6 +260,7 @@ class GramRelease:
         self._require_own(summed)
         total, n, size = summed.total, summed.n, len(summed.total)
         warn_of_large_delta(self.delta, n)
+        randomness.warn_of_seed(self.seed)
         largest = n * 4.0**self.grid_bits
         diagonal, above = self._scales(summed.scale.share)
         source = randomness.choose(self.seed)
