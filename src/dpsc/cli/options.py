@@ -202,7 +202,7 @@ class AnswerOptions:
 
     out: Path | None = option(
         "By its ending a page (.html), a workbook (.xlsx), the numbers (.json), the table of periods (.csv), the "
-        "figure (.png, .svg), a paragraph with all tables (.md, .tex), or a folder with page, figures, table and numbers.",
+        "figure (.png, .svg), a paragraph with all tables (.md, .tex), or a folder with page, figures and numbers.",
         "--out",
         "-o",
     )
