@@ -64,8 +64,7 @@ def test_a_study_is_written_as_one_question() -> None:
     average = study.average
     effect, low, high = words.column([average.effect, average.lower, average.upper], sign=True)
     assert (
-        "in 2 treated units without the intervention that reached each at its own time, from 2021Q4 to 2022Q2."
-        in text
+        "in 2 treated units without the intervention that reached each at its own time, from 2021Q4 to 2022Q2." in text
     )
     assert f"{effect} euros" in text
     assert f"from {low} to {high} euros" in text
