@@ -340,7 +340,7 @@ def test_periods_are_written_at_the_beginning_of_years_or_at_round_numbers(
     axis = PeriodAxis(index)
     axes.plot(axis.values, np.arange(len(index)))
     axis.write(axes)
-    assert [label.get_text().replace("-Q", "Q") for label in axes.get_xticklabels()] == written
+    assert [label.get_text() for label in axes.get_xticklabels()] == written
 
 
 def test_long_words_are_broken_and_dollars_are_no_formulas() -> None:

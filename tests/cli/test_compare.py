@@ -65,7 +65,8 @@ def test_two_budgets_are_compared(files: Path) -> None:
 
 
 def test_what_differs_is_said(files: Path) -> None:
-    answers = {"same": (), "level": ("--level", 0.9), "earlier": ()}
+    answers = {"same": (), "level": ("--level", 0.9), "earlier": (), "euros": ("--units", "euros")}
+    answers |= {"cents": ("--units", "cents")}
     for name, options in answers.items():
         date = "2021-01" if name == "earlier" else "2021-03"
         code, _, err = quick("estimate", files / "low.dpsc.json", files / "target.csv", "--treatment-time", date,
@@ -74,6 +75,11 @@ def test_what_differs_is_said(files: Path) -> None:
     low = files / "low"
     assert compared(low, files / "same")["differ_in"] == []
     assert compared(low, files / "level")["differ_in"] == ["level"]
+    assert compared(low, files / "euros")["differ_in"] == []  # one does not say its units
+    code, _, err = quick("compare", low, files / "euros", "-o", files / "units.svg")
+    assert (code, err) == (0, "")
+    assert "The outcomes differ" not in (files / "units.svg").read_text("utf-8")
+    assert compared(files / "cents", files / "euros")["says"].endswith("compare percentages, not sizes.")
     assert compared(low, files / "earlier")["differ_in"] == ["first treated period"]
     assert compared(low, files / "high", files / "earlier")["differ_in"] == [
         "first treated period",
@@ -92,7 +98,10 @@ def test_studies_and_answers_without_privacy_are_compared(files: Path) -> None:
     fit = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03")
     code, _, err = quick(*fit, "--method", "nonprivate", "--bounds", -10, 60, "-o", files / "raw.json")  # fmt: skip
     assert code == 0, err
-    document = compared(files / "study.json", files / "raw.json", files / "low", "-o", files / "c.html")
+    three = (files / "study.json", files / "raw.json", files / "low")
+    compared(*three, "-o", files / "c.md")
+    assert "\n## What differs\n" in (files / "c.md").read_text("utf-8")
+    document = compared(*three, "-o", files / "c.html")
     assert [row["budget"] for row in document["answers"]] == ["ε = 1, δ = 1e-06", "NOT PRIVATE", "ε = 1, δ = 1e-06"]
     assert document["answers"][0]["target"] == "1 units"
     assert document["answers"][0]["average effect"] == pytest.approx(document["answers"][2]["average effect"])

@@ -227,7 +227,7 @@ def test_a_treatment_time_outside(files: Path) -> None:
     year = [*fit(files, *BUDGET)[:-4], "--treatment-time", "2021", *BUDGET]
     refused(year, "--treatment-time 2021 is not a date that can be read", "write it as 2020-01")
     quarter = [*fit(files, *BUDGET)[:-4], "--treatment-time", "2021Q1", *BUDGET]
-    refused(quarter, "2021Q1 is not one of the periods", "Name the first treated period itself")
+    refused(quarter, "2021Q1 is not one of the periods", "Name the period itself")
     mixed_up = [*fit(files, *BUDGET)[:-4], "--treatment-time", "01/03/2021", *BUDGET]
     refused(mixed_up, "01/03/2021 can be 1 March 2021 or 3 January 2021", "--time-format %d/%m/%Y")
 

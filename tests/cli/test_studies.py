@@ -186,7 +186,7 @@ def test_all_units_may_have_one_date(files: Path) -> None:
     refused(*run, *columns, "--treatment-time", "2035-01", said=("2035-01 is not one of the periods",))
 
 
-@pytest.mark.parametrize("ending", ["html", "xlsx", "json", "csv", "png", "svg"])
+@pytest.mark.parametrize("ending", ["html", "xlsx", "json", "csv", "png", "svg", "md", "tex"])
 def test_the_ending_says_what_is_written(files: Path, ending: str) -> None:
     out = files / "new" / f"answer.{ending}"
     run = ("estimate", files / "r.json", files / "target.csv", "--treatment-time", "2021-03", "-o", out)
@@ -195,6 +195,7 @@ def test_the_ending_says_what_is_written(files: Path, ending: str) -> None:
     assert f"Open {out}" in "".join(shown.splitlines()[-2:])
     assert [file.name for file in out.parent.iterdir()] == [out.name]
     first = {"html": b"<!doctype", "xlsx": b"PK", "json": b"{", "csv": b'"month",', "png": b"\x89PNG", "svg": b"<?xml"}
+    first |= {"md": b"# What would", "tex": rb"\section*{What would"}
     assert out.read_bytes().startswith(first[ending])
     refused(*run, said=("already exists", "--force"))
 

@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import PanelError
+from dpsc.periods.calendar import calendar
 from dpsc.periods.dates import as_index, in_order
-from dpsc.periods.match import first_treated
+from dpsc.periods.match import first_treated, typed_period
+from dpsc.types import Label
 
 IN_ORDER: dict[str, list[Any]] = {
     "int": [8, 9, 10, 11],
@@ -164,26 +166,44 @@ QUARTERS = pd.period_range("2000Q1", periods=6, freq="Q")
 @pytest.mark.parametrize(
     ("index", "treatment_time", "position"),
     [
-        (pd.Index([1970, 1980, 1990]), 1985, 2),
         (pd.Index([1970, 1980, 1990]), "1980", 1),
         (pd.Index([1970, 1980, 1990]), np.int64(1980), 1),
         (pd.Index([2**60, 2**60 + 1, 2**60 + 2]), 2**60 + 1, 1),
         (pd.Index(["1999", "2000", "2001"]), 2000, 1),
-        (DATES, "2000-01-02 12:00", 2),
         (DATES, dt.date(2000, 1, 3), 2),
         (DATES, dt.datetime(2000, 1, 3), 2),
         (DATES, np.datetime64("2000-01-03"), 2),
         (DATES, pd.Period("2000-01-03", "D"), 2),
         (DATES.tz_localize("UTC"), "2000-01-03", 2),
-        (DATES.tz_localize("UTC"), pd.Timestamp("2000-01-03 00:30", tz="Europe/Paris"), 2),
+        (DATES.tz_localize("UTC"), pd.Timestamp("2000-01-03 01:00", tz="Europe/Paris"), 2),
         (QUARTERS, "2000Q3", 2),
         (QUARTERS, "2000-08-15", 2),
-        (QUARTERS, 2001, 4),
         (pd.Index([dt.date(2000, 1, 1), dt.date(2000, 1, 2)]), "2000-01-02", 1),
     ],
 )
-def test_treatment_time_is_found_at_or_after(index: pd.Index[Any], treatment_time: Any, position: int) -> None:
+def test_a_treatment_time_is_found(index: pd.Index[Any], treatment_time: Any, position: int) -> None:
     assert first_treated(index, treatment_time) == position
+
+
+@pytest.mark.parametrize(
+    ("index", "typed", "said"),
+    [
+        (calendar(["2024-10-28", "2024-11-04", "2024-11-11"]), "2024-11-05", "2024-11-04 and 2024-11-11"),
+        (calendar(["2022-03", "2022-04", "2022-06"]), "May 2022", "2022-04 and 2022-06"),
+        (pd.Index([1970, 1980, 1990]), 1985, "1980 and 1990"),
+        (pd.Index([0.5, 1.5, 2.5]), 1, "0.5 and 1.5"),
+        (DATES, "2000-01-02 12:00", "2000-01-02 and 2000-01-03"),
+        (DATES.tz_localize("UTC"), pd.Timestamp("2000-01-03 00:30", tz="Europe/Paris"), "2000-01-02 .* and 2000-01-03"),
+    ],
+)
+def test_a_date_between_two_periods_is_refused_and_both_are_named(
+    index: pd.Index[Any], typed: Label, said: str
+) -> None:
+    with pytest.raises(PanelError, match=f"is between the periods {said}"):
+        first_treated(index, typed)
+    if isinstance(typed, str):
+        with pytest.raises(PanelError, match=f"is between the periods {said}"):
+            typed_period(typed, index, None)
 
 
 @pytest.mark.parametrize(
@@ -194,5 +214,5 @@ def test_treatment_time_is_found_at_or_after(index: pd.Index[Any], treatment_tim
 def test_a_treatment_time_that_means_nothing_is_refused(kind: str, treatment_time: Any) -> None:
     if str(treatment_time) in IN_ORDER[kind]:
         return
-    with pytest.raises(PanelError, match="the periods run from"):
+    with pytest.raises(PanelError, match=r"periods, which run from|must be one period|a date that can be read"):
         first_treated(as_index(IN_ORDER[kind]), treatment_time)

@@ -147,6 +147,10 @@ def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(map(str, WAGES)))
     assert desk.questions == {}
     assert answered(desk)
+    assert "We also asked about other dates before settling" not in app.export(desk, app.WIDE)
+    desk.choose(4)
+    assert "We also asked about other dates before settling: 1985." in app.export(desk, app.WIDE)
+    desk.choose(5)
     desk.numbers_are(True, "target")  # a click that came too late
 
 

@@ -11,7 +11,7 @@ from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.errors import ReleaseError, TableError
+from dpsc.errors import PanelError, ReleaseError, TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
@@ -122,7 +122,7 @@ def _start(unit: str, text: str | None, release: Release | PrivatePanel, time_fo
         return None
     try:
         return match.typed_period(text, release.times, time_format, "treatment_time_column")
-    except TableError as problem:
+    except PanelError as problem:
         raise TableError(
             f"unit {unit!r}: {problem.message} Leave the cell empty for a unit that was never treated."
         ) from None

@@ -24,7 +24,7 @@ from dpsc.analyst.study import pooled
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.words import number
-from dpsc.errors import Parameter, ReleaseError
+from dpsc.errors import PanelError, Parameter, ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated, incomplete, listed
@@ -327,7 +327,7 @@ def study(
     for unit in treated:
         try:
             results[unit] = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
-        except ReleaseError as problem:
+        except (PanelError, ReleaseError) as problem:
             raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
     return pooled(rows, results, {}, weights, level, title)
 

@@ -86,7 +86,7 @@ def _answer(
     """Estimate one unit; what is wrong with it is said with its name."""
     try:
         return estimate(release, target, date, level=level, averages=averages)
-    except ReleaseError as problem:
+    except (PanelError, ReleaseError) as problem:
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 

@@ -51,9 +51,15 @@ class Comparison:
         return {"outcome": facts.pop("outcome"), "target": self._targets(), **facts}
 
     def differences(self) -> dict[str, list[str]]:
-        """Return the facts that differ, as text."""
+        """Return the facts that differ, as text; units that were not said may be the same."""
         facts = {what: [_text(value) for value in values] for what, values in self.facts().items()}
+        if len(self._units) < 2:
+            del facts["units"]
         return {what: values for what, values in facts.items() if len(set(values)) > 1}
+
+    @property
+    def _units(self) -> set[str]:
+        return {document["units"] for _, document in self.answers if document.get("units")}
 
     def sentence(self) -> str:
         """Say what differs."""
@@ -62,15 +68,14 @@ class Comparison:
             return "The answers do not differ in target, date, release, budget or method."
         listed = differing[0] if len(differing) == 1 else f"{', '.join(differing[:-1])} and {differing[-1]}"
         outcomes = {document["outcome"] for _, document in self.answers}
-        units = {document["units"] for _, document in self.answers if document.get("units")}  # unsaid is unknown
         other = (
             " Their outcomes or units differ: compare percentages, not sizes."
-            if len(outcomes) > 1 or len(units) > 1
+            if len(outcomes) > 1 or len(self._units) > 1
             else ""
         )
         return f"The answers differ in their {listed}.{other}"
 
-    def columns(self) -> dict[str, list[str]]:
+    def table(self) -> tables.TextTable:
         """Return the average effects, with the same digits down a column."""
         effects = [row["average effect"] for row in self._numbers()]
         numbers = {
@@ -83,7 +88,13 @@ class Comparison:
             "p-value": [p_text(row["p-value"]) for row in self._numbers()],
             "donors help": [row["donors help"] or "–" for row in self._numbers()],
         }
-        return {"answer": self.names} | numbers | {name: cells for name, cells in others.items() if set(cells) != {"–"}}
+        known = {name: cells for name, cells in others.items() if set(cells) != {"–"}}
+        return tables.table({"answer": self.names} | numbers | known)
+
+    def differing(self) -> tables.TextTable:
+        """Return the facts that differ; a table without rows if none does."""
+        differing = self.differences()
+        return tables.table({"answer": self.names if differing else []} | differing, labels=1 + len(differing))
 
     def content(self) -> Document:
         """Return everything as plain values."""
@@ -103,6 +114,14 @@ class Comparison:
         frame = pd.DataFrame(self._flat())
         return files.csv_text(frame.columns, frame.itertuples(index=False, name=None)).encode("utf-8")
 
+    def markdown(self) -> bytes:
+        """Return the tables in Markdown."""
+        return tables.markdown(self.title, self.sentence(), self._tables()).encode("utf-8")
+
+    def latex(self) -> bytes:
+        """Return the tables in LaTeX."""
+        return tables.latex(self.title, self.sentence(), self._tables()).encode("utf-8")
+
     def xlsx(self) -> bytes:
         """Return the table as a workbook."""
         return excel.book({"comparison": self._flat()})
@@ -113,13 +132,11 @@ class Comparison:
 
     def html(self, command: str = "") -> bytes:
         """Return a page with the figure and the table."""
-        differing = self.differences()
         page = report.render(
             "compare.html",
             title=self.title,
             says=self.sentence(),
-            table=tables.table(self.columns()),
-            differences=tables.table({"answer": self.names} | differing, labels=1 + len(differing)),
+            tables=self._tables(),
             image=report.image(self._drawn),  # the page asks the question
             private=all(document["private"] for _, document in self.answers),
             command=command,
@@ -127,6 +144,10 @@ class Comparison:
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
         )
         return page.encode("utf-8")
+
+    def _tables(self) -> dict[str, tables.TextTable]:
+        found = {"side by side": self.table(), "what differs": self.differing()}
+        return {name: table for name, table in found.items() if table.rows}
 
     def _flat(self) -> list[dict[str, Any]]:
         """Return one row per answer, without lists in its cells."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsc.answers import words
+from dpsc.answers import paragraph, words
 from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.effects import NO_PERCENT, Effect
 from dpsc.answers.placebos import ALSO_ASKED, Placebos, Trials
@@ -27,6 +27,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
         "title": result.title or words.question(result),
         "question": words.question(result),
         "answer": words.answer(result, units),
+        "paragraph": paragraph.of_result(result, trials, units),
         "method": result.headline,
         "private": result.private,
         "guarantee": guarantee_json(result.guarantee),
@@ -72,6 +73,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         "title": study.title or words.study_question(study),
         "question": words.study_question(study),
         "answer": words.study_answer(study, units),
+        "paragraph": paragraph.of_study(study, units, others),
         "method": first.headline,
         "private": study.private,
         "guarantee": guarantee_json(study.guarantee),

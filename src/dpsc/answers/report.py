@@ -24,6 +24,7 @@ from dpsc.answers.base import Answer, Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.placebos import Trials
+from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.version import __version__
 
@@ -82,6 +83,45 @@ class Reportable(ABC):
             Of a new figure, in inches.
         """
         return plot.draw(self, kind or next(iter(self.figures)), plot.Sheet(ax, title, figsize, shown=True))
+
+    def paragraph(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> str:
+        """Return methods and results in one paragraph for a paper: the question, the guarantee, the numbers, the tests.
+
+        Parameters
+        ----------
+        units : str, optional
+            The outcome's units.
+        dates_tried : iterable of periods, optional
+            Treatment times for which you asked before you settled on this one.
+        """
+        text: str = self.files(units, dates_tried).content()["paragraph"]
+        return text
+
+    def to_markdown(self, table: str = "effects") -> str:
+        """Return one of the answer's tables in Markdown.
+
+        Parameters
+        ----------
+        table : str
+            Of a result: "effects" (the default), "periods", "without donors", "placebos" (earlier dates), "placebos in
+            space", "donors" (their weights) or "sensitivity". Of a study: "effects", "units", "event time" or "calendar
+            time". What an answer does not have is refused with the names of what it has.
+        """
+        return self._named(table).to_markdown()
+
+    def to_latex(self, table: str = "effects") -> str:
+        """Return a table as :meth:`to_markdown`, as a LaTeX tabular with the lines of booktabs."""
+        return self._named(table).to_latex()
+
+    def _tables(self) -> dict[str, tables.TextTable]:
+        """Return every table, by name."""
+        return tables.of(self.files().content())
+
+    def _named(self, table: str) -> tables.TextTable:
+        found = self._tables()
+        if table not in found:
+            raise ParameterError(f"this answer has no table {table!r}; it has {', '.join(found)}.")
+        return found[table]
 
     def files(self, units: str | None = None, dates_tried: Iterable[Any] = ()) -> ReportFiles:
         """Return the files of a report, each made when it is asked for; it lists other dates that were tried."""
@@ -150,6 +190,16 @@ class ReportFiles:
         """Return the numbers, for programs."""
         return (json.dumps(self.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
+    def markdown(self) -> bytes:
+        """Return the paragraph and every table in Markdown."""
+        content = self.content()
+        return tables.markdown(content["title"], content["paragraph"], tables.of(content)).encode("utf-8")
+
+    def latex(self) -> bytes:
+        """Return the paragraph and every table in LaTeX."""
+        content = self.content()
+        return tables.latex(content["title"], content["paragraph"], tables.of(content)).encode("utf-8")
+
     def csv(self) -> bytes:
         """Return the table of periods; its labels may be from somebody else's release."""
         frame: pd.DataFrame = self._answer._table()
@@ -216,11 +266,6 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         seen=seen,
         for_effect=for_effect,
         average=result.average,
-        effects=tables.effects_table(document["effects"][:2], ["average", "total"]),
-        periods=tables.periods_table(document["periods"]),
-        baselines=tables.baselines_table(document),
-        donors=tables.donors_table(document["donors"]),
-        sensitivity=tables.sensitivity_table(document["sensitivity"]),
         images=images,
         **_shared(document, result.guarantee, command),
     )
@@ -229,15 +274,10 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
 def of_study(study: Pooled, document: Document, command: str) -> str:
     """Return the page of a study."""
     grades = [row["donors_help"] for row in document["by_unit"]]
-    names = [row["of"] for row in document["effects"]]
     return render(
         "study.html",
         study=study,
         average=study.average,
-        effects=tables.effects_table(document["effects"], names),
-        by_unit=tables.by_unit_table(document["by_unit"]),
-        by_event_time=tables.counted_table(document["by_event_time"], "periods_after", "periods after"),
-        by_calendar_time=tables.counted_table(document["by_calendar_time"], "time", "period"),
         grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
         weighted=study.weights.nunique() > 1,
         images=_pictures(study, ("event", "units"), document["units"]),
@@ -246,9 +286,9 @@ def of_study(study: Pooled, document: Document, command: str) -> str:
 
 
 def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
-    today = datetime.now(UTC)
     return {
         "document": document,
+        "tables": tables.of(document),
         "guarantee": guarantee,
         "meaning": [] if guarantee is None else words.meaning(guarantee),
         "parameters": words.in_words(document["parameters"]),
@@ -256,8 +296,7 @@ def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
         "words": words,
         "command": command,
         "version": __version__,
-        "date": today.strftime("%Y-%m-%d"),
-        "year": today.year,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers import document, report, words
+from dpsc.answers import document, report, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing, Verdict
 from dpsc.answers.document import Document
@@ -122,6 +122,15 @@ class Result(Answer, Reportable):
     def _page(self, document: Document, command: str = "") -> str:
         """Return the page of a report, given everything as plain values."""
         return report.of_result(self, self.trials(), document, command)
+
+    def _tables(self) -> dict[str, tables.TextTable]:
+        """Return every table, by name; donors that were not left out one by one are there with their weights alone."""
+        found = super()._tables()
+        if "donors" not in found and isinstance(self.weights, pd.Series):
+            weights = self.weights[self.weights != 0].sort_values(key=abs, ascending=False, kind="stable")
+            rows = [{"donor": period_name(name), "weight": float(value)} for name, value in weights.items()]
+            found["donors"] = tables.donors_table(rows)
+        return found
 
     def _table(self) -> pd.DataFrame:
         """Return one row per period, whose labels are the first column."""

@@ -1,7 +1,11 @@
-"""An answer's tables as columns of text, for pages; numbers that are read together have the same digits."""
+"""An answer's tables as columns of text: for pages and the terminal, in Markdown and in LaTeX.
+
+Numbers that are read together have the same digits.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +22,102 @@ class TextTable(NamedTuple):
     header: list[str]
     rows: list[list[str]]
     labels: int = 1
+
+    def to_markdown(self) -> str:
+        r"""Write it with pipes, numbers to the right.
+
+        Examples
+        --------
+        >>> print(TextTable(["unit", "effect"], [["a|b", "-1.5"]]).to_markdown())
+        | unit | effect |
+        |:--|--:|
+        | a\|b | -1.5 |
+        """
+        rule = "|" + "|".join(":--" if k < self.labels else "--:" for k in range(len(self.header))) + "|"
+        rows = [f"| {' | '.join(map(in_markdown, cells))} |" for cells in (self.header, *self.rows)]
+        return "\n".join([rows[0], rule, *rows[1:]])
+
+    def to_latex(self) -> str:
+        r"""Write it as a tabular with the lines of booktabs.
+
+        Examples
+        --------
+        >>> print(TextTable(["unit", "share"], [["R&D", "-5.0%"]]).to_latex())
+        \begin{tabular}{lr}
+        \toprule
+        unit & share \\
+        \midrule
+        R\&D & $-$5.0\% \\
+        \bottomrule
+        \end{tabular}
+        """
+        sides = "l" * self.labels + "r" * (len(self.header) - self.labels)
+        rows = [" & ".join(map(in_latex, self.header))]
+        for cells in self.rows:
+            numbers = (_MINUS.sub("$-$", in_latex(cell)) for cell in cells[self.labels :])
+            rows.append(" & ".join([*map(in_latex, cells[: self.labels]), *numbers]))
+        first, *others = (f"{row} \\\\" for row in rows)
+        lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule"]
+        return "\n".join([*lines, r"\end{tabular}"])
+
+
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+_LATEX = str.maketrans(
+    {sign: "\\" + sign for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"[": "{[}", "<": "$<$", ">": "$>$", "|": "$|$", "–": "--", "●": r"$\bullet$", "◐": r"$\odot$", "○": r"$\circ$"}
+    | {"ε": r"$\varepsilon$", "δ": r"$\delta$", "\n": " "}
+)
+
+
+def in_latex(text: str) -> str:
+    """Write a text so that LaTeX shows it as it is."""
+    return text.translate(_LATEX)
+
+
+def in_markdown(text: str) -> str:
+    """Write a text so that Markdown shows it as it is, in one line."""
+    return re.sub(r"[\\`*_\[\]|]|<(?=[A-Za-z/!?])", r"\\\g<0>", " ".join(text.split()))
+
+
+def of(document: Document) -> dict[str, TextTable]:
+    """Return every table of an answer, by name; those without rows are left out."""
+    if document["kind"] == "study":
+        effects = effects_table(document["effects"], [row["of"] for row in document["effects"]])
+        found = {
+            "effects": effects,
+            "units": by_unit_table(document["by_unit"]),
+            "event time": counted_table(document["by_event_time"], "periods_after", "periods after"),
+            "calendar time": counted_table(document["by_calendar_time"], "time", "period"),
+        }
+    else:
+        in_time, in_space = (document["placebos"][kind] or {"placebos": []} for kind in ("in_time", "in_space"))
+        found = {
+            "effects": effects_table(document["effects"][:2], ["average", "total"]),
+            "periods": periods_table(document["periods"]),
+            "without donors": baselines_table(document),
+            "placebos": placebos_table(in_time["placebos"], "treatment_time", "pretended date"),
+            "placebos in space": placebos_table(in_space["placebos"], "unit", "unit"),
+            "donors": donors_table(document["donors"]),
+            "sensitivity": sensitivity_table(document["sensitivity"]),
+        }
+    return {name: table for name, table in found.items() if table.rows}
+
+
+def markdown(title: str, text: str, tables: Mapping[str, TextTable]) -> str:
+    """Return a title, a text and tables as a file of Markdown."""
+    parts = [f"# {in_markdown(title)}", in_markdown(text)]
+    for name, each in tables.items():
+        parts += [f"## {name.capitalize()}", each.to_markdown()]
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(title: str, text: str, tables: Mapping[str, TextTable]) -> str:
+    """Return a title, a text and tables as LaTeX to be read in by a document, whose preamble loads booktabs."""
+    parts = [rf"\section*{{{in_latex(title)}}}", in_latex(text)]
+    for name, each in tables.items():
+        parts += [rf"\subsection*{{{name.capitalize()}}}", each.to_latex()]
+    return "\n\n".join(parts) + "\n"
 
 
 def effects_table(rows: Rows, names: Sequence[str]) -> TextTable:
@@ -79,7 +179,19 @@ def donors_table(rows: Rows) -> TextTable:
     if not rows:
         return TextTable([], [])
     weights = column([row["weight"] for row in rows], decimals=2)
-    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **_effect_columns(rows)})
+    without = _effect_columns(rows) if "effect" in rows[0] else {}
+    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **without})
+
+
+def placebos_table(rows: Rows, key: str, header: str) -> TextTable:
+    """Return the average effects of earlier dates, or of other units; those that are made up have numbers."""
+    if not rows:
+        return TextTable([], [])
+    names = [str(row.get(key, number)) for number, row in enumerate(rows, start=1)]
+    known = {name: [row[name] for row in rows] for name in ("periods", "over_error") if name in rows[0]}
+    counts = {"periods": list(map(str, known["periods"]))} if "periods" in known else {}
+    over = {"effect over error": column(known["over_error"], sign=True)} if "over_error" in known else {}
+    return table({header: names, **counts, **_effect_columns(rows), **over})
 
 
 def by_unit_table(rows: Rows) -> TextTable:
@@ -127,11 +239,11 @@ _WITHOUT_DONORS = {
 
 
 def baselines_table(document: Document) -> TextTable:
-    """Return what forecasts without donors would have found, below the answer."""
+    """Return what forecasts without donors would have found, below the answer itself."""
     if not document["baselines"] or document["average_effect"] is None:
         return TextTable([], [])
     values = [document["average_effect"], *document["baselines"].values()]
-    names = ["the answer above, with donors", *(_WITHOUT_DONORS.get(n, n) for n in document["baselines"])]
+    names = ["the answer, with donors", *(_WITHOUT_DONORS.get(n, n) for n in document["baselines"])]
     return table({"forecast": names, "average effect": column(values, sign=True)})
 
 

@@ -137,6 +137,16 @@ def no_effect_chance(effect: Effect) -> str:
     return f"If there were no effect, one at least this far from zero would be seen {chance(effect.p_value)}."
 
 
+def could_be_seen(detectable: float | None, units: str | None = None) -> str:
+    """Say which effect would have been seen; empty if it is not known."""
+    if detectable is None or not math.isfinite(detectable):
+        return ""
+    size = f"{number(detectable)} {units}" if units else number(detectable)
+    return (
+        f"An average effect of {size} or more, up or down, would have had a p-value below 0.05 four times out of five."
+    )
+
+
 def outcome(result: Answer) -> str:
     """Name the outcome, as a part of a sentence."""
     return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
@@ -192,7 +202,7 @@ def _second(result: Answer, unit: str) -> str:
     middle, written_low, written_high = column([result.att, low, high], sign=True)
     effect = f"The difference is {middle}{unit}{share_of}"
     if result.interval_kind == "none":
-        return f"{effect}. This was computed from the raw donors: it is NOT PRIVATE and comes without an interval."
+        return f"{effect}, NOT PRIVATE and without an interval."
     level = percent(result.level)
     if result.interval_kind == "projection noise":
         return (

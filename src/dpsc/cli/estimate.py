@@ -162,8 +162,8 @@ def compare(
     ctx: typer.Context,
     answers: Annotated[list[Path], typer.Argument(help="Answers: result.json files, or folders with one.")],
     out: Path | None = option(
-        "By its ending the figure (.png, .svg), a page (.html), the table (.csv, .xlsx), the numbers (.json), or a "
-        "folder with page, figure and table.",
+        "By its ending the figure (.png, .svg), a page (.html), the table (.csv, .xlsx, .md, .tex), the numbers "
+        "(.json), or a folder with page, figure and table.",
         "--out",
         "-o",
     ),

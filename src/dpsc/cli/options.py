@@ -201,8 +201,8 @@ class AnswerOptions:
     """Where an answer goes, and what is written on it."""
 
     out: Path | None = option(
-        "By its ending a page (.html), a workbook (.xlsx), the numbers (.json), the table (.csv), the figure (.png, "
-        ".svg), or a folder with all of them.",
+        "By its ending a page (.html), a workbook (.xlsx), the numbers (.json), the table of periods (.csv), the "
+        "figure (.png, .svg), a paragraph with all tables (.md, .tex), or a folder with page, figures and numbers.",
         "--out",
         "-o",
     )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
-import pandas as pd
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -17,13 +16,14 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.analyst.release import Release
-from dpsc.answers import excel
+from dpsc.answers import excel, tables
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
 from dpsc.answers.report import PAGE, ReportFiles
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
+from dpsc.answers.tables import TextTable
 from dpsc.answers.words import (
     answer,
     column,
@@ -46,8 +46,8 @@ from dpsc.types import JsonObject
 
 Found = Result | Study
 
-_ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg")
-_NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "md", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
+_ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg", ".md", ".tex")
+_NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
 
 
 def show_result(result: Result, units: str | None = None) -> None:
@@ -68,24 +68,13 @@ def show_result(result: Result, units: str | None = None) -> None:
         facts |= _effects(result)
     light = None if result.verdict is None else _light(result.verdict)
     words = Text(" ".join(answer(result, units)))
-    table = _table(columns, title=result.headline)
+    table = _table(tables.table(columns), title=result.headline)
     terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), words, light)
 
 
 def show_study(study: Study, units: str | None = None) -> None:
     """Print the effect on each unit, by time since the intervention, pooled, and the answer in words."""
-    rows = study.by_unit()
-    columns = {
-        "unit": [str(name) for name in rows.index],
-        "first treated": list(rows["treatment_time"]),
-        "periods": [str(count) for count in rows["periods"]],
-        **({"weight": column(rows["weight"])} if rows["weight"].nunique() > 1 else {}),
-        **_effect_columns(rows),
-        "donors help": ["–" if grade is None else str(grade) for grade in rows["donors_help"]],
-    }
-    event = study.by_event_time()
-    by_time = {"periods after": [str(k) for k in event.index], "units": [str(count) for count in event["units"]]}
-    facts = {}
+    made, facts = tables.of(study.files(units).content()), {}
     for name, row in study.effects().iloc[:2].iterrows():
         effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
         interval = f"{percent(study.level)} interval {low} to {high}"
@@ -95,8 +84,8 @@ def show_study(study: Study, units: str | None = None) -> None:
         facts["never treated"] = f"{names}: for the reader only, no number rests on them"
     terminal.blocks(
         terminal.console(),
-        _table(columns, title=f"{len(rows)} treated units", left=2),
-        _table(by_time | _effect_columns(event), title="by time since the intervention, 0 is the first"),
+        _table(made["units"], title=f"{len(study.results)} treated units"),
+        _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
         Text(" ".join(study_answer(study, units))),
@@ -105,27 +94,22 @@ def show_study(study: Study, units: str | None = None) -> None:
 
 def show_comparison(compared: Comparison) -> None:
     """Print answers side by side, and what differs between them."""
-    differing = compared.differences()
-    differ = _table({"answer": compared.names} | differing, left=1 + len(differing)) if differing else None
-    terminal.blocks(terminal.console(), _table(compared.columns()), Text(compared.sentence()), differ)
+    differing = compared.differing()
+    differ = _table(differing) if differing.rows else None
+    terminal.blocks(terminal.console(), _table(compared.table()), Text(compared.sentence()), differ)
 
 
-def _table(columns: Mapping[str, Sequence[str]], title: str | None = None, left: int = 1) -> Table:
-    """Return a table whose first ``left`` columns are text and the others numbers."""
+def _table(content: TextTable, title: str | None = None) -> Table:
+    """Return a table for the terminal."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
-    for k, (name, cells) in enumerate(columns.items()):
-        width = min(max(map(len, [*cells, *name.split()])), 24)  # a long name is broken before a number is
-        table.add_column(Text(name), justify="left" if k < left else "right", min_width=width)
-    for row in zip(*columns.values(), strict=True):
+    for k, name in enumerate(content.header):
+        width = min(
+            max(map(len, [*(row[k] for row in content.rows), *name.split()])), 24
+        )  # a name is broken before a number is
+        table.add_column(Text(name), justify="left" if k < content.labels else "right", min_width=width)
+    for row in content.rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def _effect_columns(rows: pd.DataFrame) -> dict[str, list[str]]:
-    effect, low, high = (
-        column(rows[name], sign=True, like=list(rows["effect"])) for name in ("effect", "lower", "upper")
-    )
-    return {"effect": effect, "from": low, "to": high, "p-value": [p_text(p) for p in rows["p_value"]]}
 
 
 def _question(found: Found) -> Text | None:
@@ -269,7 +253,8 @@ def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
         return made.picture("png" if ending == ".png" else "svg")
     if ending in (".html", ".htm"):
         return made.html(command)
-    return {".xlsx": made.xlsx, ".json": made.json, ".csv": made.csv}[ending]()
+    plain = {".xlsx": made.xlsx, ".json": made.json, ".csv": made.csv, ".md": made.markdown, ".tex": made.latex}
+    return plain[ending]()
 
 
 def write(found: Found, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:

@@ -194,18 +194,16 @@ def require_format(time_format: str) -> None:
 
 
 def period_name(label: Label) -> str:
-    """Write a period as people do: no time if it is midnight, ISO weeks, quarters with a dash.
+    """Write a period as people do: no time if it is midnight, ISO weeks, all else as pandas shows it in tables.
 
     Examples
     --------
     >>> [period_name(pd.Period("2024-01-17", freq=freq)) for freq in ("M", "Q", "W", "D")]
-    ['2024-01', '2024-Q1', '2024-W03', '2024-01-17']
+    ['2024-01', '2024Q1', '2024-W03', '2024-01-17']
     """
-    if isinstance(label, pd.Period):
-        if label.freqstr == "W-SUN":
-            year, week, _ = label.start_time.date().isocalendar()
-            return f"{year:04d}-W{week:02d}"
-        return str(label).replace("Q", "-Q")
+    if isinstance(label, pd.Period) and label.freqstr == "W-SUN":
+        year, week, _ = label.start_time.date().isocalendar()
+        return f"{year:04d}-W{week:02d}"
     return str(label).removesuffix(" 00:00:00")
 
 

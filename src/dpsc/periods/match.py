@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.errors import PanelError, Parameter, TableError
+from dpsc import checks
+from dpsc.errors import PanelError, Parameter
 from dpsc.periods import calendar
 from dpsc.periods.calendar import finder, fits, is_missing, key_of
 from dpsc.periods.dates import AS_WRITTEN, Written, period_name, plain, read, year_last
@@ -243,76 +244,71 @@ def listed(names: list[str]) -> str:
 
 
 def typed_period(text: str, index: Times, time_format: str | None, name: str = "treatment_time") -> Label:
-    """Find the period that the user typed; a day in a month means the month, and one that is not there is refused."""
-    it = Parameter(name, text)
-    position = _position(text, index, time_format, it, f", or say how dates are written, for example {AS_WRITTEN}.")
-    if position >= 0:
-        found: Label = index[position]
-        return found
-    dated = calendar.frequency(index) not in (None, "number", "year")
-    if dated and not _readings(text, time_format):
-        raise TableError(f"{it} is not a date that can be read; write it as {period_name(index[0])}.")
-    raise TableError(
-        f"{it} is not one of the periods, which run from {period_name(index[0])} to {period_name(index[-1])}. "
-        "Name the first treated period itself."
-    )
+    """Return the period that somebody typed, or wrote into a table, as :func:`first_treated` finds it."""
+    advice = f", or say how dates are written, for example {AS_WRITTEN}"
+    found: Label = index[first_treated(index, text, name=name, time_format=time_format, advice=advice)]
+    return found
 
 
-def first_treated(index: Times, treatment_time: Label) -> int:
-    """Return the position of the first period at or after ``treatment_time`` in an ordered index.
+def first_treated(
+    index: Times,
+    treatment_time: Label,
+    *,
+    name: str = "treatment_time",
+    time_format: str | None = None,
+    advice: str = "",
+) -> int:
+    """Return the position of a period in an ordered index; a day in a month means that month.
 
-    A day in a month means that month. A date or number between two periods means the next period; a label must be one
-    of the labels.
+    What is no period is refused, and so is what can be read in two ways. ``name`` is the parameter that messages are
+    about, and ``advice`` what else can be done about two ways.
 
     Examples
     --------
-    >>> first_treated(pd.Index([1970, 1980, 1990]), 1985)
-    2
     >>> first_treated(calendar.calendar(["2022-01", "2022-02", "2022-03"]), "15 Feb 2022")
     1
+    >>> first_treated(pd.Index([1970, 1980, 1990]), 1985)
+    Traceback (most recent call last):
+        ...
+    dpsc.errors.PanelError: treatment_time=1985 is between the periods 1980 and 1990; name the one that it means.
     """
-    where = f"the periods run from {period_name(index[0])} to {period_name(index[-1])}"
-    it = Parameter("treatment_time", str(treatment_time))
-    position = _position(treatment_time, index, None, it, f"; {where}.")
-    if position >= 0:
-        return position
-    if isinstance(index[0], str) or isinstance(index, pd.CategoricalIndex):
-        raise PanelError(f"treatment time {treatment_time!r} is not one of the periods; {where}.")
-    try:
-        value = _same_kind(index, treatment_time)
-        inside = bool(index[0] <= value <= index[-1])  # False for NaT
-        position = int(index.searchsorted(value, side="left")) if inside else -1
-    except (TypeError, ValueError, ArithmeticError):
-        why = f"{treatment_time!r} is not of the same kind as the periods ({kind(index)})"
-    else:
-        if inside:
-            return position
-        why = f"{treatment_time} is too early or too late"
-    if isinstance(index, pd.PeriodIndex) and _is_unreadable(treatment_time):
-        why = f"{treatment_time!r} is not a date that can be read"
-    raise PanelError(f"treatment time {why}; {where}.")
-
-
-def _position(value: Label, index: Times, time_format: str | None, it: Parameter, ending: str) -> int:
-    """Return the position of a period that somebody typed, -1 if it is none; refuse one with two meanings.
-
-    ``ending`` is how that refusal ends.
-    """
+    if pd.api.types.is_list_like(treatment_time):
+        raise PanelError(f"{Parameter(name)} must be one period, not {checks.shown(treatment_time)}.")
+    it = Parameter(name, treatment_time if type(treatment_time) is int else period_name(treatment_time))
     place = finder(index)
-    readings = _readings(value, time_format)
+    readings = _readings(treatment_time, time_format)
     try:
-        found = {place(value, written) for written in readings} or {place(value, None)}
+        found = {place(treatment_time, written) for written in readings} or {place(treatment_time, None)}
     except (TypeError, ValueError, ArithmeticError):
-        return -1
+        found = {-1}
     if len(found) > 1:
         one, other = (f"{written.first.day} {written.first:%B %Y}" for written in readings)
-        raise PanelError(f"{it} can be {one} or {other}; write it as {period_name(index[max(found)])}{ending}")
-    return found.pop()
+        raise PanelError(f"{it} can be {one} or {other}; write it as {period_name(index[max(found)])}{advice}.")
+    position = found.pop()
+    if position < 0:
+        raise PanelError(f"{it} {_why_none(treatment_time, index, readings)}")
+    return position
+
+
+def _why_none(value: Label, index: Times, readings: list[Written]) -> str:
+    """Say why something is none of the periods: it is between two of them, no date at all, or something else."""
+    try:
+        place = _same_kind(index, value, readings)
+        position = int(index.searchsorted(place, side="left"))
+        if 0 < position < len(index) and bool(index[position - 1] < place < index[position]):
+            one, other = period_name(index[position - 1]), period_name(index[position])
+            return f"is between the periods {one} and {other}; name the one that it means."
+    except (TypeError, ValueError, ArithmeticError):
+        pass
+    if not readings and calendar.frequency(index) not in (None, "number", "year"):
+        return f"is not a date that can be read; write it as {period_name(index[0])}."
+    first, last = period_name(index[0]), period_name(index[-1])
+    return f"is not one of the periods, which run from {first} to {last}. Name the period itself."
 
 
 def _readings(value: Label, time_format: str | None) -> list[Written]:
     """Return the ways in which a typed date can be read: two if it does not show whether the day comes first."""
-    if is_missing(value) or pd.api.types.is_list_like(value):
+    if is_missing(value):
         return []
     ways = [read(value, time_format)] if time_format is not None and isinstance(value, str) else []
     if not any(ways):
@@ -320,35 +316,15 @@ def _readings(value: Label, time_format: str | None) -> list[Written]:
     return [way for way in ways if way is not None]
 
 
-def _is_unreadable(value: Label) -> bool:
-    """Whether it is text that is neither a date nor a year."""
-    return isinstance(value, str) and not value.strip().isdigit() and not _readings(value, None)
-
-
-def _same_kind(index: Times, value: Any) -> Any:
-    """Return a typed time as something that can be compared with the periods."""
+def _same_kind(index: Times, value: Any, readings: list[Written]) -> Any:
+    """Return something typed as something that can be compared with the periods; raise TypeError if there is none."""
     if isinstance(index, pd.DatetimeIndex):
-        stamp = _stamp(value)
+        stamp = pd.Timestamp(value)
         return stamp.tz_localize(index.tz) if index.tz is not None and stamp.tz is None else stamp
     if pd.api.types.is_numeric_dtype(index):
-        if isinstance(value, int | np.integer):
-            return int(value)
-        readings = _readings(value, None) if calendar.frequency(index) == "year" else []
-        number = float(readings[0].first.year) if readings else float(value)
-        if not np.isfinite(number):
-            raise ValueError
-        return int(number) if number.is_integer() else number
-    if isinstance(index, pd.PeriodIndex):
-        if isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= value <= 9999:
-            value = date(int(value), 1, 1)  # a year
-        readings = _readings(value, None)
-        return pd.Period(readings[0].first if readings else _stamp(value), freq=index.freqstr)
-    if type(index[0]) is date:
-        return _stamp(value).date()
-    return value
-
-
-def _stamp(value: Any) -> pd.Timestamp:
-    if isinstance(value, int | float | np.number):
-        raise TypeError
-    return pd.Timestamp(value.start_time if isinstance(value, pd.Period) else value)
+        return float(readings[0].first.year if readings else value)
+    if readings and isinstance(index, pd.PeriodIndex):
+        return pd.Period(readings[0].first, freq=index.freqstr)
+    if readings and type(index[0]) is date:
+        return readings[0].first
+    raise TypeError

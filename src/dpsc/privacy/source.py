@@ -7,12 +7,14 @@ is reproducible, so anyone who knows the seed can subtract its noise: what it ma
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from dpsc.checks import whole_number
+from dpsc.errors import DpscWarning
 from dpsc.types import Array
 
 
@@ -82,3 +84,14 @@ def seeded(seed: int) -> Source:
 def choose(seed: int | None) -> Source:
     """Return the operating system's entropy unless a seed was given."""
     return system() if seed is None else seeded(seed)
+
+
+def warn_of_seed(seed: int | None) -> None:
+    """Warn whoever calls our caller that what it makes is not private, if its noise comes from a seed."""
+    if seed is not None:
+        warnings.warn(
+            f"seed={seed} makes noise that anyone can compute and take away: the release is NOT PRIVATE and carries no "
+            "guarantee. Leave the seed out for data that need protection.",
+            DpscWarning,
+            stacklevel=4,
+        )

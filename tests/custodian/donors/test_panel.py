@@ -307,11 +307,10 @@ def test_a_panel_without_donors_is_refused() -> None:
     [
         (1998, "leaves 0 period.s. before"),
         (1999, "leaves 1 period.s. before"),
-        (1990, "too early or too late"),
-        (2003, "too early or too late"),
-        (None, "not of the same kind"),
-        ("soon", "not of the same kind"),
-        (pd.Timestamp("2003"), "too early or too late"),
+        (1990, "is not one of the periods, which run from 1998 to 2002"),
+        (None, "is not one of the periods"),
+        ("soon", "is not one of the periods"),
+        (pd.Timestamp("2003"), "is not one of the periods"),
     ],
 )
 def test_a_treatment_time_that_leaves_too_little_is_refused(treatment_time: Any, message: str) -> None:

@@ -213,7 +213,8 @@ def test_the_donors_array_is_left_alone() -> None:
 def test_a_seeded_release_and_what_comes_of_it_say_not_private() -> None:
     panel = make_panel(n=50)
     for make in (replace(MAKE, seed=1), replace(COUNTING, seed=1)):
-        release = make.release(panel)
+        with pytest.warns(DpscWarning, match="seed=1 .* NOT PRIVATE"):
+            release = make.release(panel)
         assert make.guarantee is None
         assert release.guarantee is None
         assert "not private" in repr(release)

@@ -162,11 +162,14 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
 
 def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     """Draw the average effects of several ``result.json``, side by side."""
-    outcomes = list(dict.fromkeys(_outcome(document) for _, document in documents))
+    units = {document["units"] for _, document in documents if document.get("units")}
+    unsaid = units.pop() if len(units) == 1 else None
+    measured = [_outcome(document, unsaid) for _, document in documents]
+    outcomes = list(dict.fromkeys(measured))
     names, rows, notes = [], [], []
-    for name, document in documents:
+    for (name, document), outcome in zip(documents, measured, strict=True):
         mark = "" if document.get("private") else ", NOT PRIVATE"
-        names.append(name + mark + (f": {_outcome(document)}" if len(outcomes) > 1 else ""))
+        names.append(name + mark + (f": {outcome}" if len(outcomes) > 1 else ""))
         effect, interval = document.get("average_effect"), document.get("average_effect_interval")
         if interval is None or not document.get("interval_is_for_the_effect", True):
             interval = [np.nan, np.nan]
@@ -210,7 +213,8 @@ def ranges(
     return axes
 
 
-def _outcome(document: Any) -> str:
-    outcome, units = document.get("outcome") or "outcome", document.get("units")
+def _outcome(document: Any, unsaid: str | None) -> str:
+    """Name what was measured and its units; answers that do not say them are taken to be in those of the others."""
+    outcome, units = document.get("outcome") or "outcome", document.get("units") or unsaid
     outcome = "the outcome" if outcome == "outcome" else str(outcome)
     return f"{outcome} ({units})" if units else outcome

@@ -7,7 +7,7 @@ refused before anything is booked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,11 +121,11 @@ def opened(people: FilePeople, chosen: PanelChoices, payer: str | None) -> Table
 
 
 def rehearsed(people: FilePeople, chosen: PanelChoices, payer: str | None) -> PrivatePanel:
-    """Return a panel of nobody, with the noise that the real one will have. It is not private, and never written."""
+    """Return a panel of nobody, with noise as the real one will have it; it is never written."""
     rule = chosen.algorithm.rule_for(people.units, people.times)
     zeros = np.zeros((rule.tables, rule.units, rule.periods), dtype=np.int64)
     nobody = PeopleSum(zeros, rule, people.units, people.times, people.outcome)
-    return replace(chosen.algorithm, seed=0).release(nobody, dataset=payer)
+    return chosen.algorithm.release(nobody, dataset=payer)
 
 
 def booked(

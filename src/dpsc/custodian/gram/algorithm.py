@@ -285,6 +285,7 @@ class GramRelease:
         n, size = summed.n, summed.row_map.size
         total = summed.total.reshape(-1, size, size)
         warn_of_large_delta(self.delta, n)
+        randomness.warn_of_seed(self.seed)
         largest = n * 4.0**self.grid_bits
         diagonal, above = self._scales(summed.scale.share)
         source = randomness.choose(self.seed)

@@ -158,6 +158,7 @@ class PanelRelease:
         rule = self.rule_for(summed.units, summed.times)
         if rule != summed.rule:
             raise ParameterError("this sum was made with another statistic or other bounds.")
+        randomness.warn_of_seed(self.seed)
         law, scale = noise_of(rule, budget(rule, self.epsilon, self.delta))
         noisy = discrete.add(summed.total, law, scale, randomness.choose(self.seed), largest=_LARGEST_SUM)
         block = Block(

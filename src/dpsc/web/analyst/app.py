@@ -179,11 +179,8 @@ def effects(desk: AnalystDesk, width: float) -> str:
     found = document.of_result(result, Trials(), units)
     kinds = ("gaps", "cumulative") if result.observed.notna().any() else ()
     figures = {kind: drawn(partial(plot.draw, result, kind, units=units), width).source for kind in kinds}
-    shown = {
-        "effects": tables.effects_table(found["effects"][:2], ["average", "total"]),
-        "periods": tables.periods_table(found["periods"]),
-    }
-    return render("effects.html", found=found, figures=figures, level=words.percent(result.level), **shown)
+    shown = {"found": found, "tables": tables.of(found), "figures": figures}
+    return render("effects.html", level=words.percent(result.level), **shown)
 
 
 def placebos(desk: AnalystDesk, width: float) -> str:
@@ -223,8 +220,7 @@ def several(desk: AnalystDesk, width: float) -> str:
     figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
     shown = {
         "command": study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read),
-        "effects": tables.effects_table(found["effects"], [row["of"] for row in found["effects"]]),
-        "by_unit": tables.by_unit_table(found["by_unit"]),
+        "tables": tables.of(found),
     }
     return render("several.html", study=study, desk=desk, problem=None, found=found, figures=figures, **shown)
 
@@ -233,12 +229,11 @@ def comparison(desk: AnalystDesk, width: float) -> str:
     """Show the same question asked of two releases."""
     compared, shown = desk.comparison, dict[str, object]()
     if compared is not None and desk.release_file is not None and desk.other_file is not None:
-        differing = compared.differences()
         shown = {
             "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
-            "table": tables.table(compared.columns()),
+            "table": compared.table(),
             "commands": comparison_commands(asked_of(desk), desk.other_file.name),
-            "differences": tables.table({"answer": compared.names} | differing, labels=1 + len(differing)),
+            "differences": compared.differing(),
         }
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
 
@@ -248,7 +243,8 @@ def export(desk: AnalystDesk, width: float) -> str:
     if desk.result is None or desk.release_file is None:
         return _nothing(desk)
     same = {"command": command(asked_of(desk)), "script": script(asked_of(desk), desk.tried)}
-    return render("export.html", desk=desk, **same)
+    paragraph = desk.result.paragraph(desk.units or None, desk.tried)
+    return render("export.html", desk=desk, paragraph=paragraph, **same)
 
 
 def _nothing(desk: AnalystDesk) -> str:
