@@ -18,7 +18,7 @@ from dpsc.tables import target_table as several_targets
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.tables.target_table import Targets
-from dpsc.types import Label
+from dpsc.types import Label, WeightsLike
 
 
 def one(
@@ -47,6 +47,8 @@ def several(
     *,
     start: str | None = None,
     weight: str | None = None,
+    by_size: bool = False,
+    group: str | None = None,
     averages: str | int | None = None,
     level: float = 0.95,
     title: str = "",
@@ -54,29 +56,47 @@ def several(
     """Return the answers for the units of a long table, and their pooled effects.
 
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
-    How many units each target averages is in the column ``averages``, or it is one number for all.
+    How many units each target averages is in the column ``averages``, or it is one number for all; ``by_size`` weighs
+    them by it.
     """
     column = averages if isinstance(averages, str) else None
     found = several_targets.read(
-        targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time
+        targets, spec, start=start, weight=weight, averages=column, group=group, start_of_all=treatment_time
     )
     with in_file(targets):
         if isinstance(averages, int):
             found = replace(found, averages=dict.fromkeys(found.series, averages))
         if start is None:
             first = match.typed_period(str(treatment_time), release.times, spec.time_format)
-            return release.study(
-                found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
-            )
-        return of_targets(release, found, spec.time_format, level=level, title=title)
+            starts: Mapping[str, Label] = dict.fromkeys(found.series, first)
+        else:
+            starts = _starts(found, release, spec.time_format)
+        return _of_targets(release, found, starts, by_size=by_size, level=level, title=title)
 
 
-def of_targets(
-    release: Release, found: Targets, time_format: str | None, *, level: float = 0.95, title: str = ""
-) -> Study:
+def of_targets(release: Release, found: Targets, time_format: str | None) -> Study:
     """Return the answers for targets that were read, each with its own first treated period."""
-    starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-    return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
+    return _of_targets(release, found, _starts(found, release, time_format))
+
+
+def _of_targets(
+    release: Release,
+    found: Targets,
+    starts: Mapping[str, Label],
+    *,
+    by_size: bool = False,
+    level: float = 0.95,
+    title: str = "",
+) -> Study:
+    weights: WeightsLike | None = "size" if by_size else found.weights
+    return release.study(
+        found.series, starts, weights=weights, averages=found.averages, groups=found.groups, level=level, title=title
+    )
+
+
+def _starts(found: Targets, release: Release | PrivatePanel, time_format: str | None) -> dict[str, Label]:
+    """Return the first treated period of each unit, which was read as text."""
+    return {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
 
 
 def of_panel(
@@ -105,16 +125,17 @@ def of_panel(
 
 def units_of_panel(
     panel: PrivatePanel,
-    starts: Mapping[str, str],
+    found: Targets,
     time_format: str | None,
     *,
+    by_size: bool = False,
     exclude: Sequence[str] = (),
     level: float = 0.95,
     title: str = "",
 ) -> Study:
-    """Return the answers for units of a panel, each with its first treated period as it was written."""
-    dates = {name: _start(name, text, panel, time_format) for name, text in starts.items()}
-    return panel.study(dates, exclude=exclude, level=level, title=title)
+    """Return the answers for treated units of a panel that a table names, with dates, weights and groups."""
+    dates, weights = _starts(found, panel, time_format), "size" if by_size else found.weights
+    return panel.study(dates, exclude=exclude, weights=weights, groups=found.groups, level=level, title=title)
 
 
 def _start(unit: str, text: str | None, release: Release | PrivatePanel, time_format: str | None) -> Label:

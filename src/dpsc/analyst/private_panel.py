@@ -21,7 +21,7 @@ from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
 from dpsc.release import file_format, panel_file
 from dpsc.release.panel import NoisyTable, ReleasedPanel, joined
-from dpsc.types import Array, Label, TargetLike, WeightsLike, to_floats
+from dpsc.types import Array, GroupsLike, Label, TargetLike, WeightsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -110,6 +110,7 @@ class PrivatePanel(ReleasedPanel):
         *,
         exclude: Iterable[str] = (),
         weights: WeightsLike | None = None,
+        groups: GroupsLike | None = None,
         level: float = 0.95,
         title: str = "",
     ) -> Study:
@@ -121,10 +122,15 @@ class PrivatePanel(ReleasedPanel):
             The first treated period of each treated unit, by name. None of these units is a donor.
         exclude, level, title
             As in :meth:`estimate`.
-        weights : mapping or Series, optional
-            Of the units in pooled effects; equal if left out.
+        weights : mapping or Series, or "size", optional
+            Of the units in pooled effects; equal if left out. "size" counts each unit by its people before its
+            treatment, as far as the panel says how many they are: the pooled effect is then that on a usual person.
+        groups : mapping or Series, optional
+            The group of each unit, such as its region, for :meth:`dpsc.Study.by_group`.
         """
-        return panel.study(self, treatment_times, exclude=exclude, weights=weights, level=level, title=title)
+        return panel.study(
+            self, treatment_times, exclude=exclude, weights=weights, groups=groups, level=level, title=title
+        )
 
     @classmethod
     def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:

@@ -43,6 +43,14 @@ class Uncertainty(Protocol):
         ...
 
 
+class JointLaw(Uncertainty, Protocol):
+    """What is known about the errors of several counterfactuals together: combinations of them have a joint law."""
+
+    def together(self, combinations: Array) -> tuple[Array, float]:
+        """Return the scale matrix and the degrees of freedom of the Student's t of several combinations together."""
+        ...
+
+
 class Unknown:
     """Nothing is known about the error: everything is NaN."""
 

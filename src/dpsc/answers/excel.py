@@ -48,6 +48,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
     """Return the rows of every sheet, by its title; a sheet without rows is left out."""
     placebos = document.get("placebos") or {}
     in_time, in_space = placebos.get("in_time"), placebos.get("in_space")
+    same_date = {"treatment_time": document["treatment_time"]} if document["kind"] == "result" else {}
     return {
         "answer": _answer(document),
         "effects": document["effects"],
@@ -56,13 +57,11 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         "units": document.get("by_unit", []),
         "event time": document.get("by_event_time", []),
         "calendar time": document.get("by_calendar_time", []),
+        "groups": (document.get("groups") or {"effects": []})["effects"],
+        "pre-trend": (document.get("pre_trend") or {"periods": []})["periods"],
         "placebos": [{"placebo": "earlier date", **row} for row in (in_time["placebos"] if in_time else [])]
         + [
-            {
-                "placebo": "made-up unit" if (in_space or {}).get("rank") is None else "other unit",
-                "treatment_time": document["treatment_time"],
-                **row,
-            }
+            {"placebo": "made-up unit" if (in_space or {}).get("rank") is None else "other unit", **same_date, **row}
             for row in (in_space["placebos"] if in_space else [])
         ],
         "donors": document.get("donors", []),
@@ -82,7 +81,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
 
 def _answer(document: Document) -> Rows:
     interval = document["average_effect_interval"] or [None, None]
-    percent = document["percent"] or {}
+    percent, pre_trend = document["percent"] or {}, document.get("pre_trend") or {}
     said = {
         "question": document["title"],
         "answer": " ".join(document["answer"]),
@@ -101,6 +100,11 @@ def _answer(document: Document) -> Rows:
         "p-value": document["p_value"],
         "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
+        "p-value of the pre-trend test": pre_trend.get("p_value"),
+        "bound of the equivalence test": pre_trend.get("bound"),
+        "p-value of the equivalence test": pre_trend.get("equivalence_p"),
+        "smallest bound with equivalence at 5%": pre_trend.get("smallest_bound"),
+        "p-value of a difference between groups": (document.get("groups") or {}).get("p_value"),
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
         "method": document["method"],
@@ -154,7 +158,7 @@ def _format(name: str, row: Mapping[str, Any], rows: Rows) -> str:
     """Return how a number is shown; the cell holds every digit. An effect and its interval have as many decimals."""
     if "percent" in name or "percent" in str(row.get("", "")):
         return "0.0"
-    if name == "p_value" or row.get("") == "p-value":
+    if name.endswith(("p_value", "_p")) or str(row.get("", "")).startswith("p-value"):
         return "0.000"
     if name in _TOGETHER:
         values = [row.get(other) for other in _TOGETHER]

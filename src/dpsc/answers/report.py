@@ -20,10 +20,11 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.answers import excel, tables, words
 from dpsc.answers import figures as plot
-from dpsc.answers.base import Answer, Drawing, Pooled
+from dpsc.answers.base import Answer, Drawing
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.placebos import Trials
+from dpsc.answers.pooled import Pooled
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.version import __version__

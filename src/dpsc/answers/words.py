@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpsc.answers.base import Answer, Pooled, Verdict
+from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.effects import Effect
+from dpsc.answers.pooled import Pooled
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, best_guess
 

@@ -37,7 +37,16 @@ class Question:
         "The column with each unit's own first treated period, the same in all its rows; empty for a unit that was "
         "never treated: it is shown and not used for any number."
     )
-    weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
+    weight_column: str | None = _several(
+        "The column with each unit's weight in pooled effects, such as its population; equal without."
+    )
+    weight_by_size: bool = _several(
+        "Weigh units by how many they average (--averages-column), those of a private panel by their people.",
+        default=False,
+    )
+    group_column: str | None = _several(
+        "The column with each unit's group, such as its region: the effect on each, and a test of difference."
+    )
     averages: int | None = option(
         "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
         "of measurement are noticed more often.",
@@ -61,8 +70,10 @@ class Question:
             )
         if self.averages is not None and self.averages_column is not None:
             raise ParameterError("give --averages for all units or --averages-column for each, not both.")
-        for name in ("treatment_time_column", "weight_column", "averages_column"):
-            if self.unit is None and getattr(self, name) is not None:
+        if self.weight_by_size and self.weight_column is not None:
+            raise ParameterError("give --weight-column or --weight-by-size, not both.")
+        for name in ("treatment_time_column", "weight_column", "weight_by_size", "group_column", "averages_column"):
+            if self.unit is None and getattr(self, name):
                 option = "--" + name.replace("_", "-")
                 raise ParameterError(
                     f"{option} is for several targets; it needs --unit, the column that names the units."
@@ -121,6 +132,8 @@ def estimate(
             spec,
             start=question.treatment_time_column,
             weight=question.weight_column,
+            by_size=question.weight_by_size,
+            group=question.group_column,
             averages=question.averages_column or question.averages,
             level=answer.level,
             title=title,
@@ -137,12 +150,12 @@ def _of_panel(
     """Ask a panel about a unit, or about all units that a table names."""
     from dpsc.analyst import ask
     from dpsc.tables.formats import in_file
-    from dpsc.tables.target_table import starts_of_units
+    from dpsc.tables.target_table import treated_units
 
-    if question.averages is not None or question.averages_column is not None or question.weight_column is not None:
+    if question.averages is not None or question.averages_column is not None:
         raise ParameterError(
-            "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
-            "itself how many people are in its units."
+            "--averages and --averages-column are for targets of a Gram release; a private panel says itself how many "
+            "people are in its units."
         )
     others, level, title = question.exclude or (), answer.level, answer.title or ""
     if question.unit is None:
@@ -153,8 +166,13 @@ def _of_panel(
             "of a private panel, --unit needs --treatment-time-column: when each unit was treated first."
         )
     with in_file(target):
-        starts = starts_of_units(target, spec, question.treatment_time_column)
-        return ask.units_of_panel(panel, starts, spec.time_format, exclude=others, level=level, title=title)
+        found = treated_units(
+            target, spec, question.treatment_time_column, weight=question.weight_column, group=question.group_column
+        )
+        by_size = question.weight_by_size
+        return ask.units_of_panel(
+            panel, found, spec.time_format, by_size=by_size, exclude=others, level=level, title=title
+        )
 
 
 @command("compare")

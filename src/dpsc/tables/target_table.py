@@ -18,8 +18,12 @@ from dpsc.tables.reader import open_table, require_column, require_rows, require
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
-AVERAGES = Parameter("averages_column", "")
-_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT, "averages": AVERAGES}
+AVERAGES, GROUP = Parameter("averages_column", ""), Parameter("group_column", "")
+_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME} | {
+    "weight": WEIGHT,
+    "averages": AVERAGES,
+    "group": GROUP,
+}
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,15 @@ class Targets:
     weights : dict of float, or None
     averages : dict of int, or None
         How many units each target is the average of, if the table says it.
+    groups : dict of str, or None
+        The group of each treated unit, if the table says it.
     """
 
     series: dict[str, pd.Series[float]]
     starts: dict[str, str | None]
     weights: dict[str, float] | None
     averages: dict[str, int] | None = None
+    groups: dict[str, str] | None = None
 
 
 def read(
@@ -49,6 +56,7 @@ def read(
     start: str | None,
     weight: str | None = None,
     averages: str | None = None,
+    group: str | None = None,
     start_of_all: str | None = None,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
@@ -59,16 +67,17 @@ def read(
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     unit, dialect = said.unit, said.dialect
     with in_file(path):
-        given = [name for name in (unit, start, weight, averages) if name is not None]
+        given = [name for name in (unit, start, weight, averages, group) if name is not None]
         if len(set(given)) < len(given):
-            raise TableError(f"{UNIT}, {START}, {WEIGHT} and {AVERAGES} must name different columns.")
+            raise TableError(f"{UNIT}, {START}, {WEIGHT}, {AVERAGES} and {GROUP} must name different columns.")
         table = open_table(path, [], dialect, given)
         header = table.schema.names
-        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
+        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES), (group, GROUP)):
             if name is not None:
                 find(header, name, it)
         time, outcome = _the_others(header, given, said.time, said.outcome)
         labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
+        labels |= {} if group is None else {"group": group}
         numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
         numbers |= {} if averages is None else {"averages": averages}
         table = table.with_text(list(labels.values()))
@@ -89,24 +98,44 @@ def read(
         return _targets(frame, labels | numbers, path)
 
 
-def starts_of_units(path: Path, said: TableSpec, start: str) -> dict[str, str]:
+def treated_units(
+    path: Path, said: TableSpec, start: str, *, weight: str | None = None, group: str | None = None
+) -> Targets:
     """Read when units of a panel were first treated: one row per unit; one with an empty start was never treated."""
     with in_file(path):
-        table = open_table(path, [said.unit, start], said.dialect, [said.unit, start])
-        for name, it in ((said.unit, UNIT), (start, START)):
-            find(table.schema.names, str(name), it)
-        found: dict[str, str | None] = {}
-        for rows in rows_of(table, [str(said.unit), start]):
-            units, starts = (arrow.plain(rows.batch.column(k)).to_pylist() for k in (0, 1))
-            for unit, label in zip(units, starts, strict=True):
+        named = {UNIT: said.unit, START: start, WEIGHT: weight, GROUP: group}
+        columns = {it: name for it, name in named.items() if name is not None}
+        table = open_table(path, list(columns.values()), said.dialect, list(columns.values()))
+        for it, name in columns.items():
+            find(table.schema.names, name, it)
+        if weight is not None:
+            require_column(table, weight, WEIGHT, number=True)
+        starts: dict[str, str | None] = {}
+        weights: dict[str, float] = {}
+        groups: dict[str, str] = {}
+        seen: set[str] = set()
+        for rows in rows_of(table, list(columns.values())):
+            cells = {
+                it: arrow.floats(rows.batch.column(k), name, rows).tolist()
+                if it is WEIGHT
+                else arrow.plain(rows.batch.column(k)).to_pylist()
+                for k, (it, name) in enumerate(columns.items())
+            }
+            for k, (unit, label) in enumerate(zip(cells[UNIT], cells[START], strict=True)):
                 name = "" if unit is None else str(unit).strip()
-                if name in found:
+                if name in seen:
                     raise TableError(f"unit {name!r} is there twice.")
-                found[name] = _written(label)
-        treated = {unit: label for unit, label in found.items() if unit and label is not None}
-        if not treated:
+                seen.add(name)
+                if not name or _written(label) is None:
+                    continue
+                starts[name] = _written(label)
+                if weight is not None:
+                    weights[name] = float(cells[WEIGHT][k])
+                if group is not None:
+                    groups[name] = _group(cells[GROUP][k], name, group)
+        if not starts:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
-        return treated
+        return Targets({}, starts, weights if weight else None, None, groups if group else None)
 
 
 def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:
@@ -141,6 +170,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     starts: dict[str, str | None] = {}
     weights: dict[str, float] = {}
     averages: dict[str, int] = {}
+    groups: dict[str, str] = {}
     for label, rows in frame.groupby("unit", sort=False):
         name = str(label)
         twice = rows["time"].duplicated()
@@ -156,10 +186,26 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
             number = _same(rows["averages"], name, names["averages"], AVERAGES)
             if number is not None:
                 averages[name] = _whole(number, name, names["averages"])
+        if "group" in frame and starts[name] is not None:
+            groups[name] = _group(_same(rows["group"], name, names["group"], GROUP), name, names["group"])
         series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
     if all(date is None for date in starts.values()):
         raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
-    return Targets(series, starts, weights if "weight" in frame else None, averages if "averages" in frame else None)
+    return Targets(
+        series,
+        starts,
+        weights if "weight" in frame else None,
+        averages if "averages" in frame else None,
+        groups if "group" in frame else None,
+    )
+
+
+def _group(label: Any, unit: str, column: str) -> str:
+    """Return the name of a group; refuse a unit without one."""
+    written = _written(label)
+    if written is None:
+        raise TableError(f"unit {unit!r} has no group in column {column!r} ({GROUP}).")
+    return written
 
 
 def _whole(number: float, unit: str, column: str) -> int:

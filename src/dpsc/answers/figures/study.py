@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.base import Answer, Pooled
-from dpsc.answers.figures.result import band, bands, gaps_of, method_of
+from dpsc.answers.base import Answer
+from dpsc.answers.figures.result import band, bands, method_of
 from dpsc.answers.figures.sheet import (
     BLACK,
-    BLUE,
     GREY,
     LABEL,
     SMALL,
@@ -25,6 +24,7 @@ from dpsc.answers.figures.sheet import (
     plain,
     wrapped,
 )
+from dpsc.answers.pooled import Pooled
 from dpsc.answers.words import outcome, percent
 from dpsc.periods.dates import period_name
 from dpsc.types import Times
@@ -37,23 +37,24 @@ _ACROSS = 3
 
 
 def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
-    """Draw the average effect by periods after adoption, how many units each rests on, and gaps before adoption."""
+    """Draw the average effect by periods since the treatment, and as many before it, forecast without them."""
     axes = sheet.axes(3.8)
-    table, before = study.by_event_time(), leads(study)
-    ks = [*before.index, *table.index]
+    table = study.by_event_time()
+    before, after = table[table.index < 0], table[table.index >= 0]
     axes.axvline(-0.5, color=GREY, lw=1.2, ls=(0, (1, 1.5)), gid="intervention")
-    name_line(axes, -0.5, "adoption")
+    name_line(axes, -0.5, "treatment")
     if len(before):
-        label = "before adoption: observed less fit"
-        axes.plot(before.index, before, color=BLUE, marker="o", mfc="white", ms=5, ls="", label=label)
-    _effects(axes, np.asarray(table.index), table, study.level)
-    axes.set_xlim(min(ks) - 0.7, max(ks) + 0.7)
-    counts = [*(str(len(study.results)) for _ in before), *map(str, table["units"])]
-    PeriodAxis(pd.Index(ks)).write(axes, below=counts)
-    label_x(axes, "periods after adoption (0: the first treated); below: number of units")
+        _effects(axes, np.asarray(before.index), before, study.level, before=True)
+    _effects(axes, np.asarray(after.index), after, study.level)
+    axes.set_xlim(min(table.index) - 0.7, max(table.index) + 0.7)
+    PeriodAxis(table.index).write(axes, below=list(map(str, table["units"])))
+    label_x(axes, "periods since the treatment (0: the first treated); below: number of units")
     label_y(axes, _effect_on(study, units))
-    usual = f"How does the effect on {_outcome(study)} develop after adoption?"
-    return sheet.finish(axes, study.title or usual, study.private, caption_of(study), above=18)
+    usual = f"How does the effect on {_outcome(study)} develop after the treatment?"
+    said = f"Before the treatment: the same forecast, dated {len(before)} periods earlier." if len(before) else ""
+    return sheet.finish(
+        axes, study.title or usual, study.private, "\n".join([*filter(None, [said]), caption_of(study)]), above=18
+    )
 
 
 def calendar(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
@@ -112,21 +113,6 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     return first
 
 
-def leads(study: Pooled) -> pd.Series[float]:
-    """Return the average gap k periods before adoption (k = -1, -2, ...) as far back as every unit goes.
-
-    As many periods as there are after adoption: they show what no effect looks like.
-    """
-    gaps = {name: gaps_of(result)[: len(result.fitted)] for name, result in study.results.items()}
-    longest = max(len(result.observed) for result in study.results.values())
-    back = min(longest, *(len(result.fitted) for result in study.results.values()))
-    weights = study.weights / study.weights.sum()
-    if back == 0:
-        return pd.Series(dtype=np.float64)
-    total = sum(float(weights[name]) * gap[len(gap) - back :] for name, gap in gaps.items())
-    return pd.Series(np.asarray(total), index=np.arange(-back, 0))
-
-
 def caption_of(study: Pooled, shown: int | None = None) -> str:
     """Return the small print: what was drawn, method and guarantee."""
     units, others = len(study.results), len(study.never_treated)
@@ -138,12 +124,15 @@ def caption_of(study: Pooled, shown: int | None = None) -> str:
     return "\n".join([*lines, method_of(next(iter(study.results.values())))])
 
 
-def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float) -> None:
+def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float, *, before: bool = False) -> None:
     axes.axhline(0, color=GREY, lw=1)
     size = float(np.clip(100 / len(table), 1.5, 3.5))  # many bars are thin
-    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=2 + size, ls="", label="average effect")
-    label = f"{percent(level)} interval"
-    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=size, label=label)
+    colour, face = (GREY, "white") if before else (VERMILION, VERMILION)
+    label = "before: the forecast's error" if before else "average effect"
+    axes.vlines(places, table["lower"], table["upper"], color=colour, alpha=0.45, lw=size)
+    axes.plot(places, table["effect"], color=colour, mfc=face, marker="D", ms=2 + size, ls="", label=label)
+    if not before:
+        axes.plot([], [], color=colour, alpha=0.45, lw=size, label=f"{percent(level)} interval")
     plain(axes)
 
 

@@ -380,9 +380,9 @@ class AnalystDesk(Desk):
                 return
             said = self._table(self._shown_mark, columns.unit)
             if isinstance(release, PrivatePanel):
-                starts = self.read(several.starts_of_units, file.path, said, columns.start)
+                treated = self.read(several.treated_units, file.path, said, columns.start)
                 with in_file(file.path):
-                    study = ask.units_of_panel(release, starts, said.time_format)
+                    study = ask.units_of_panel(release, treated, said.time_format)
             else:
                 named = {"weight": columns.weight or None, "averages": columns.averages or None}
                 found = self.read(several.read, file.path, said, start=columns.start, **named)
