@@ -93,7 +93,7 @@ def test_a_study_has_a_sheet_of_units(release: Release, tmp_path: Path) -> None:
     assert [row[0] for row in units] == ["unit", "north", "'-south"]
     assert [row[1] for row in units[1:]] == ["w5", "w6"]
     assert dict(sheet(path, "answer"))["never treated, for the reader only"] == "west"
-    assert [row[0] for row in sheet(path, "event time")] == ["periods after", 0, 1, 2, 3, 4]
+    assert [row[0] for row in sheet(path, "event time")] == ["periods after", -1, 0, 1, 2, 3, 4]
 
 
 def test_without_a_guarantee_the_workbook_says_so(tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ def study(
     return pooled(release, results, never, weights_of(results, weights, sizes, _NO_SIZES), level, title, groups)
 
 
-_NO_SIZES = "weights by size need averages: of how many units each target is the average."
+_NO_SIZES = (
+    "say of how many units each target is the average: averages= in Python, --averages-column on the command line."
+)
 
 
 def pooled(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsc.answers.effects import Effect, JointLaw
 from dpsc.answers.placebos import Placebos
-from dpsc.answers.words import column, number, p_text
+from dpsc.answers.words import column, number, p_text, percent
 from dpsc.types import Array
 
 USUAL_BOUND = 0.36  # standard deviations: the default of fect (Liu, Wang and Xu 2024), from Hartman and Hidalgo (2018)
@@ -53,6 +53,8 @@ class PreTrend:
         Whether the bound is the usual one, 0.36 standard deviations of the outcome before the treatment.
     smallest_bound : float
         The smallest bound for which equivalence would be shown at 5%.
+    level : float
+        Of the intervals.
     """
 
     table: pd.DataFrame
@@ -61,10 +63,19 @@ class PreTrend:
     bound: float
     usual: bool
     smallest_bound: float
+    level: float
 
     @classmethod
     def of(
-        cls, effects: pd.DataFrame, average: Effect, combinations: Array, law: JointLaw, bound: float, *, usual: bool
+        cls,
+        effects: pd.DataFrame,
+        average: Effect,
+        combinations: Array,
+        law: JointLaw,
+        bound: float,
+        *,
+        usual: bool,
+        level: float,
     ) -> PreTrend:
         """Test the effects on combinations of forecasts of periods before the treatment."""
         values = effects["effect"].to_numpy(dtype=np.float64)
@@ -72,7 +83,7 @@ class PreTrend:
         above, below = law.below(combinations, values - bound), 1 - law.below(combinations, values + bound)
         table = effects[["effect", "lower", "upper", "p_value"]].assign(equivalence_p=np.maximum(above, below))
         smallest = float(np.abs([values - high, values - low]).max())
-        return cls(table, average, all_zero(values, combinations, law), bound, usual, smallest)
+        return cls(table, average, all_zero(values, combinations, law), bound, usual, smallest, level)
 
     @property
     def equivalence_p(self) -> float:
@@ -86,7 +97,7 @@ class PreTrend:
         periods = "the last period" if count == 1 else f"the last {count} periods"
         said = [
             f"Dated {count} period{'s' * (count > 1)} earlier, the same forecast misses the outcome by {middle}{unit} "
-            f"on average over {periods} before the treatment (interval {low} to {high})."
+            f"on average over {periods} before the treatment ({percent(self.level)} interval {low} to {high})."
         ]
         what = "it is zero" if count == 1 else f"all {count} differences are zero"
         p = f"Pre-trend test that {what}: {_p(self.p_value)}"

@@ -20,7 +20,7 @@ from dpsc.types import Array, Label
 
 ALSO_ASKED = "asked for, too"
 _EARLIER = (1, 2, 3, 4)
-_MOST_DATES = 20  # of a study
+_MOST_DATES = 12  # of a study
 _LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
 
 

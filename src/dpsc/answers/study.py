@@ -25,7 +25,7 @@ from dpsc.answers.words import number, percent, signed
 from dpsc.errors import ParameterError
 from dpsc.types import GroupsLike
 
-MOST_GROUPS, FEWEST_GROUPS, MOST_FORECASTS = 49, 19, 150  # of a report's placebo: 19 groups tell 1 in 20
+MOST_GROUPS, FEWEST_GROUPS, MOST_FORECASTS = 49, 19, 100  # of a report's placebo: 19 groups tell 1 in 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,9 +97,9 @@ class Study(Pooled, Reportable):
         keys = leads._event_times - len(leads._first.counterfactual)
         times, rows = leads._rows(keys)
         effects = pd.DataFrame(leads._pooled(rows, self.level), index=pd.Index(times, name=EVENT_TIME))
-        usual = bound is None
         size = USUAL_BOUND * self.repeats.spread if bound is None else checks.finite_number("bound", bound, above=0)
-        return PreTrend.of(effects, leads.average, rows, leads.uncertainty, size, usual=usual)
+        average = leads._pooled(leads._per_unit_period[np.newaxis], self.level)[0]
+        return PreTrend.of(effects, average, rows, leads.uncertainty, size, usual=bound is None, level=self.level)
 
     def by_group(self, groups: GroupsLike | None = None, level: float | None = None) -> GroupEffects:
         """Return the average effect of each group of units, and tests of whether groups differ.
@@ -134,7 +134,7 @@ class Study(Pooled, Reportable):
         ----------
         kind : {"time", "space"}
             Pretend that every unit was treated the same number of periods earlier, for every such number (of very many,
-            twenty); or ask the same about groups of as many units without any effect: from a private panel other units
+            twelve); or ask the same about groups of as many units without any effect: from a private panel other units
             drawn at random, each treated when a unit of the study was; else made-up units, drawn from the release alone
             and as alike as those of the study are.
         groups, seed : int
@@ -153,9 +153,9 @@ class Study(Pooled, Reportable):
 
     @cached_property
     def _tests(self) -> StudyTrials:
-        several = self.groups is not None and len(set(self.groups.values())) > 1
         return StudyTrials(
-            pre_trend=self.pre_trend() if self.repeats.earliest else None, groups=self.by_group() if several else None
+            pre_trend=self.pre_trend() if self.repeats.earliest else None,
+            groups=None if self.groups is None else self.by_group(),
         )
 
     @cached_property
