@@ -51,7 +51,7 @@ def test_leads_are_forecasts_of_earlier_dates_and_know_nothing_of_the_periods_af
         moved[k, DATES[name] - 1] += 7.0
     after = of(moved, rows[4:]).by_event_time(before=4)
     np.testing.assert_allclose(after.loc[-4:-2], event.loc[-4:-2])
-    assert after.loc[-1, "effect"] == pytest.approx(event.loc[-1, "effect"] + 7.0)
+    assert after["effect"][-1] == pytest.approx(event["effect"][-1] + 7.0)
 
 
 def test_leads_of_one_unit_have_the_intervals_of_its_own_forecast(rows: Array) -> None:
