@@ -85,18 +85,18 @@ def show_study(study: Study, units: str | None = None) -> None:
         facts["never treated"] = f"{names}: for the reader only, no number rests on them"
     if tests.pre_trend is not None:
         test = tests.pre_trend
-        facts["pre-trend test"] = f"p-value {p_text(test.p_value)}   that units were as forecast before the treatment"
+        facts["pre-trend test"] = f"p-value {p_text(test.p_value)}   that all differences before the treatment are zero"
         facts["equivalence test"] = (
-            f"p-value {p_text(test.equivalence_p)}   within {number(test.bound)} of it; smallest bound shown at 5%: "
-            f"{number(test.smallest_bound)}"
+            f"p-value {p_text(test.equivalence_p)}   that they are within {number(test.bound)}; within "
+            f"{number(test.smallest_bound)} is shown at 5%"
         )
     if tests.groups is not None:
-        facts["groups differ"] = f"p-value {p_text(tests.groups.p_value)}"
+        facts["groups"] = f"p-value {p_text(tests.groups.p_value)}   that all have the same effect"
     terminal.blocks(
         terminal.console(),
         _table(made["units"], title=f"{len(study.results)} treated units"),
         _table(made["groups"], title="by group") if "groups" in made else None,
-        _table(made["event time"], title="by time since the treatment, 0 is the first treated period"),
+        _table(made["event time"], title="by time since the treatment, 0 is the first"),
         _question(study),
         _facts(study, facts),
         Text(" ".join(study_answer(study, units))),
