@@ -19,8 +19,9 @@ from dpsc import checks
 from dpsc.analyst.plan import history_of, usual_change
 from dpsc.answers.words import number
 from dpsc.errors import Parameter, ParameterError
+from dpsc.privacy import discrete
 from dpsc.privacy.guarantee import best_guess
-from dpsc.release.panel import ENOUGH_PEOPLE, budget, deviation_of, noise_of, require_size
+from dpsc.release.panel import ENOUGH_PEOPLE, budget, noise_of, require_size
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import TargetLike
 
@@ -110,7 +111,7 @@ class Wish:
         )
         share = epsilon if self.monthly is None else share_of(rule, epsilon, self.delta, self.monthly)
         paid = budget(rule, share, self.delta / (self.monthly or 1))
-        steps = deviation_of(*noise_of(rule, paid))
+        steps = discrete.deviation(*noise_of(rule, paid))
         noise, fewest = steps * rule.step, 0.0
         if rule.counts_people:
             usual = rule.middle if self.usual is None else self.usual

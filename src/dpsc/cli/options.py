@@ -148,6 +148,10 @@ class Groups:
         "A bound on the length of all values of a person together, from public knowledge; a small one asks for less "
         "noise and cuts more."
     )
+    person_bound_quantile: float | None = _in_groups(
+        "Find that bound privately instead, so that about this share of people stay as they are, for example 0.5; a "
+        "twentieth of the budget pays for it."
+    )
     cells_per_period: int | None = _in_groups("In how many units a person counts in one period: 1.")
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
 
