@@ -73,13 +73,14 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
     at = [float(x) for x in (chart.get_attribute("data-at") or "").split()]
 
     def point(period: int, beside: int) -> None:
-        box = chart.bounding_box()
-        assert box is not None
-        chart.hover(position={"x": box["width"] * at[period] + beside, "y": 80})  # waits until it stands still
+        expect(page.locator("html.shiny-busy")).to_have_count(0)  # a chart that is drawn anew is none for a moment
+        expect(chart).to_be_visible()
+        width = chart.evaluate("chart => chart.getBoundingClientRect().width")
+        chart.hover(position={"x": width * at[period] + beside, "y": 80})  # waits until it stands still
 
     point(2, 0)  # drag from one period to another
     page.mouse.down()
-    for beside in range(5):  # a chart that is drawn anew meanwhile has not seen the mouse
+    for beside in range(5):  # a chart that was drawn anew has not seen the mouse
         point(6, beside)
         if "begins 1986" in (page.locator(".guide").text_content() or ""):
             break
