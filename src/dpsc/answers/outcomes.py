@@ -16,7 +16,7 @@ from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.privacy.guarantee import Guarantee
 
-SIDE_BY_SIDE = "comparison"
+PAGE = "comparison.html"
 Found = Result | Study
 
 
@@ -88,20 +88,20 @@ class Outcomes(Mapping[str, Found]):
         for name, content in self.folder(units, command):
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             files.write(path / name, content)
-        return path / f"{SIDE_BY_SIDE}.html"
+        return path / PAGE
 
     def folder(self, units: Mapping[str, str] | None = None, command: str = "") -> Iterator[tuple[str, bytes]]:
         """Yield the name and the content of every file of a folder: those of each outcome in a folder of its own."""
         together = self.side_by_side(units)
-        yield f"{SIDE_BY_SIDE}.json", together.json()
-        yield f"{SIDE_BY_SIDE}.csv", together.csv()
-        yield f"{SIDE_BY_SIDE}.svg", together.picture("svg")
-        yield f"{SIDE_BY_SIDE}.png", together.picture("png")
+        yield "comparison.json", together.json()
+        yield "comparison.csv", together.csv()
+        yield "comparison.svg", together.picture("svg")
+        yield "comparison.png", together.picture("png")
         for number, (name, found) in enumerate(self.items(), start=1):
             place = f"{number}-{re.sub(r'[^A-Za-z0-9]+', '-', name)[:40]}".rstrip("-")
             for file, content in found.files((units or {}).get(name)).folder(command):
                 yield f"{place}/{file}", content
-        yield f"{SIDE_BY_SIDE}.html", together.html(command)
+        yield PAGE, together.html(command)
 
     def _cost(self) -> tuple[str, ...]:
         """Say what each costs, and all outcomes of the release together."""

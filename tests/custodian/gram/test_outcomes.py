@@ -101,7 +101,7 @@ def test_each_outcome_has_noise_of_its_own_of_the_stated_scale(rows: dict[str, A
         name: part.custodian_sum(rows[name]) for name, part in MAKE.divided(EACH, EACH).items()
     }
     entries: dict[str, list[Array]] = {name: [] for name in sums}
-    for _ in range(quick_or_long(60, 400)):
+    for _ in range(quick_or_long(170, 1_000)):
         made = MAKE.release(sums, each=EACH)
         for name, release in made.items():
             noise = release.matrix - sums[name].total
@@ -131,7 +131,7 @@ def test_a_scale_counted_privately_is_paid_out_of_its_own_outcomes_share(rows: d
 
 def test_answers_say_their_own_epsilon_and_what_all_cost_together(releases: Releases) -> None:
     result = releases["orders"].estimate(np.arange(T, dtype=float), 6)
-    assert any("epsilon 0.693 is for orders alone" in note for note in result.notes)
+    assert any("epsilon 0.689 is for orders alone" in note for note in result.notes)
     assert any("(orders, revenue, visits) together cost epsilon 1, at delta 1e-06" in note for note in result.notes)
     assert result.guarantee == releases.parts[0].guarantee
     assert "for orders alone" in result.summary()
@@ -198,7 +198,9 @@ def test_a_forged_file_is_refused(releases: Releases, change: Any, match: str | 
     body.pop("checksum")
     change(body)
     if match is None:  # an outcome that is left out leaves the rest with a claim that is too large, which is no lie
-        assert list(parsed(file_format.sealed(body)) or ()) == ["orders", "revenue"]  # type: ignore[call-overload]
+        left = parsed(file_format.sealed(body))
+        assert isinstance(left, Releases)
+        assert list(left) == ["orders", "revenue"]
         return
     with pytest.raises(ReleaseError, match=match):
         parsed(file_format.sealed(body))

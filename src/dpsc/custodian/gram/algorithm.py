@@ -245,7 +245,7 @@ class GramRelease:
         --------
         >>> parts = GramRelease(epsilon=1.0, delta=1e-6).divided(["orders", "revenue"])
         >>> print(", ".join(f"{name}: {part.epsilon:.3f}" for name, part in parts.items()))
-        orders: 0.693, revenue: 0.693
+        orders: 0.689, revenue: 0.689
         """
         names, each = list(outcomes), {} if each is None else each
         require_outcomes(names)
