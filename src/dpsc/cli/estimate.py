@@ -112,7 +112,7 @@ def estimate(
         found = _of_donors(loaded, target, question, table.spec(question.unit), answer)
     if answer.out is not None:
         with render.place(answer.out, answer.force) as output:
-            render.write(found, output.place, command=terminal.typed(ctx), units=answer.units)
+            render.write(found, output.place, command=terminal.typed(ctx), said=answer)
     render.show(found, answer)
 
 
