@@ -209,6 +209,15 @@ class AnswerOptions:
     )
     title: Title = None
     units: str | None = option("What the outcome is measured in, for the report.")
+    brief: bool = option(
+        "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
+        "paper. -o ends in .html.",
+        default=False,
+    )
     level: float = option("The level of the intervals.", default=0.95)
     force: Force = False
     json: Json = False
+
+    def __post_init__(self) -> None:
+        if self.brief and (self.out is None or self.out.suffix.lower() not in (".html", ".htm")):
+            raise ParameterError("--brief makes one page: name a file that ends in .html with -o.")
