@@ -86,8 +86,9 @@ Title = Annotated[str | None, typer.Option(help="The question, for figures and r
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
-        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, dates with the "
+        "step between them as in '2024-01-01..2024-12-30 by week', several ranges or periods with commas, a file with "
+        "a column of periods, or 'reference' for those of --reference.",
         rich_help_panel=COLUMNS,
     ),
 ]
