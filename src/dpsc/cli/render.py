@@ -246,7 +246,7 @@ def is_file(out: Path) -> bool:
             + more
         )
     if ending == ".xlsx":
-        excel.require_openpyxl()
+        excel.require_writer()
     return ending in _ENDINGS
 
 
