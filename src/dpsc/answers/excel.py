@@ -280,7 +280,10 @@ def _drawn(made: Any, title: str, rows: Rows, chart: Chart, measured: str) -> An
     drawn.set_title({"name": _text(chart.title), "name_font": {"size": 12}, "overlay": False})
     below = {"label_position": "low", "num_font": {"rotation": -45} if len(rows) > 8 else {}, "text_axis": True}
     drawn.set_x_axis(below | {"num_format": "General"})
-    side = {"name": chart.effect if chart.effect == "weight" else _text(measured), "name_font": {"bold": False}}
+    side: dict[str, Any] = {
+        "name": chart.effect if chart.effect == "weight" else _text(measured),
+        "name_font": {"bold": False},
+    }
     if chart.kind == "paths":
         side |= _ends([row[name] for row in rows for name in names[1:] if row.get(name) is not None])
     drawn.set_y_axis(side | {"major_gridlines": {"visible": True, "line": {"color": "#DCDFE4"}}})
@@ -320,4 +323,4 @@ def _format(name: str, row: Mapping[str, Any], rows: Rows) -> str:
 
 
 def _text(value: str) -> str:
-    return files.harmless(_NOT_PRINTED.sub("", value))
+    return str(files.harmless(_NOT_PRINTED.sub("", value)))
