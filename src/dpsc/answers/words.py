@@ -350,6 +350,8 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
 
 _WORDS = {
     "n": "number of donors",
+    "pool": "segments of donors that answer",
+    "pool_donors": "about how many donors these segments have",
     "T0": "periods before the intervention",
     "h": "periods from the intervention on",
     "typical_noise": "standard deviation of the noise on a donor's usual cell",

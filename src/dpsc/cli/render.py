@@ -178,6 +178,8 @@ def show_release(
         "periods": release_words.periods(release),
         "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
         "noise": release_words.noise(release),
+        "segments": release_words.segments(release),
+        "may be asked": "" if release.segments is None else release_words.readable(release),
         "to be seen": release_words.seen(release),
         "directions": release_words.directions(release),
         "scale": release_words.scale(release),
@@ -189,7 +191,8 @@ def show_release(
     }
     table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
     for name, value in told.items():
-        table.add_row(Text(name, "dim"), Text(value))
+        if value:
+            table.add_row(Text(name, "dim"), Text(value))
     terminal.console().print(table)
     terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
     if then:
@@ -208,7 +211,9 @@ def release_json(release: Release, path: Path, digest: str) -> JsonObject:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
-        "noise_in_donors": release_words.noise_in_donors(release),
+        "noise_in_donors": release.noise_in_donors,
+        "by": None if release.segments is None else release.segments.by,
+        "segments": release_words.segment_rows(release),
         "stand_out": release.population.directions,
         "directions": release.row_map.directions,
         "scale": {
