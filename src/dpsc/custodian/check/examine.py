@@ -241,7 +241,6 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         *findings.said("constant", len(constant), (cells.named(names[k]) for k in constant[:SHOWN])),
         *findings.said("no cell", len(empty), (cells.named(names[k]) for k in empty[:SHOWN])),
         *findings.to_be_said({name: shown[name] for name in known.only_in_rows}),
-        *findings.scattered(0 if spec.wide else _scattered(of_row, n), known.path),
     ]
     if T == 1:
         everything.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
@@ -271,13 +270,6 @@ def _distinct(keys: Codes) -> tuple[Codes, Codes]:
         return distinct, first
     first = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
     return keys[first], first
-
-
-def _scattered(of_row: Codes, n: int) -> int:
-    if not len(of_row):
-        return 0
-    starts = of_row[np.append(True, of_row[1:] != of_row[:-1])]
-    return int((np.bincount(starts[starts >= 0], minlength=n) > 1).sum())
 
 
 def _constant(numbers: Array, starts: Codes, count: Codes, has_cell: Codes) -> Codes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,6 @@ from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.tables.dialect import ENCODING
 from dpsc.tables.spec import Repeated
-from dpsc.tables.table_file import files_at, fits_in_memory
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -290,17 +288,6 @@ def to_be_said(shown: Mapping[str, str | bool]) -> list[Finding]:
     )
     examples = tuple(f"the rows show {it}" for it in asked)
     return [Finding("correct", "to be said", len(asked), words, examples)] if asked else []
-
-
-def scattered(count: int, path: Path) -> list[Finding]:
-    """Say that rows must be together in a file that is too large to be held in memory."""
-    if not count or fits_in_memory(files_at(path), wide=False):
-        return []
-    words = (
-        f"the rows of {count:,} units do not follow each other, and the file is read as a stream. Sort it by unit, or "
-        f"add {Parameter('engine', 'memory')}"
-    )
-    return [Finding("correct", "scattered", count, words)]
 
 
 def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
