@@ -133,7 +133,7 @@ def estimate(
         )
     if answer.out is not None:
         with render.place(answer.out, answer.force) as output:
-            render.write(found, output.place, command=terminal.typed(ctx), units=answer.units)
+            render.write(found, output.place, command=terminal.typed(ctx), said=answer)
     render.show(found, answer)
 
 

@@ -87,8 +87,9 @@ Title = Annotated[str | None, typer.Option(help="The question, for figures and r
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
-        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, dates with the "
+        "step between them as in '2024-01-01..2024-12-30 by week', several ranges or periods with commas, a file with "
+        "a column of periods, or 'reference' for those of --reference.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -226,6 +227,15 @@ class AnswerOptions:
     )
     title: Title = None
     units: str | None = option("What the outcome is measured in, for the report.")
+    brief: bool = option(
+        "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
+        "paper. -o ends in .html.",
+        default=False,
+    )
     level: float = option("The level of the intervals.", default=0.95)
     force: Force = False
     json: Json = False
+
+    def __post_init__(self) -> None:
+        if self.brief and (self.out is None or self.out.suffix.lower() not in (".html", ".htm")):
+            raise ParameterError("--brief makes one page: name a file that ends in .html with -o.")

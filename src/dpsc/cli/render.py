@@ -35,6 +35,7 @@ from dpsc.answers.words import (
     sentence,
     signed,
     study_answer,
+    study_verdict,
 )
 from dpsc.cli import terminal
 from dpsc.cli.options import AnswerOptions
@@ -66,10 +67,9 @@ def show_result(result: Result, units: str | None = None) -> None:
     facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
         facts |= _effects(result)
-    light = None if result.verdict is None else _light(result.verdict)
-    words = Text(" ".join(answer(result, units)))
     table = _table(tables.table(columns), title=result.headline)
-    terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), words, light)
+    said = _answer(answer(result, units), result.verdict)
+    terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), *said)
 
 
 def show_study(study: Study, units: str | None = None) -> None:
@@ -88,7 +88,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
-        Text(" ".join(study_answer(study, units))),
+        *_answer(study_answer(study, units), study_verdict(study)),
     )
 
 
@@ -147,6 +147,14 @@ def _effects(result: Result) -> dict[str, str]:
 
 
 _LIGHTS = {"yes": ("●", "bold green"), "unclear": ("◐", "bold yellow"), "no": ("○", "bold red")}
+
+
+def _answer(sentences: list[str], verdict: Verdict | None) -> list[Text | Table]:
+    """Return the answer and whether the donors help; what the reader must know first comes first."""
+    said: list[Text | Table] = [Text(" ".join(sentences))]
+    if verdict is not None:
+        said.insert(0 if verdict.comes_first else 1, _light(verdict))
+    return said
 
 
 def _light(verdict: Verdict) -> Table:
@@ -252,8 +260,10 @@ def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
     return terminal.output_file(out, force) if is_file(out) else terminal.output_folder(out, force)
 
 
-def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
+def as_file(made: ReportFiles | Comparison, ending: str, command: str, brief: bool = False) -> bytes:
     """Return an answer, or answers side by side, as a file with that ending."""
+    if brief and isinstance(made, ReportFiles):
+        return made.html(brief=True)
     if ending in (".png", ".svg"):
         return made.picture("png" if ending == ".png" else "svg")
     if ending in (".html", ".htm"):
@@ -262,12 +272,12 @@ def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
     return plain[ending]()
 
 
-def write(found: Found, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
+def write(found: Found, where: Path, *, command: str, said: AnswerOptions, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder; a release answers further questions for free."""
-    made = found.files(units)
+    made = found.files(said.units)
     if is_file(where):
         with terminal.working("drawing"):
-            files.write(where, as_file(made, where.suffix.lower(), command))
+            files.write(where, as_file(made, where.suffix.lower(), command, said.brief))
         return
     if release is not None:
         release.save(where / "release.dpsc.json")

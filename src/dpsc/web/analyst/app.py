@@ -48,7 +48,7 @@ class Chart(NamedTuple):
 
 def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
     """Draw a figure so many inches wide."""
-    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
+    axes = draw(sheet=Sheet(title="", figsize=(width, None), on_page=True))
     figure = plot.figure_of(axes)
     source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
