@@ -190,7 +190,7 @@ def test_a_label_is_the_same_in_frames_and_files_of_all_kinds(
         path = save(said, tmp_path / f"{shape}.{kind}")
         where: dict[str, Any] = {"unit": "who", "wide": True} if shape == "wide" else columns
         for engine_of in ("memory", "stream"):
-            found = MAKE.custodian_sum(scan(path, engine=engine_of, **where, **how)).total  # type: ignore[call-overload]
+            found = MAKE.custodian_sum(scan(path, engine=engine_of, **where, **how)).total
             np.testing.assert_array_equal(found, expected, err_msg=f"{shape} {kind} {engine_of}")
 
 
@@ -234,7 +234,8 @@ def test_sizes_are_read_off_the_noisy_matrices_and_add_up_to_n(rows: Array, plan
     for _ in range(60):
         release = MAKE.release(summed)
         errors.append((release.sizes - true) / release.sizes_error)
-        assert release.sizes.sum() == pytest.approx(N, rel=1e-4)
+        if release.sizes.min() > 1:  # fewer are shown as one: noise may say that there are none
+            assert release.sizes.sum() == pytest.approx(N, rel=1e-4)
     assert 0.75 < float(np.std(errors)) < 1.3
 
 
