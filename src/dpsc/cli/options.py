@@ -105,7 +105,9 @@ class TableOptions:
     """Which columns of a table hold what, and how its file is written."""
 
     time: str | None = columns("The column of periods (long tables).")
-    outcome: str | None = columns("The column of numbers (long tables).")
+    outcome: list[str] | None = columns(
+        "The column of numbers (long tables). Repeated for several outcomes, in commands that take them."
+    )
     time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
     sep: str | None = _file("Between columns: comma, semicolon, tab or pipe.")
     decimal: str | None = _file("Before decimals: point or comma.")
@@ -114,8 +116,15 @@ class TableOptions:
     sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table; bounds are not part of it."""
-        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
+        """Return what was said of the table; bounds are not part of it. It has one outcome at most."""
+        if len(self.outcome or ()) > 1:
+            raise ParameterError(f"{Parameter('outcome')} is given {len(self.outcome or ())} times; give it once here.")
+        return self.specs(unit)[0]
+
+    def specs(self, unit: str | None = None) -> list[TableSpec]:
+        """Return it for each outcome."""
+        said = asdict(self) | {"unit": unit, "bounds": None}
+        return [TableSpec.of(said | {"outcome": outcome}) for outcome in self.outcome or (None,)]
 
 
 @dataclass(frozen=True, kw_only=True)
