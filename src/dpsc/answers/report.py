@@ -340,7 +340,7 @@ def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) 
 
 def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
     """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
-    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None), on_page=True))
+    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
     return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
 
 

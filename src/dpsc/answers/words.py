@@ -152,6 +152,18 @@ def outcome(result: Answer) -> str:
     return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
 
 
+def in_units(what: str, units: str | None) -> str:
+    """Name what is measured and its units, once.
+
+    Examples
+    --------
+    >>> in_units("costs", "€"), in_units("Kosten (€)", "€")
+    ('costs (€)', 'Kosten (€)')
+    """
+    said = not units or what.rstrip().casefold().endswith((f"({units.casefold()})", f"[{units.casefold()}]"))
+    return what if said else f"{what} ({units})"
+
+
 def question(result: Answer) -> str:
     """Ask the usual question."""
     return (
