@@ -168,14 +168,16 @@ def sensitivity_table(rows: Rows) -> TextTable:
     """Return the average effect under other choices."""
     if not rows:
         return TextTable([], [])
+    help = {"do donors help": [_LIGHTS[row["donors_help"]] for row in rows]} if "donors_help" in rows[0] else {}
     return table(
         {
             "choice": [row["choice"] for row in rows],
             "first treated": [row["treatment_time"] for row in rows],
+            **help,
             "periods before": [str(row["before"]) for row in rows],
             **_effect_columns(rows),
         },
-        labels=2,
+        labels=2 + len(help),
         values=rows,
     )
 
@@ -203,15 +205,17 @@ def placebos_table(rows: Rows, key: str, header: str) -> TextTable:
     return table({header: names, **counts, **_effect_columns(rows), **over}, values=values)
 
 
+_LIGHTS = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
+
+
 def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
-    lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
     return table(
         {
             "unit": [str(row["unit"]) for row in rows],
             "first treated": [row["treatment_time"] for row in rows],
-            "do donors help": [lights[row["donors_help"]] for row in rows],
+            "do donors help": [_LIGHTS[row["donors_help"]] for row in rows],
             "periods": [str(row["periods"]) for row in rows],
             **weights,
             **_effect_columns(rows),
