@@ -171,7 +171,7 @@ class Reportable(ABC):
         return self.files(units, dates_tried).write(Path(path), command, brief=brief)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
-        """Write a workbook: answer, effects, periods, what was tried, parameters, guarantee. Needs openpyxl."""
+        """Write a workbook: answer, tables, what was tried, guarantee, charts drawn from cells. Needs XlsxWriter."""
         content = self.files(units).xlsx()
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         files.write(Path(path), content)

@@ -394,6 +394,8 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 _WORDS = {
     "n": "number of donors",
+    "pool": "segments of donors that answer",
+    "pool_donors": "about how many donors these segments have",
     "T0": "periods before the intervention",
     "h": "periods from the intervention on",
     "typical_noise": "standard deviation of the noise on a donor's usual cell",

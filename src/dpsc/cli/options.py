@@ -77,6 +77,7 @@ COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
 _in_groups = partial(option, panel="People in groups")
+_segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
@@ -142,6 +143,23 @@ class DonorTableOptions(TableOptions):
     repeated: str | None = option(
         "A cell that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentOptions:
+    """By what donors are divided, and into which segments."""
+
+    by: str | None = _segments(
+        "The column of segments: age band, plan, region. The release then holds a matrix for each, at no further cost, "
+        "and analysts may ask the donors of the target's own kind."
+    )
+    labels: str | None = _segments(
+        "The segments, declared: basic,plus,pro. Donors with another label, several, or none are in 'other'."
+    )
+
+    def spec(self, table: TableSpec) -> TableSpec:
+        """Add what was said of segments to what was said of their table."""
+        return replace(table, by=self.by, labels=self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)

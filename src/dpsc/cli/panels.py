@@ -129,7 +129,7 @@ def require_table(place: Path) -> None:
     if place.suffix.lower() == ".xlsx":
         from dpsc.answers import excel
 
-        excel.require_openpyxl()
+        excel.require_writer()
 
 
 def _for_spreadsheets(panel: PrivatePanel) -> pd.DataFrame:
