@@ -179,7 +179,7 @@ def test_a_bound_found_privately_is_told_with_its_noise_and_is_a_public_number_f
     said = re.sub(r"\s+│? *", " ", out)
     assert "leaves about 50% of people as they are and was found from noisy counts of people by length" in said
     assert "noise of 27 people on each, 5% of the budget" in said
-    first = load("panel.dpsc.json").blocks[0]
+    first = PrivatePanel.load("panel.dpsc.json").blocks[0]
     bound = first.rule.person_bound
     assert bound is not None
     assert bound < 98  # what the bounds allow; a factor of ten less than 5 standard deviations from being found
@@ -194,7 +194,7 @@ def test_a_bound_found_privately_is_told_with_its_noise_and_is_a_public_number_f
     assert code == 0, err
     code, _, err = release(visits, "--periods", "2023-01", *more, "--person-bound-quantile", 0.5, "--epsilon", 0.5)
     assert code == 0, err
-    _, two, three = load("panel.dpsc.json").blocks
+    _, two, three = PrivatePanel.load("panel.dpsc.json").blocks
     assert (two.rule.person_bound, two.lengths) == (bound, None)
     assert three.lengths is not None
 
