@@ -69,7 +69,7 @@ def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, other
     for date in others:
         if ALSO_ASKED not in tried.setdefault(date, []):
             tried[date].append(ALSO_ASKED)
-    effects = study.effects()
+    effects, verdict = study.effects(), words.study_verdict(study)
     return {
         "kind": "study",
         "title": study.title or words.study_question(study),
@@ -88,6 +88,7 @@ def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, other
         "no_percent": None if math.isfinite(study.average.percent) else NO_PERCENT,
         "level": study.level,
         "interval_is_for_the_effect": first.interval_kind == "effect",
+        "verdict": None if verdict is None else asdict(verdict),
         "effects": _rows(effects, "of"),
         "by_unit": _rows(study.by_unit(), "unit"),
         "by_event_time": _rows(study.by_event_time(), "periods_after"),
@@ -110,7 +111,7 @@ def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, other
     }
 
 
-_OF_THE_RELEASE = ("n", "sites", "noise_scale", "typical_noise", "until", "phi", "nu", "release")
+_OF_THE_RELEASE = ("n", "pool", "pool_donors", "sites", "noise_scale", "typical_noise", "until", "phi", "nu", "release")
 
 
 def guarantee_json(guarantee: Guarantee | None) -> Document | None:

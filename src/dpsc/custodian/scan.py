@@ -35,7 +35,7 @@ def scan(
     missing: Missing | None = ...,
     repeated: Repeated = ...,
     by: str | None = ...,
-    labels: Iterable[str] | None = ...,
+    labels: str | Iterable[str] | None = ...,
     exclude: Sequence[str] = ...,
     sep: str | None = ...,
     decimal: str | None = ...,
@@ -85,7 +85,7 @@ def scan(
     missing: Missing | None = None,
     repeated: Repeated = "missing",
     by: str | None = None,
-    labels: Iterable[str] | None = None,
+    labels: str | Iterable[str] | None = None,
     exclude: Sequence[str] = (),
     sep: str | None = None,
     decimal: str | None = None,
@@ -129,10 +129,9 @@ def scan(
     sheet : str, optional
         The sheet of a workbook, if it has several.
     engine : {"auto", "memory", "stream", "dask"}
-        ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
-        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
-        fits into half of the free memory, going by the sizes of its files. Records of people may be in any order for
-        every engine; for ``"stream"``, and if there are many, they are kept in a private file meanwhile.
+        ``"memory"`` holds the whole table; ``"stream"`` reads a table of any size in blocks; ``"dask"`` uses a cluster.
+        By default a table is held if it fits into half of the free memory, going by the sizes of its files. Rows may be
+        in any order for every engine; a stream keeps those of units that are not together in a private file meanwhile.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """

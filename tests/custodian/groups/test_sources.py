@@ -18,15 +18,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import DpscError, PanelRelease, People, scan
-from dpsc.custodian.donors import person_sum
+from dpsc.custodian.donors import divided, person_sum
+from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
 from dpsc.custodian.groups import people_files
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
+from dpsc.release.lengths import Bins
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers
 from tests.making import SECRET, save, told
@@ -73,6 +75,12 @@ def total(people: Any, rule: TableRule = MEAN) -> Integers:
     return summed
 
 
+def by_length(people: Any) -> Integers:
+    counts: Integers = people.add_up(LengthCounts(Bins(MEAN)), lambda rows: None)
+    assert (counts > 0).sum() > 3
+    return counts
+
+
 @pytest.mark.parametrize("statistic", ["mean", "total", "share", "count"])
 def test_a_frame_of_any_library_gives_what_a_loop_gives(statistic: Statistic) -> None:
     bounds = (0.0, 10.0) if statistic in ("mean", "total") else None
@@ -94,15 +102,17 @@ def test_every_kind_of_file_gives_the_same_integers(kind: str, tmp_path: Path) -
     frame = records()
     path = save(frame, tmp_path / f"records.{kind}")
     for engine in ("auto", "memory") if kind == "xlsx" else ("auto", "memory", "stream"):
-        np.testing.assert_array_equal(total(scan(path, **COLUMNS, **DECLARED, engine=engine)), by_hand(frame))
+        people = scan(path, **COLUMNS, **DECLARED, engine=engine)
+        np.testing.assert_array_equal(total(people), by_hand(frame))
+        np.testing.assert_array_equal(by_length(people), by_length(People.from_long(frame, **COLUMNS, **DECLARED)))
 
 
 @pytest.mark.parametrize("engine", ["memory", "stream"])
 def test_rows_of_a_person_may_be_in_several_files_and_blocks(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(person_sum, "_AT_ONCE", 64)
-    monkeypatch.setattr(person_sum, "_OF_A_PART", 16)
+    monkeypatch.setattr(Divided, "at_once", 64)
+    monkeypatch.setattr(divided, "_OF_A_PART", 16)
     frame, folder = records(), tmp_path / "records"
     folder.mkdir()
     for number in range(4):
@@ -123,6 +133,7 @@ def test_a_cluster_gives_the_same_integers(
     path = save(frame, tmp_path / f"records.{kind}")
     people = scan(path, **COLUMNS, **DECLARED, engine="dask", scheduler=cluster.scheduler_address)
     np.testing.assert_array_equal(total(people), by_hand(frame))
+    np.testing.assert_array_equal(by_length(people), by_length(People.from_long(frame, **COLUMNS, **DECLARED)))
     counted = scan(path, **COLUMNS | {"outcome": None}, **DECLARED, scheduler=cluster.scheduler_address)
     with pytest.raises(ParameterError, match="outcome="):
         total(counted)
@@ -285,7 +296,7 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
     in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All records without a real identifier, "unknown", are one person's."""
-    monkeypatch.setattr(person_sum, "_AT_ONCE", 50)
+    monkeypatch.setattr(Divided, "at_once", 50)
     largest, real = [0], person_sum._people
 
     def watched(rows: list[Integers]) -> PersonCells:
@@ -310,11 +321,9 @@ def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tm
         def write(self, data: Any) -> int:
             raise OSError(28, "No space left on device")
 
-    real = Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *how: Full() if self.name == "records" else real(self, *how))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
     with pytest.raises(DpscError, match=r"No space left on device\. Set TMPDIR"):
         total(scan(path, **COLUMNS, **DECLARED, engine="stream"))
-    assert not list(tmp_path.glob("dpsc-people-*"))
 
 
 def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

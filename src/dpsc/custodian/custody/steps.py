@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.gram.algorithm import GramRelease
+from dpsc.custodian.gram.exact_sum import Presence
 from dpsc.errors import Parameter, ParameterError, UnwiseError
 from dpsc.periods.match import aligned, same
 from dpsc.release.kernel import Smoothness
 from dpsc.release.matrix import GRID_BITS
+from dpsc.release.segments import Segments
 from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
 from dpsc.tables.formats import in_file
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
+_LOOKED_AT = 100_000  # donors, for periods that nobody has
 EPSILON, DELTA = Parameter("epsilon"), Parameter("delta")
 
 
@@ -92,12 +96,15 @@ class Choices:
         The name under which the outcome is published; that of its column if None.
     missing : str or None
         The rule for missing cells.
+    segments : Segments or None
+        The declared ones.
     """
 
     algorithm: GramRelease
     periods: Times | None
     outcome: str | None
     missing: Missing | None
+    segments: Segments | None = None
 
 
 def of_options(
@@ -117,6 +124,7 @@ def of_options(
     path = series.reference(reference, said)
     similar = series.like(like, like_before, said)
     index = None if said.periods is None else reader.typed_periods(said.periods, path, said.time_format)
+    segments = Segments.declared(said.by, said.labels)
     if settings is None:
         if epsilon is None or delta is None:
             it = Parameter("epsilon" if epsilon is None else "delta")
@@ -130,7 +138,7 @@ def of_options(
             like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
         )
-        return Choices(algorithm, index, None, said.missing)
+        return Choices(algorithm, index, None, said.missing, segments)
     agreed = load(settings)
     agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
@@ -139,6 +147,7 @@ def of_options(
         "grid_bits": grid_bits in (None, agreed.grid_bits),
         "reference": path is None or _same_path(path, agreed),
         "periods": index is None or agreed.periods is None or same(index, agreed.periods),
+        "by": segments in (None, agreed.segments),
     }
     for name, agrees in agree.items():
         if not agrees:
@@ -148,7 +157,7 @@ def of_options(
             )
     algorithm = GramRelease.from_settings(agreed, epsilon=epsilon, delta=delta)
     periods_of_all = index if agreed.periods is None else agreed.periods
-    return Choices(algorithm, periods_of_all, agreed.outcome, said.missing or agreed.missing)
+    return Choices(algorithm, periods_of_all, agreed.outcome, said.missing or agreed.missing, agreed.segments)
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:
@@ -170,6 +179,24 @@ def added_up(donors: FileDonors | DaskDonors, chosen: Choices, on_rows: OnRows, 
     require_small_delta(algorithm.delta, summed.n, i_know)
     require_worth_having(algorithm, summed.n, len(summed.times), i_know)
     return summed
+
+
+def custodian_empty_periods(donors: FileDonors | DaskDonors) -> str | None:
+    """Say that most of the declared periods have no donor, and which periods would fit; None if they fit. Private."""
+    if donors.periods_from != "declared":
+        return None
+    files = donors.files
+    if files.completion.missing != "kernel":  # another rule fills the cells that are looked for
+        files = replace(files, spec=replace(files.spec, missing="kernel"), bounds=None)
+    have, _ = replace(donors, files=files).add_up(Presence(len(files.times)), lambda rows: None, _LOOKED_AT)
+    return in_words(custodian_misfit(have, files.times))
+
+
+def in_words(misfit: Misfit | None) -> str | None:
+    """Return what is wrong with declared periods as one sentence after the other."""
+    if misfit is None or misfit.fitting is None:
+        return None if misfit is None else f"{misfit.words}; dpsc check shows more"
+    return f"{misfit.words}. These fit the rows: {Parameter('periods', misfit.fitting)}"
 
 
 def booked(
