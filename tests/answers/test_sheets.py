@@ -135,10 +135,10 @@ def test_a_study_and_a_private_panel_have_charts_of_their_own(release: Release, 
     found = charts(study.to_excel(tmp_path / "study.xlsx"))
     assert list(found) == [
         "Effect on outcome in each unit",
-        "Effect on outcome by periods after the intervention",
+        "Effect on outcome by periods since the treatment",
         "Effect on outcome by period",
     ]
-    *_, (_, places, effects) = found["Effect on outcome by periods after the intervention"]
+    *_, (_, places, effects) = found["Effect on outcome by periods since the treatment"]
     assert places == list(study.by_event_time().index)
     assert effects == pytest.approx(list(study.by_event_time()["effect"]))
     table = pd.DataFrame(paths[[0] * 30] + np.random.default_rng(2).normal(size=(30, len(LABELS))), columns=range(9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -141,3 +142,23 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
 def _percent(actual: Array, without: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(100 * (actual / without - 1))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values adjusted for their number by Holm's method; one that is not there counts for nothing.
+
+    If no effect is there, the chance that any adjusted p-value is at most a level is at most that level, however the
+    p-values depend on each other; the same holds for the outcomes without an effect, whatever the others have.
+
+    Examples
+    --------
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, k) for k, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, k) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))
+        adjusted[k] = largest
+    return adjusted

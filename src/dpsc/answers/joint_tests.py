@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.effects import Effect, JointLaw
+from dpsc.answers.effects import Effect, JointLaw, holm
 from dpsc.answers.placebos import Placebos
 from dpsc.answers.words import column, number, p_text, percent
 from dpsc.types import Array
@@ -164,7 +164,7 @@ class GroupEffects:
         for ending, field in columns.items():
             table[f"difference{ending}"] = [getattr(effect, field) for effect in apart]
         values = table["effect"].to_numpy(dtype=np.float64)
-        table["adjusted_p"] = table["difference_p"] if len(names) == 2 else holm(table["difference_p"].to_numpy())
+        table["adjusted_p"] = table["difference_p"] if len(names) == 2 else holm(table["difference_p"].tolist())
         return cls(table, all_zero(values[1:] - values[0], each[1:] - each[0], law))
 
     def sentences(self, units: str | None = None) -> list[str]:
@@ -202,20 +202,6 @@ class StudyTrials:
     groups: GroupEffects | None = None
     in_time: Placebos | None = None
     in_space: Placebos | None = None
-
-
-def holm(p_values: Array) -> Array:
-    """Return p-values adjusted for their number by Holm's method.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order, count = np.argsort(p_values), len(p_values)
-    adjusted = np.empty(count)
-    adjusted[order] = np.maximum.accumulate(np.minimum(1.0, (count - np.arange(count)) * p_values[order]))
-    return adjusted
 
 
 def _p(p: float) -> str:
