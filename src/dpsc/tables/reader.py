@@ -21,6 +21,7 @@ from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
+from dpsc.tables.places import Remote
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
 from dpsc.tables.table_file import TableFile, files_at
 from dpsc.types import Times
@@ -100,6 +101,8 @@ def open_table(
     """
     kind = formats.format_name(path)
     _require_belonging(kind, dialect)
+    if kind == "xlsx" and isinstance(path, Remote):
+        raise formats.refusal(path, "workbooks are read from this machine only; download it, or save it as CSV.")
     sheet = excel.open_sheet(path, dialect) if kind == "xlsx" else None
     files = files_at(path) if sheet is None else []
     reading = Reading(numbers=dialect.numbers())

@@ -21,6 +21,7 @@ from dpsc.errors import TableError
 from dpsc.tables import formats
 from dpsc.tables.dialect import Reading, names_in
 from dpsc.tables.formats import readable
+from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import MISSING
 
 _BUFFER = 2**18  # bytes read at once: of a column, or by Python
@@ -54,7 +55,7 @@ class TableFile:
 
     def _opened(self) -> Any:
         if self._handle is None:
-            self._handle = pa.OSFile(str(self.path))
+            self._handle = self.path.input() if isinstance(self.path, Remote) else pa.OSFile(str(self.path))
         return self._handle
 
     def close(self) -> None:
@@ -263,6 +264,10 @@ def _has_wide_characters(encoding: str) -> bool:
 
 def files_at(path: Path) -> list[TableFile]:
     """Return the file, or the files of a folder in the order of their names, none of them opened yet."""
+    if isinstance(path, Selection):
+        from dpsc.tables.database import DatabaseFile
+
+        return [DatabaseFile(path)]
     if not path.is_dir():
         return [TableFile(path)]
     return [TableFile(file, _in_names(file.relative_to(path).parent)) for file in formats.files_in(path)]
@@ -284,6 +289,8 @@ def fits_in_memory(files: Sequence[TableFile], *, wide: bool) -> bool:
     for file in files:
         if file.kind == "xlsx":
             return True  # read whole in any case
+        if file.kind == "sql":
+            return False  # to know how large it is, is to read it
         if file.kind == "parquet":
             about = file.footer()
             size += about.num_rows * (about.num_columns if wide else 3) * _OF_A_CELL
