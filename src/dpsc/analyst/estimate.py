@@ -54,6 +54,7 @@ def estimate(
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
+    notes = (*notes, release.part_of) if release.part_of else notes
     return Forecast(
         release,
         series,

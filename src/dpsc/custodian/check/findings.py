@@ -15,8 +15,10 @@ from dpsc.checks import visible
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
 from dpsc.custodian.donors.frames import groups_alike
+from dpsc.custodian.donors.presence import Misfit
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
+from dpsc.periods.declare import declaration
 from dpsc.tables.dialect import ENCODING
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array
@@ -253,11 +255,17 @@ def nobody(have: Codes, when: Declaration, *, wide: bool) -> list[Finding]:
         return []
     listed = ", ".join(empty[:12]) + (f" and {len(empty) - 12} more" if len(empty) > 12 else "")
     what = "A release refuses the table" if wide else "A release would fill it for everybody"
-    words = (
-        f"{listed}: missing for EVERYBODY. Was a file lost? {what}; if there is nothing to find, declare the periods "
-        f"without it, as a list ({Parameter('periods')})"
-    )
+    words = f"{listed}: missing for EVERYBODY. Was a file lost? {what}"
+    if len(empty) < len(have):
+        others = Parameter("periods", declaration(when.times[have > 0]))
+        words += f"; if there is nothing to find, declare the periods without it, {others}"
     return [Finding("correct", "nobody", len(empty), words)]
+
+
+def misfitting(misfit: Misfit) -> Finding:
+    """Say that most of the declared periods are empty, and which periods would fit."""
+    fits = () if misfit.fitting is None else (f"these fit the rows: {Parameter('periods', misfit.fitting)}",)
+    return Finding("correct", "calendar", 1, misfit.words, fits)
 
 
 def numbers_to_look_at(cells: Cells, there: Mask) -> list[Finding]:
