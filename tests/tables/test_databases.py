@@ -22,12 +22,13 @@ from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import database
 from dpsc.tables.places import Selection, place_of
 from dpsc.types import Array
+from tests.cli.conftest import quick
 from tests.ledger.servers import Server, a_server
 from tests.making import SECRET, long, row_map, told, wide
 
 N, T = 211, 7
 PRODUCTS = Products(row_map(T, directions=5))
-NAMES = {"unit": "who", "time": "week", "outcome": "cost"}
+NAMES: dict[str, Any] = {"unit": "who", "time": "week", "outcome": "cost"}
 KINDS = ["postgresql", "sqlite", "duckdb"]
 _numbers = itertools.count()
 
@@ -88,7 +89,7 @@ def _type(column: Any) -> str:
     return "double precision" if pd.api.types.is_float_dtype(column) else "text"
 
 
-def added(address: str, summand: Products = PRODUCTS, **options: Any) -> tuple[Any, int]:
+def added(address: str, summand: Products = PRODUCTS, **options: Any) -> Any:
     return scan(address, **options).add_up(summand, lambda rows: None)
 
 
@@ -260,3 +261,22 @@ def test_a_release_from_a_database_names_no_address(donors: Array, save: Save) -
         warnings.simplefilter("ignore")
         release = GramRelease(epsilon=1.0, delta=1e-6).release(source)
     assert release.n == N
+
+
+@pytest.mark.parametrize("how", ["--table", "--query-file"])
+def test_commands_read_a_database_from_check_to_release(donors: Array, save: Save, tmp_path: Path, how: str) -> None:
+    address, said = save(long(donors)), "visits"
+    if how == "--query-file":
+        said = str(tmp_path / "q.sql")
+        Path(said).write_text("select who, week, cost from visits\n")
+    columns = ["--unit", "who", "--time", "week", "--outcome", "cost"]
+    columns += ["--periods", ",".join(f"w{t}" for t in range(1, T + 1))]
+    code, out, err = quick("check", address, how, said, *columns)
+    assert code == 0, err + out
+    assert "rows of a database" in out
+    assert "dpsc release" in out
+    assert address in out.replace("'", "").replace("\\\n", "")
+    budget = ["--epsilon", "1", "--delta", "1e-6", "-o", tmp_path / "a.dpsc.json"]
+    code, out, err = quick("release", address, how, said, *columns, *budget)
+    assert code == 0, err
+    assert f"{N} donors" in out

@@ -6,6 +6,7 @@ import io
 import logging
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.making import SECRET, long, row_map, told, wide
 
 N, T = 400, 5
 PRODUCTS = Products(row_map(T, directions=4))
-NAMES = {"unit": "who", "time": "week", "outcome": "cost"}
+NAMES: dict[str, Any] = {"unit": "who", "time": "week", "outcome": "cost"}
 WIDE: dict[str, Any] = {"unit": "who", "wide": True}
 
 
@@ -71,7 +72,7 @@ def expected(donors: Array) -> Any:
 def test_a_folder_of_two_hundred_files_gives_the_same_integers(donors: Array, store: Any, engine: Any) -> None:
     for part in range(200):
         rows = long(donors).iloc[part::200]  # a donor's rows are in five files
-        put(store, f"visits/{part:03}.parquet", lambda to, rows=rows: rows.to_parquet(to, index=False))
+        put(store, f"visits/{part:03}.parquet", partial(rows.to_parquet, index=False))
     store.put_object(Bucket="clinic", Key="visits/_SUCCESS", Body=b"")
     total, n = scan("s3://clinic/visits", **NAMES, engine=engine).add_up(PRODUCTS, lambda rows: None)
     assert n == N
@@ -109,7 +110,7 @@ def test_what_the_store_refuses_or_lacks_is_told_in_a_sentence(donors: Array, st
 def test_a_file_that_vanishes_meanwhile_is_named(donors: Array, store: Any) -> None:
     for part in range(3):
         rows = wide(donors[part::3])
-        put(store, f"going/{part}.parquet", lambda to, rows=rows: rows.to_parquet(to, index=False))
+        put(store, f"going/{part}.parquet", partial(rows.to_parquet, index=False))
     source = scan("s3://clinic/going", **WIDE, engine="stream")
     assert source.times is not None
     opened = iter(source.files.blocks(50, source.files.identities()))
@@ -150,7 +151,7 @@ def test_a_refusal_of_the_store_says_to_check_the_credentials(store: Any, monkey
 
 
 def test_a_command_reads_from_a_store(donors: Array, store: Any, tmp_path: Path) -> None:
-    put(store, "command/donors.parquet", lambda to: wide(donors).to_parquet(to, index=False))
+    put(store, "command/donors.parquet", partial(wide(donors).to_parquet, index=False))
     said = ["--unit", "who", "--wide", "--epsilon", "1", "--delta", "1e-6"]
     code, out, err = quick("release", "s3://clinic/command/donors.parquet", *said, "-o", tmp_path / "a.dpsc.json")
     assert code == 0, err

@@ -11,7 +11,20 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.cli.options import (
+    COLUMNS,
+    DONORS_ARE,
+    DonorTableOptions,
+    Force,
+    Groups,
+    IKnow,
+    Json,
+    Knowledge,
+    Payer,
+    RowsOptions,
+    command,
+    option,
+)
 from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -68,12 +81,11 @@ class How:
 
 @command("release")
 def release(
-    donors: Annotated[
-        Path, typer.Argument(help="The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, or a folder.")
-    ],
+    where: Annotated[str, typer.Argument(metavar="DONORS", help=DONORS_ARE)],
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
+    rows: RowsOptions,
     knowledge: Knowledge,
     groups: Groups,
     how: How,
@@ -88,6 +100,7 @@ def release(
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
+    donors = rows.place(where)
     if groups.person is not None:
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return

@@ -205,25 +205,26 @@ def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Rea
 
     numbers = [name for name in columns if pa.types.is_floating(schema.field(name).type)]
     try:
-        reader = csv.open_csv(
-            pa.input_stream(path.open("rb"), compression="gzip" if path.suffix == ".gz" else None),
-            read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
-            parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(schema.names, pa.string()),
-                null_values=list(MISSING),
-                strings_can_be_null=True,
-            ),
-        )
-        first = 0
-        for batch in reader:
-            if wrong:
-                return f" near line {wrong[0]}"
-            for name in numbers:
-                cell = not_a_number(batch.column(name))
-                if cell is not None:
-                    return text_in(name, path, first + cell)
-            first += batch.num_rows
+        with path.open("rb") as packed:
+            reader = csv.open_csv(
+                pa.input_stream(packed, compression="gzip" if path.suffix == ".gz" else None),
+                read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
+                parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(schema.names, pa.string()),
+                    null_values=list(MISSING),
+                    strings_can_be_null=True,
+                ),
+            )
+            first = 0
+            for batch in reader:
+                if wrong:
+                    return f" near line {wrong[0]}"
+                for name in numbers:
+                    cell = not_a_number(batch.column(name))
+                    if cell is not None:
+                        return text_in(name, path, first + cell)
+                first += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeError, KeyError):
         pass
     return f" near line {wrong[0]}" if wrong else ""

@@ -13,10 +13,11 @@ from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from dpsc.checks import LONGEST_TEXT
-from dpsc.errors import Parameter, ParameterError
+from dpsc.errors import Parameter, ParameterError, without_passwords
 
 DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_AS = ") as dpsc_rows"
 _TABLE, _QUERY = Parameter("table"), Parameter("query")
 
 
@@ -131,7 +132,7 @@ class Selection(PosixPath):
         parts = urlsplit(address)
         where = f"{parts.scheme}://{parts.hostname or ''}{unquote(parts.path)}"
         if query is not None:
-            source, rows = f"({query.strip().rstrip(';')}) as dpsc_rows", "a query"
+            source, rows = f"({query.strip().rstrip(';')}{_AS}", "a query"
         else:
             source, rows = ".".join(map(quoted, (table or "").split("."))), f"table {table}"
         selection = cls(table if table is not None else "query")
@@ -153,6 +154,11 @@ class Selection(PosixPath):
     def suffix(self) -> str:
         """None, whatever the table is called."""
         return ""
+
+    def typed(self) -> list[str]:
+        """Return what is typed for it in a command, but for a password."""
+        name, source = ("--query", self.source[1 : -len(_AS)]) if self.source.endswith(_AS) else ("--table", self.name)
+        return [without_passwords(self.address), name, source]
 
     def exists(self, **_: Any) -> bool:
         """Say yes: the database will say if not."""
