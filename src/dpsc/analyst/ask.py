@@ -29,15 +29,23 @@ def one(
     spec: TableSpec,
     *,
     averages: int | None = None,
+    pool: str | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Result:
-    """Return the answer for one target."""
+    """Return the answer for one target; ``pool`` is typed as for the command."""
     several = f" If it is a table of several units, say which column names them: {UNIT}."
     series = reader.series(target, spec, advice=several)
     with in_file(target):
         first = match.typed_period(treatment_time, release.times, spec.time_format)
-        return release.estimate(series, first, averages=averages, level=level, title=title)
+        return _of(release, pool).estimate(series, first, averages=averages, level=level, title=title)
+
+
+def _of(release: Release, pool: str | None) -> Release:
+    """Return the release of which the segments that were typed answer."""
+    if pool is None:
+        return release
+    return release.of(pool if release.segments is None else release.segments.typed(pool))
 
 
 def several(
@@ -49,6 +57,7 @@ def several(
     start: str | None = None,
     weight: str | None = None,
     averages: str | int | None = None,
+    pool: str | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -57,6 +66,7 @@ def several(
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
     How many units each target averages is in the column ``averages``, or it is one number for all.
     """
+    release = _of(release, pool)
     column = averages if isinstance(averages, str) else None
     found = several_targets.read(
         targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time

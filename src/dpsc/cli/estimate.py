@@ -49,6 +49,10 @@ class Question:
     averages_column: str | None = _several(
         "The column with how many units each target is the average of; empty where it is not known."
     )
+    pool: str | None = option(
+        "Of a release with segments, those that answer: plus,pro; with the shares that they have in the target: "
+        "basic=0.3,plus=0.7. All by default."
+    )
     exclude: list[str] | None = option("A unit of a private panel that is no donor: treated too, or reached by it.")
 
     def __post_init__(self) -> None:
@@ -125,7 +129,9 @@ def _of_donors(
     level, title = answer.level, answer.title or ""
     if question.unit is None:
         date = str(question.treatment_time)
-        return ask.one(release, target, date, spec, averages=question.averages, level=level, title=title)
+        return ask.one(
+            release, target, date, spec, averages=question.averages, pool=question.pool, level=level, title=title
+        )
     return ask.several(
         release,
         target,
@@ -134,6 +140,7 @@ def _of_donors(
         start=question.treatment_time_column,
         weight=question.weight_column,
         averages=question.averages_column or question.averages,
+        pool=question.pool,
         level=level,
         title=title,
     )
@@ -180,6 +187,8 @@ def _of_panel(
             "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
             "itself how many people are in its units."
         )
+    if question.pool is not None:
+        raise ParameterError("--pool is for a release of donors with segments; a private panel has none.")
     others, level, title = question.exclude or (), answer.level, answer.title or ""
     if question.unit is None:
         date = str(question.treatment_time)

@@ -22,6 +22,7 @@ from dpsc.cli.options import (
     Knowledge,
     Payer,
     RowsOptions,
+    SegmentOptions,
     command,
     option,
 )
@@ -86,6 +87,7 @@ def release(
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
     rows: RowsOptions,
+    segments: SegmentOptions,
     knowledge: Knowledge,
     groups: Groups,
     how: How,
@@ -102,6 +104,7 @@ def release(
     terminal.require_no_password("--provenance", how.provenance)
     donors = rows.place(where)
     if groups.person is not None:
+        _require_for_people(asdict(segments))
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return
     if asked.append is not None:
@@ -111,7 +114,7 @@ def release(
     page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
-    said = groups.spec(table.spec(unit))
+    said = segments.spec(groups.spec(table.spec(unit)))
     chosen = steps.of_options(
         said,
         epsilon=asked.epsilon,
@@ -123,8 +126,9 @@ def release(
     steps.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
     source = donors_in(
         donors,
-        replace(said, missing=chosen.missing),
+        replace(said, missing=chosen.missing, by=None if chosen.segments is None else chosen.segments.by),
         chosen.periods,
+        labels=None if chosen.segments is None else chosen.segments.labels,
         bounds=table.bounds,
         exclude=how.exclude or (),
         engine=how.engine,  # type: ignore[arg-type]
