@@ -51,6 +51,8 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
     return {
         "answer": _answer(document),
         "effects": document["effects"],
+        "after the treatment": (document.get("contrasts") or {}).get("rows", []),
+        "worth": (document.get("worth") or {}).get("rows", []),
         "periods": document["periods"],
         "before": document.get("before", []),
         "units": document.get("by_unit", []),
@@ -101,6 +103,7 @@ def _answer(document: Document) -> Rows:
         "p-value": document["p_value"],
         "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
+        "what it is worth": " ".join((document.get("worth") or {}).get("words", [])) or None,
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
         "method": document["method"],

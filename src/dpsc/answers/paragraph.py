@@ -30,6 +30,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> str:
         *_protection(result.guarantee, result.reason),
     ]
     said += [*words.answer(result, units), *_chances(result.average, result)]
+    said += [*words.developed(result, units), *words.worth(result, units)]
     if result.interval_kind == "effect" and (seen := words.could_be_seen(result.detectable(), units)):
         said.append(seen)
     if result.verdict is not None and not result.verdict.check_first:
@@ -56,6 +57,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
     grades = [result.verdict.grade for result in results if result.verdict is not None]
     if grades:
         said.append(f"The donors track {grades.count('yes')} of {count} treated unit{'s' * (count > 1)}.")
+    said += [*words.developed(study, units), *words.worth(study, units)]
     said += [*_asked_before(others, dates), *_notes(study)]
     return " ".join([*said, *_citation(first)])
 

@@ -248,7 +248,7 @@ def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
 
 def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
     """Return the page of one answer."""
-    seen = bool(result.observed.notna().any())
+    seen = bool(result.counted.any())
     for_effect = result.interval_kind == "effect"
     units = document["units"]
     kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]

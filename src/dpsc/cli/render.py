@@ -27,6 +27,7 @@ from dpsc.answers.tables import TextTable
 from dpsc.answers.words import (
     answer,
     column,
+    developed,
     donors_help,
     no_effect_chance,
     number,
@@ -35,6 +36,7 @@ from dpsc.answers.words import (
     sentence,
     signed,
     study_answer,
+    worth,
 )
 from dpsc.cli import terminal
 from dpsc.cli.options import AnswerOptions
@@ -60,6 +62,8 @@ def show_result(result: Result, units: str | None = None) -> None:
         "counterfactual": column(frame["counterfactual"], like=paths),
         "gap": column(frame["gap"], sign=True),
     }
+    if result.phases:
+        columns["treatment"] = list(result.phases)
     for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
         if end in frame:
             columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
@@ -67,7 +71,7 @@ def show_result(result: Result, units: str | None = None) -> None:
     if result.interval_kind == "effect":
         facts |= _effects(result)
     light = None if result.verdict is None else _light(result.verdict)
-    words = Text(" ".join(answer(result, units)))
+    words = Text(" ".join([*answer(result, units), *developed(result, units), *worth(result, units)]))
     table = _table(tables.table(columns), title=result.headline)
     terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), words, light)
 
@@ -88,7 +92,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
-        Text(" ".join(study_answer(study, units))),
+        Text(" ".join([*study_answer(study, units), *developed(study, units), *worth(study, units)])),
     )
 
 
