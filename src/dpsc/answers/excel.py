@@ -51,7 +51,7 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
     return {
         "answer": _answer(document),
         "effects": document["effects"],
-        "after the treatment": (document.get("contrasts") or {}).get("rows", []),
+        "after the treatment": _after(document),
         "worth": (document.get("worth") or {}).get("rows", []),
         "periods": document["periods"],
         "before": document.get("before", []),
@@ -80,6 +80,12 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
         ],
         "guarantee": _guarantee(document, guarantee),
     }
+
+
+def _after(document: Document) -> Rows:
+    """Return what was seen after a treatment that ended."""
+    found = document.get("contrasts") or {}
+    return found["rows"] if found.get("ended") else []
 
 
 def _answer(document: Document) -> Rows:

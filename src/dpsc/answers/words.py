@@ -317,10 +317,8 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
             said.append(f"In the periods without treatment, after it began, the difference is {size}{verdict}.")
         elif name == ON_LESS_AFTER:
             toward_zero = abs(rows["effect"][AFTER]) < abs(whole.effect)
-            begin = (
-                "The effect falls when the treatment ends" if toward_zero else "The effect rises after the treatment"
-            )
-            begin = "It cannot be said whether the effect falls when the treatment ends" if unclear else begin
+            begin = f"Without the treatment the effect is {'smaller' if toward_zero else 'larger'}"
+            begin = "It cannot be said whether the effect is smaller without the treatment" if unclear else begin
             said.append(f"{begin}: that while treated, less that in the periods without, is {size}.")
         else:
             early = whole.effect - row["effect"] / 2

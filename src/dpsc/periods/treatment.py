@@ -90,15 +90,13 @@ class Treatment:
         given = self.on if isinstance(self.on, pd.Series) else pd.Series(self.on)
         if not isinstance(self.on, pd.Series | dict):
             given.index = times[: len(given)] if len(given) <= len(times) else given.index
-        values = to_floats(given, "treated")
+        values = to_floats(given, "the column of treated periods")
         if not np.isin(values, (0.0, 1.0)).all():
-            raise PanelError(f"{Parameter('treated')} must be 1 in each treated period and 0 in each other one.")
-        if not values.any():
-            raise PanelError(f"{Parameter('treated')} is 0 in every period.")
+            raise PanelError("the column of treated periods must be 1 in each of them and 0 in each other one.")
         known = aligned(pd.Series(values, index=given.index), times, what="column of treated periods", spare=True)[0]
         spells = known.ffill().fillna(0.0).to_numpy(dtype=np.float64)
         if not spells.any():
-            raise PanelError(f"{Parameter('treated')} is 0 in every period of the release.")
+            raise PanelError("the column of treated periods is 0 in every period of the release.")
         return np.asarray(spells)
 
 
