@@ -220,19 +220,20 @@ def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
     lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
-    last = [row.get("treatment_end") for row in rows]
-    ends = {"last treated": [end or "–" for end in last]} if any(last) else {}
+    when = {"first treated": [row["treatment_time"] for row in rows]}
+    if any(row.get("treatment_end") for row in rows):
+        spans = [(row["treatment_time"], row["treatment_end"]) for row in rows]
+        when = {"treated": [f"{first} to {last}" if last else f"from {first} on" for first, last in spans]}
     return table(
         {
             "unit": [str(row["unit"]) for row in rows],
-            "first treated": [row["treatment_time"] for row in rows],
-            **ends,
+            **when,
             "do donors help": [lights[row["donors_help"]] for row in rows],
             "periods": [str(row["periods"]) for row in rows],
             **weights,
             **_effect_columns(rows),
         },
-        labels=3 + len(ends),
+        labels=3,
     )
 
 

@@ -13,7 +13,7 @@ from dpsc.answers.base import Answer, Pooled, Verdict
 from dpsc.answers.effects import AFTER, ON_LESS_AFTER, Effect
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
-from dpsc.periods.treatment import OFF
+from dpsc.periods.treatment import OFF, ON
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, best_guess
 from dpsc.types import Times
 
@@ -307,25 +307,28 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
         return []
     rows, whole = found.contrasts(), found.average
     unit, level, kind = f" {units}" if units else "", percent(found.level), found.interval_kind
-    said = []
+    parts = found.results.values() if isinstance(found, Pooled) else [found]
+    again = any(ON in part.phases[part.phases.index(OFF) :] for part in parts if part.ended)
+    where, said = "in the periods without treatment" if again else "after the treatment", []
     for name, row in rows.iterrows():
         size, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
         size += unit + (f" ({level} interval from {low} to {high})" if kind == "effect" else "")
-        unclear = kind != "effect" or bool(row["lower"] <= 0 <= row["upper"])
+        clear = kind == "effect" and not row["lower"] <= 0 <= row["upper"]
         if name == AFTER:
-            verdict = "" if kind != "effect" else ", compatible with no effect" if unclear else ": an effect remains"
-            said.append(f"In the periods without treatment, after it began, the difference is {size}{verdict}.")
+            verdict = ": an effect remains" if clear else ": the data are also compatible with no effect"
+            verdict = verdict if kind == "effect" else ""
+            said.append(sentence(f"{where} the difference is {size}{verdict}"))
         elif name == ON_LESS_AFTER:
-            toward_zero = abs(rows["effect"][AFTER]) < abs(whole.effect)
-            begin = f"Without the treatment the effect is {'smaller' if toward_zero else 'larger'}"
-            begin = "It cannot be said whether the effect is smaller without the treatment" if unclear else begin
-            said.append(f"{begin}: that while treated, less that in the periods without, is {size}.")
+            smaller = "smaller" if not clear or abs(rows["effect"][AFTER]) < abs(whole.effect) else "larger"
+            begin = f"the effect is {smaller} {where}"
+            begin = begin if clear else f"it cannot be said whether {begin}"
+            said.append(sentence(f"{begin}: that while treated, less that {where}, is {size}"))
         else:
             early = whole.effect - row["effect"] / 2
-            fades = abs(early + row["effect"]) < abs(early)
-            begin = f"While treated the effect {'fades' if fades else 'grows'}"
-            begin = "It cannot be said whether the effect fades while treated" if unclear else begin
-            said.append(f"{begin}: that in the second half of the treated periods, less that in the first, is {size}.")
+            begin = f"while treated the effect {'fades' if abs(early + row['effect']) < abs(early) else 'grows'}"
+            begin = begin if clear else "it cannot be said whether the effect fades while treated"
+            more = f"{begin}: that in the second half of the treated periods, less that in the first, is {size}"
+            said.append(sentence(more))
     return said
 
 

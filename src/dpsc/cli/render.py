@@ -62,11 +62,11 @@ def show_result(result: Result, units: str | None = None) -> None:
         "counterfactual": column(frame["counterfactual"], like=paths),
         "gap": column(frame["gap"], sign=True),
     }
-    if result.phases:
-        columns["treatment"] = list(result.phases)
     for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
         if end in frame:
             columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
+    if result.phases:
+        columns["treatment"] = list(result.phases)
     facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
         facts |= _effects(result)

@@ -121,8 +121,6 @@ class Treatments:
     def begins(self, times: Times, treatment_times: Any) -> Any:
         """Return the first treated periods, as they were given or by unit, None for one that was never treated."""
         if self.on is None:
-            if treatment_times is None:
-                raise ParameterError(f"say when the treatments began: {Parameter('treatment_times')}.")
             return treatment_times
         if treatment_times is not None or self.ends is not None:
             raise ParameterError(
