@@ -1,6 +1,6 @@
 """How cost grows with the number of donors, against peers and limits measured in the same run, one BLAS thread.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|people|two-step|start]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/scale.py [--only fit|gram|periods|dask|people|order|two-step|start]
         [--largest 10000000] [--records 50000000]
 
 Every measurement runs in its own process, so that its peak memory is its own (after the first round); times are the
@@ -41,6 +41,9 @@ PEOPLE = ("kept in a private file", "held in memory", DUCKDB)
 PEOPLE_COLUMNS = ("person", "unit", "month", "spent")
 PEOPLE_UNITS = [f"region {i:02}" for i in range(60)]
 PEOPLE_MONTHS = [f"{2020 + i // 12}-{1 + i % 12:02}" for i in range(36)]
+ORDER_COLUMNS, ORDER_PERIODS = ("unit", "month", "spent"), 50
+SORTED = "DuckDB's sort"
+ORDERS = ("shuffled", "a file for each month", SORTED)
 PERIODS, PERIODS_DONORS = (12, 25, 50, 100, 200, 400), 200_000
 
 
@@ -247,6 +250,48 @@ def people_task(name: str, n: int) -> Callable[[], object]:
     return lambda: people.add_up(Bounding(rule), lambda rows: None)
 
 
+def in_any_order(n: int, name: str) -> Path:
+    """Make, once, a long table of n rows, n / 50 units in 50 months: shuffled, or a folder with a file for each month."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = DATA / f"{n}-{'shuffled' if name == SORTED else name}".replace(" ", "-")
+    if not folder.exists():
+        DATA.mkdir(exist_ok=True)
+        rng, units = np.random.default_rng(0), n // ORDER_PERIODS
+        making = folder.with_name(folder.name + "-making")
+        making.mkdir(exist_ok=True)
+        months = pa.array([f"{2020 + i // 12}-{1 + i % 12:02}" for i in range(ORDER_PERIODS)])
+        for part in range(ORDER_PERIODS):
+            if name == "a file for each month":
+                who, when = rng.permutation(units), np.full(units, part)
+            else:  # row i is of unit i // 50, mixed by a step that has no divisor in common with n
+                row = (np.arange(part * units, (part + 1) * units, dtype=np.int64) * 7_368_787) % n
+                who, when = row // ORDER_PERIODS, row % ORDER_PERIODS
+            columns = [pa.array(np.char.add("C", (10**9 + who).astype(str))), months.take(pa.array(when))]
+            values = pa.array(rng.gamma(2, 30, units).round(2))
+            pq.write_table(pa.table([*columns, values], names=list(ORDER_COLUMNS)), making / f"{part:02}.parquet")
+        making.rename(folder)
+    return folder
+
+
+def order_task(name: str, n: int) -> Callable[[], object]:
+    """Return a way to bring the rows of each unit together, and what a release adds up of them."""
+    path = in_any_order(n, name)
+    if name == SORTED:
+        import duckdb
+
+        settings = {"threads": 2, "memory_limit": "2GB", "temp_directory": str(DATA / "duckdb")}
+        rows = f"from '{path}/*.parquet' order by {', '.join(ORDER_COLUMNS[:2])}"
+        target = DATA / "sorted.parquet"
+        return lambda: duckdb.connect(config=settings).execute(f"copy (select * {rows}) to '{target}'")
+    from dpsc import scan
+
+    columns = dict(zip(("unit", "time", "outcome"), ORDER_COLUMNS, strict=True))
+    donors = scan(path, **columns, periods="2020-01..2024-02", missing="kernel", engine="stream")
+    return lambda: donors.add_up(products(ORDER_PERIODS), lambda rows: None)
+
+
 def two_step_task(name: str, n: int) -> Callable[[], object]:
     from dpsc import ObjectivePerturbation, OutputPerturbation, Panel
 
@@ -264,7 +309,7 @@ def two_step_task(name: str, n: int) -> Callable[[], object]:
 
 
 TASKS = {"fit": fit_task, "gram": gram_task, "periods": periods_task, "dask": dask_task, "people": people_task}
-TASKS |= {"two-step": two_step_task}
+TASKS |= {"order": order_task, "two-step": two_step_task}
 
 
 def peak_memory() -> float:
@@ -343,6 +388,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*TASKS, "start"])
     parser.add_argument("--largest", type=int, default=10_000_000)
     parser.add_argument("--records", type=int, default=50_000_000)
+    parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--one", nargs=4)
     options = parser.parse_args()
     if options.one:
@@ -376,6 +422,10 @@ def main() -> None:
     if "people" in wanted:
         records(options.records)
         rows += [measured("people", name, options.records, 3) for name in PEOPLE]
+    if "order" in wanted:
+        for name in ORDERS:
+            in_any_order(options.rows, name)
+        rows += [measured("order", name, options.rows, 1) for name in ORDERS]
     if "two-step" in wanted:
         n = min(1_000_000, options.largest)
         rows += [measured("two-step", name, n, 1) for name in ("output, δ = 0", "output, δ > 0", "objective, δ = 0")]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from numbers import Number
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dpsc.errors import DpscError, ReleaseError
 
@@ -138,6 +138,13 @@ def private_folder(prefix: str) -> Iterator[Path]:
     _require_that_nobody_else_can_replace(where)
     with _new_folder(where, prefix, "") as folder:
         yield folder
+
+
+def private_file() -> IO[bytes]:
+    """Return a new file without a name in the temporary folder: no other user can open it; it ends with the process."""
+    where = Path(tempfile.gettempdir()).resolve()
+    _require_that_nobody_else_can_replace(where)
+    return tempfile.TemporaryFile(dir=where)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, ParameterError, Release, ReleaseError
-from dpsc.answers import words
 from dpsc.release.file_format import dumps, loads
 from dpsc.types import Array, TargetLike
 
@@ -106,7 +105,8 @@ def test_other_units_are_asked_about_by_their_factor(paths: Array, release: Rele
     assert (result.verdict.grade, result.verdict.check_first) == ("unclear", True)
     assert result.notes == (result.verdict.reason,)
     assert said in result.verdict.reason
-    assert words.answer(result)[0].startswith("Check this first: the target is about")
+    assert result.verdict.comes_first
+    assert result.verdict.reason.startswith("the target is about")
     reference = pd.Series(50.0, index=pd.period_range("2022-01", periods=T, freq="M"))
     make = GramRelease(epsilon=1.0, delta=1e-6, scale=4.0, seed=0, reference=reference)
     beside = make.release(pd.DataFrame(paths[1:], columns=reference.index))

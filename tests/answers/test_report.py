@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, OutputPerturbation, Panel, SyntheticControl
+from dpsc import GramRelease, OutputPerturbation, Panel, ParameterError, SyntheticControl
 from dpsc.analyst.estimate import Forecast
 from dpsc.answers import result as results
 from dpsc.answers import words
@@ -210,10 +210,16 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     reason = words.sentence(verdict.reason)
     assert reason[0].isupper()
     assert reason.endswith(".")
-    light = f'<div class="verdict {verdict.grade}"><span class="light"></span><p><strong>{html.escape(said)}</strong>'
-    between = page.split(html.escape(words.answer(result)[-1]))[1].split(f"{light} {html.escape(reason)}</p></div>")
-    assert len(between) == 2
-    assert "<figure>" not in between[0]
+    light = f'<span class="light" aria-hidden="true"></span><p><strong>{html.escape(said)}</strong>'
+    beside = f'<div class="verdict {verdict.grade}">{light} {html.escape(reason)}</p></div>'
+    answer = f'<p class="answer" id="sentence">{html.escape(" ".join(words.answer(result)))}</p>'
+    above = [beside, answer] if verdict.grade == "no" else [answer, beside]  # what must be known first comes first
+    assert "".join(above) in page.split("<figure>")[0].replace("\n", "")
+    said_once, paper = page.split("<h2>To paste into a paper</h2>")
+    for text in (said, reason, verdict.headline):
+        assert said_once.count(html.escape(text)) == 1  # a figure says it only where it stands alone
+    assert paper.count(html.escape(reason)) == 1
+    assert "<text" not in page or all(verdict.headline not in drawing for drawing in drawings(page))
     assert f".{verdict.grade} .light" in page
     document = result.files().content()
     assert document["verdict"] == {
@@ -224,8 +230,88 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
     }
     assert f"{said} {reason}" in result.summary()
     assert caption(result.plot()).startswith(f"{said}\n")
-    assert ("The donors do not track this target" in document["answer"][0]) is (verdict.grade == "no")
-    assert ("The donors do not track this target" in page) is (verdict.grade == "no")
+
+
+@pytest.mark.parametrize(
+    ("grades", "grade", "headline", "reason"),
+    [
+        ("yes yes", "yes", "the donors track all 2 treated units", "they explain the time before"),
+        ("yes yes no", "yes", "the donors track 2 of 3 treated units", "with forecasts from their own past: c."),
+        ("yes unclear", "unclear", "the donors track 1 of 2 treated units", "cannot tell: b."),
+        ("no no yes", "no", "the donors track 1 of 3 treated units", "own past: a, b."),
+        ("no no", "no", "the donors track none of 2 treated units", "own past: a, b."),
+        ("no", "no", "the donors do not track the treated unit", "own past: a."),
+        ("yes", "yes", "the donors track the treated unit", "they explain"),
+        ("no " * 9, "no", "the donors track none of 9 treated units", "own past: 9 units."),
+        ("yes check", "unclear", "the donors track 1 of 2 treated units", "Check the units of measurement first: b."),
+    ],
+)  # fmt: skip
+def test_a_study_says_once_for_which_units_the_donors_help(grades: str, grade: str, headline: str, reason: str) -> None:
+    each: list[Any] = [
+        Verdict("unclear", "check", "x", True) if said == "check" else Verdict(said, "x", "x")  # type: ignore[arg-type]
+        for said in grades.split()
+    ]
+    one = gram_result(5.0)
+    names = "abcdefghi"[: len(each)]
+    study = one.repeats.release.study(dict.fromkeys(names, one.target), one.treatment_time)
+    results = {name: replace(study.results[name], verdict=verdict) for name, verdict in zip(names, each, strict=True)}
+    study = replace(study, results=results)
+    found = words.study_verdict(study)
+    assert found is not None
+    assert (found.grade, found.headline) == (grade, headline)
+    assert reason in found.reason
+    assert found.check_first is ("check" in grades)
+    document = study.files().content()
+    assert document["verdict"]["headline"] == headline
+    assert words.sentence(headline) in document["paragraph"]
+    assert "track" not in " ".join(document["answer"])
+    assert (
+        words.study_verdict(replace(study, results={n: replace(r, verdict=None) for n, r in results.items()})) is None
+    )
+
+
+def test_a_page_of_a_study_says_once_whether_the_donors_help() -> None:
+    one = gram_result(5.0)
+    study = one.repeats.release.study({"a": one.target, "b": -one.target}, one.treatment_time)
+    page = study.files().html().decode("utf-8").split("<h2>To paste into a paper</h2>")[0]
+    assert page.count("Do the donors help?") == 1
+    assert page.count("the donors track all 2 treated units") == 1
+
+
+def test_a_brief_page_has_question_answer_one_figure_and_three_numbers(strong: Any, tmp_path: Path) -> None:
+    result = replace(strong, repeats=NoRepeats(), title="Costs, had nobody come")
+    path = result.report(tmp_path / "board.html", units="euros", brief=True)
+    page = path.read_text("utf-8")
+    assert "<h1>Costs, had nobody come</h1>" in page
+    assert html.escape(words.answer(result, "euros")[0]) in page
+    assert page.count("Do the donors help?") == page.count("<img ") == 1
+    numbers = re.findall(r"<dt>(.*?)</dt><dd><strong>(.*?)</strong>(.*?)</dd>", page)
+    assert [label for label, *_ in numbers] == ["average effect per period", "total effect", "p-value"]
+    effect, low, high = words.column([result.att, *result.att_interval()], sign=True)
+    assert numbers[0][1:] == (f"{effect} euros", f"95% interval {low} to {high}")  # no percentage of a negative cost
+    assert numbers[2][1] == html.escape(words.p_text(result.p_value))
+    protected = page.split("<h2>What was protected</h2>")[1]
+    assert protected.count("<p>") == 2
+    assert "epsilon = 1 and delta = 1e-06." in protected
+    for more in ("<table", "Placebos", "How it was computed", "To paste into a paper"):
+        assert more not in page
+    with pytest.raises(ParameterError, match=r"brief=True makes one page: name a file that ends in \.html"):
+        result.report(tmp_path / "folder", brief=True)
+
+
+def test_a_brief_page_without_a_guarantee_or_an_interval_says_so() -> None:
+    page = SyntheticControl().fit(make_panel()).files().html(brief=True).decode("utf-8")
+    assert "NOT PRIVATE" in page
+    assert "What was protected" not in page
+    assert re.findall(r"<dt>(.*?)</dt>", page) == ["average effect per period", "total effect"]
+
+
+def test_a_brief_page_of_a_study_has_its_pooled_numbers() -> None:
+    one = gram_result(5.0)
+    study = one.repeats.release.study({"a": one.target, "b": one.target}, one.treatment_time)
+    page = study.files("euros").html(brief=True).decode("utf-8")
+    assert f"<strong>{words.column([study.att, *study.att_interval()], sign=True)[0]} euros</strong>" in page
+    assert page.count("<img ") == 1
 
 
 def test_without_a_verdict_nothing_is_said_of_it() -> None:

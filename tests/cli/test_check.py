@@ -17,7 +17,7 @@ from dpsc.checks import is_printable
 from dpsc.custodian.check.examine import MARK
 from tests.cli.conftest import T0, H, N, quick, shown
 from tests.cli.test_mistakes import refused
-from tests.making import SECRET, save, told, wide
+from tests.making import SECRET, long, save, told, wide
 from tests.test_architecture import graph
 
 PERIODS = f"{shown()[0]}..{shown()[-1]}"
@@ -263,3 +263,78 @@ def test_names_of_columns_and_files_do_nothing_to_a_terminal_or_when_pasted(tmp_
         _, out, err = quick("check", *arguments)
         assert is_printable((out + err).replace("\n", ""))
         assert ("x\\x9b2J\\x03" in out) == (arguments == (path,))
+
+
+def weekly(path: Path, people: bool = False) -> Path:
+    """Weekly costs of 300 donors, or of as many people in three regions."""
+    days = [str(day.date()) for day in pd.date_range("2024-01-01", "2024-12-23", freq="7D")]
+    values = 100 + np.cumsum(np.random.default_rng(0).normal(size=(300, len(days))), axis=1).round(2)
+    table = long(values, [f"p{i}" for i in range(300)], days, ("who", "week", "cost"))
+    if people:
+        table.insert(1, "region", [f"region {int(who[1:]) % 3}" for who in table["who"]])
+    save(table, path)
+    return path
+
+
+DAILY, BY_WEEK = "2024-01-01..2024-12-23", "2024-01-01..2024-12-23 by week"
+
+
+def test_weekly_dates_are_declared_by_week_and_the_command_runs_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    weekly(tmp_path / "d.csv")
+    screen = checked("d.csv", code=1)
+    assert "52 periods, one every week, from 2024-01-01 to 2024-12-23" in screen
+    assert f"the rows show --periods '{BY_WEEK}'" in screen
+    assert "--periods 'FIRST..LAST by week'" in screen
+    screen = checked("d.csv", "--periods", DAILY, code=1)
+    assert "306 of the 358 declared periods have no donor" in screen
+    assert f"these fit the rows: --periods '{BY_WEEK}'" in screen
+    assert f"--periods '{BY_WEEK}'" in screen[screen.index("dpsc release") :]
+    between = checked("d.csv", "--periods", "2024-01-01..2024-12-23 by 4 weeks", code=1)
+    assert "rows lie between the declared periods, and a release ignores them" in between
+    assert f"these fit the rows: --periods '{BY_WEEK}'" in between
+    assert f"--periods '{BY_WEEK}'" in checked("d.csv", "--periods", "2019-01-01..2020-12-29 by week", code=1)
+    run_as_printed("d.csv", "--periods", BY_WEEK)
+    assert Release.load(tmp_path / "d.dpsc.json").T == 52
+
+
+def test_a_row_of_one_donor_does_not_decide_which_periods_would_fit(tmp_path: Path) -> None:
+    table = pd.read_csv(weekly(tmp_path / "d.csv"))
+    stray = pd.DataFrame({"who": ["p0", "p0"], "week": ["1924-05-06", "2024-05-07"], "cost": [1.0, 2.0]})
+    pd.concat([table, stray]).sort_values("who", kind="stable").to_csv(tmp_path / "d.csv", index=False)
+    screen = checked(tmp_path / "d.csv", "--periods", DAILY, code=1)
+    assert f"these fit the rows: --periods '{BY_WEEK}'" in screen
+
+
+@pytest.mark.parametrize("people", [False, True])
+@pytest.mark.parametrize("rule", ["kernel", "interpolate"])
+def test_a_dry_run_shows_periods_without_donors_to_the_custodian_alone(
+    people: bool, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On stderr, marked; what it prints for others says nothing of it. Nothing is refused; a release says nothing."""
+    if people and rule == "interpolate":
+        return
+    monkeypatch.chdir(tmp_path)
+    weekly(tmp_path / "d.csv", people)
+    said = ["--time", "week", "--outcome", "cost", "--epsilon", 1, "--delta", 1e-6, "-o", "r.dpsc.json"]
+    units = "region 0,region 1,region 2"
+    said += ["--person", "who", "--unit", "region", "--units", units] if people else ["--unit", "who"]
+    said += ["--bounds", 0, 200] if people else ["--missing", rule]
+    marked = "PRIVATE, for the custodian only: 306 of the 358 declared periods have no "
+    for more in ([], ["--json"]):
+        code, out, err = quick("release", "d.csv", *said, "--periods", DAILY, "--dry-run", *more)
+        assert code == 0
+        assert err.startswith(marked)
+        assert f"--periods '{BY_WEEK}'" in err
+        assert not {"306", "52", "by week"} & set(re.findall(r"by week|\d+", out))
+    code, _, err = quick("release", "d.csv", *said, "--periods", BY_WEEK, "--dry-run")
+    assert (code, err) == (0, "")
+    code, out, err = quick("release", "d.csv", *said, "--periods", DAILY)
+    assert code == 0
+    assert "306" not in out + err
+    if people:
+        screen = checked("d.csv", *said[:4], *said[10:], "--periods", DAILY, code=1)
+        assert "306 of the 358 declared periods have no record of anybody" in screen
+        assert f"--periods '{BY_WEEK}'" in screen[screen.index("dpsc release") :]

@@ -109,8 +109,6 @@ def test_an_engine_that_does_not_fit(files: Path) -> None:
     )
     refused(release(files, "--scheduler", "nonsense"), "no Dask scheduler at nonsense")
     refused(release(files, "--engine", "stream", "--workers", 2), "--workers belongs to --engine dask")
-    (files / "mixed.csv").write_text("who,month,cost\nb,2020-01-01,1\na,2020-01-01,1\nb,2020-02-01,2\na,2020-02-01,2\n")
-    refused(release(files, "--engine", "stream", source="mixed.csv"), "do not follow each other", "--engine memory")
 
 
 def test_what_nobody_foresaw_is_not_quoted(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

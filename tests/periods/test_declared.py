@@ -13,9 +13,12 @@ import pytest
 from dpsc import Donors, GramRelease, OutputPerturbation, Panel, PanelError, scan
 from dpsc.custodian.donors.donor_files import Engine
 from dpsc.periods.calendar import places
-from dpsc.periods.declare import declared
+from dpsc.periods.declare import completed, declaration, declared
 
 MAKE = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, seed=1)
+
+
+DAYS = list(pd.period_range("2024-01-01", "2024-06-30", freq="D"))
 
 
 def frame() -> pd.DataFrame:
@@ -37,6 +40,19 @@ def frame() -> pd.DataFrame:
         ("1980..1982, 1985,1987..1988", [1980, 1981, 1982, 1985, 1987, 1988]),
         ("2022-03..2022-04,2021-12", [pd.Period("2021-12", "M"), pd.Period("2022-03", "M"), pd.Period("2022-04", "M")]),
         ("1980, 1982", [1980, 1982]),
+        ("2024-01-01..2024-02-01 by week", DAYS[0:32:7]),
+        ("2024-01-01..2024-02-01 by 2 Weeks", DAYS[0:32:14]),
+        ("2024-01-01..2024-02-26 by 4 weeks", DAYS[0:57:28]),
+        ("2024-01-01..2024-02-26 by 28 days", DAYS[0:57:28]),
+        ("2024-01-01..2024-05-06 by 4-4-5 weeks", [DAYS[0], DAYS[28], DAYS[56], DAYS[91], DAYS[119]]),
+        ("2024-01-05..2024-01-09 by working day", [DAYS[4], DAYS[7], DAYS[8]]),
+        ("2024-01-01..2024-01-15,2024-01-29..2024-02-05 by week", [DAYS[k] for k in (0, 7, 14, 28, 35)]),
+        ("2024-01-01..2024-01-15 by week,2024-01-22", [DAYS[k] for k in (0, 7, 14, 21)]),
+        ("2024-W01..2024-W05 by 2 weeks", list(pd.period_range("2024-01-01", periods=5, freq="W")[::2])),
+        ("2024-01-31..2024-03-31 by month", list(pd.period_range("2024-01", "2024-03", freq="M"))),
+        ("2024-01..2024-07 by 3 months", list(pd.period_range("2024-01", "2024-07", freq="M")[::3])),
+        ("1970..2000 by 10, 2005", [1970, 1980, 1990, 2000, 2005]),
+        ("1..9 by 4", [1, 5, 9]),
         (["t10", "t2"], ["t2", "t10"]),
         ([3, 1, 2], [1, 2, 3]),
         (pd.Index([2001, 2000]), [2000, 2001]),
@@ -52,12 +68,51 @@ def test_what_people_declare(given: Any, expected: list[Any]) -> None:
         "a..b", "2022..2020", "..", "1..9999999", [], [1, 1], 5, "2020-01-01..x", "1..99999999999999999999",
         [[1, 2], [3, 4]], pd.period_range("2022-01-03", periods=4, freq="h"), "\ud800..b", "2020..2021-05",
         "2020Q1..2021-05", "0001-01-01..9999-12-31", "1980..1982,1982..1984", "1980..1982,",
-        "1980..1982,2021-05..2021-07", "1..90000,100001..190000", "1980..1982,a",
+        "1980..1982,2021-05..2021-07", "1..90000,100001..190000", "1980..1982,a", "2024-01-01 by week",
+        "2024-01..2024-12 by week", "2024-01..2024-12 by quarter", "2024-01-01..2024-12-01 by 0 weeks",
+        "2024-01-01..2024-12-01 by", "2024-01-01..2024-12-01 by fortnight", "1980..1990 by week", "1..9 by year",
+        "2024-01-01..2024-12-01 by week by 2", "1980..1990 by 99999999999", "2024-01-01..2024-12-01 by 2 working days",
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_declaration_is_refused(wrong: Any) -> None:
     with pytest.raises(PanelError):
         declared(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-01..2024-12-23 by week", "2024-01-01..2024-06-24,2024-07-08..2024-12-23 by week",
+        "2024-01-01..2024-06-24,2024-07-08 by week", "2024-01-01..2024-12-02 by 4 weeks",
+        "2024-01-01..2024-12-30 by 4-4-5 weeks", "2024-01-01..2024-12-31 by working day", "2021-01..2021-06,2021-08",
+        "1970..2020 by 10 years", "1..21 by 5",
+        "2024-01..2024-11 by 2 months", "2024-W01..2024-W51 by 2 weeks", "2024-01-01..2024-03-01",
+        "2024-01-01..2024-03-01 by 10 days", "2020Q1..2024Q4",
+    ],
+)  # fmt: skip
+def test_periods_are_declared_as_somebody_would_write_them(text: str) -> None:
+    assert declaration(declared(text)) == text
+
+
+def test_a_calendar_is_completed_by_its_own_step() -> None:
+    """Weeks that nobody has are weeks, not days; dates without a step stay as they are."""
+    weeks = declared("2024-01-01..2024-12-23 by week")
+    assert completed(weeks.delete([3, 4, 20])).equals(weeks)
+    irregular = declared(["2024-01-01", "2024-01-09", "2024-03-01", "2024-12-23"])
+    assert completed(irregular).equals(irregular)
+    assert declaration(irregular) == "2024-01-01,2024-01-09,2024-03-01,2024-12-23"
+
+
+def test_a_step_in_python_reads_the_rows_of_weekly_dates() -> None:
+    weeks = declared("2024-01-01..2024-02-26 by week")
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([range(30), [str(day) for day in weeks]], names=["who", "week"])
+    table = pd.DataFrame({"x": rng.normal(size=len(index))}, index=index).reset_index().astype({"who": str})
+    donors = Donors.from_long(
+        table, unit="who", time="week", outcome="x", periods="2024-01-01..2024-02-26 by week", missing="error"
+    )
+    assert donors.times.equals(weeks)
+    np.testing.assert_array_equal(np.sort(donors.values.ravel()), np.sort(table["x"]))
 
 
 def test_one_period_written_in_several_ways_is_one_place() -> None:

@@ -10,10 +10,13 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -73,13 +76,14 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
     at = [float(x) for x in (chart.get_attribute("data-at") or "").split()]
 
     def point(period: int, beside: int) -> None:
-        box = chart.bounding_box()
-        assert box is not None
-        chart.hover(position={"x": box["width"] * at[period] + beside, "y": 80})  # waits until it stands still
+        expect(page.locator("html.shiny-busy")).to_have_count(0)  # a chart that is drawn anew is none for a moment
+        expect(chart).to_be_visible()
+        width = chart.evaluate("chart => chart.getBoundingClientRect().width")
+        chart.hover(position={"x": width * at[period] + beside, "y": 80})  # waits until it stands still
 
     point(2, 0)  # drag from one period to another
     page.mouse.down()
-    for beside in range(5):  # a chart that is drawn anew meanwhile has not seen the mouse
+    for beside in range(5):  # a chart that was drawn anew has not seen the mouse
         point(6, beside)
         if "begins 1986" in (page.locator(".guide").text_content() or ""):
             break
@@ -191,10 +195,13 @@ def test_units_are_asked_about_before_the_answer_and_averages_are_kept(page: Pag
     assert serious_barriers(page, "question") == []
     page.set_viewport_size({"width": 1200, "height": 900})
     page.get_by_role("button", name="No, the numbers are right: show the answer").click()
-    expect(page.locator("#sentence")).to_contain_text("Check this first: the target is about 100 times")
+    expect(page.locator("#sentence")).to_be_visible()
+    expect(page.locator(".verdict")).to_contain_text(
+        "check the units before you read on. The target is about 100 times"
+    )
     expect(page.locator(".verdict.unclear")).to_be_visible()
     page.fill("#pasted", WAGES)  # corrected
-    expect(page.locator("#sentence")).not_to_contain_text("Check this first")
+    expect(page.locator(".verdict")).not_to_contain_text("check the units")
     page.fill("#averages", "5,000")
     expect(page.locator("#panel-answer")).to_contain_text("counts as the average of 5,000 people")
     page.reload()
@@ -270,6 +277,20 @@ def test_it_fits_a_phone_and_has_no_serious_barriers(page: Page) -> None:
     image = page.locator(".chart img").bounding_box()
     assert image is not None
     assert image["width"] > 330
+
+
+def test_a_brief_page_prints_on_one_side_of_paper(browser: Browser) -> None:
+    release = Release.load(RELEASE)
+    wages = [float(wage) for wage in WAGES.split()]
+    result = release.estimate(wages, 1985, title="What would wages have been without the reform of 1985? " * 2)
+    study = release.study(dict.fromkeys("abcdefg", 100 * np.array(wages)), 1985)
+    warned = replace(result, notes=("something that the reader of this page should know, in a long sentence",) * 3)
+    for answer in (warned, study):
+        with closing(browser.new_page()) as page:
+            page.set_content(answer.files("log dollars").html(brief=True).decode("utf-8"))
+            assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") == 1
+            page.set_content(answer.files("log dollars").html().decode("utf-8"))
+            assert page.pdf(prefer_css_page_size=True).count(b"/Type /Page\n") > 1
 
 
 def test_another_window_without_the_address_gets_nothing(browser: Browser, console: Console) -> None:

@@ -137,8 +137,8 @@ def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     assert desk.questions["target"].to_correct
     desk.numbers_are(True, "target")
     shown = app.answer(desk, app.WIDE)
-    assert "Check this first: the target is about 100 times" in shown
-    assert "Unclear." in shown
+    assert "Unclear: check the units before you read on.</strong> The target is about 100 times" in shown
+    assert shown.index("Unclear: check") < shown.index('id="sentence"')
     assert desk.tried == ["1984"]
     desk.choose(5)
     assert desk.questions == {}  # it was said of these numbers

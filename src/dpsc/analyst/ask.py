@@ -10,6 +10,7 @@ from typing import Any
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers.effects import Prices
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
@@ -128,6 +129,22 @@ def several(
         if isinstance(averages, int):
             found = replace(found, averages=dict.fromkeys(found.series, averages))
         return of_targets(release, found, spec.time_format, wishes)
+
+
+def column_of(
+    outcome: str, release: Releases, table: Path, spec: TableSpec, others: Sequence[str | None], *, alone: bool
+) -> TableSpec:
+    """Return how the column of one outcome is read in a table with a column for each outcome.
+
+    ``others`` are columns that hold something else. The periods are in the only one that is left, if it was not said.
+    If one outcome ``alone`` is asked about, a table without any of them has its numbers under another name.
+    """
+    names = reader.open_series(table, spec).schema.names
+    if alone and not any(name in names for name in release):
+        return replace(spec, outcome=None)
+    left = [name for name in names if name not in (*release, *others)]
+    time = left[0] if spec.time is None and len(left) == 1 else spec.time
+    return replace(spec, time=time, outcome=outcome)
 
 
 def of_targets(release: Release, found: Targets, time_format: str | None, wishes: Wishes = NOTHING_MORE) -> Study:

@@ -59,6 +59,7 @@ def estimate(
     series, T0, notes = targets.matched(release, target, first)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
+    notes = (*notes, release.part_of) if release.part_of else notes
     forecast = Forecast(
         release,
         series,

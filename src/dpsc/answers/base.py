@@ -63,6 +63,11 @@ class Verdict:
     reason: str
     check_first: bool = False
 
+    @property
+    def comes_first(self) -> bool:
+        """Whether it stands before the answer: the donors do not carry it, or something must be checked."""
+        return self.check_first or self.grade == "no"
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Answer:

@@ -72,7 +72,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
     for date in others:
         if ALSO_ASKED not in tried.setdefault(date, []):
             tried[date].append(ALSO_ASKED)
-    effects = study.effects()
+    effects, verdict = study.effects(), words.study_verdict(study)
     return {
         "kind": "study",
         "title": study.title or words.study_question(study),
@@ -92,6 +92,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         **_developed(study, units),
         "level": study.level,
         "interval_is_for_the_effect": first.interval_kind == "effect",
+        "verdict": None if verdict is None else asdict(verdict),
         "effects": _rows(effects, "of"),
         "by_unit": _rows(study.by_unit(), "unit"),
         "by_event_time": _rows(study.by_event_time(), "periods_after"),

@@ -27,15 +27,15 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> str:
     said = [
         f"We estimated what {words.outcome(result)} would have been without the intervention at {when}.",
         _donors(result, f", {result.T0} of them before the intervention"),
-        *_protection(result.guarantee, result.reason),
+        *protection(result.guarantee, result.reason),
     ]
-    said += [*words.answer(result, units), *_chances(result.average, result)]
+    verdict = [] if result.verdict is None else [sentence(result.verdict.reason)]
+    first = result.verdict is not None and result.verdict.comes_first
+    said += [*(verdict * first), *words.answer(result, units), *_chances(result.average, result)]
     said += [*words.developed(result, units), *words.worth(result, units)]
     if result.interval_kind == "effect" and (seen := words.could_be_seen(result.detectable(), units)):
         said.append(seen)
-    if result.verdict is not None and not result.verdict.check_first:
-        said.append(sentence(result.verdict.reason))
-    said += [*_tried(trials), *_asked_before(trials.others, [when]), *_notes(result)]
+    said += [*(verdict * (not first)), *_tried(trials), *_asked_before(trials.others, [when]), *_notes(result)]
     return " ".join([*said, *_citation(result)])
 
 
@@ -50,14 +50,14 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
     said = [
         f"We estimated what {words.outcome(first)} would have been in {who} without the intervention {when}.",
         _donors(first),
-        *_protection(study.guarantee, study.reason),
+        *protection(study.guarantee, study.reason),
         *words.study_answer(study, units),
         *_chances(study.average, first),
     ]
-    grades = [result.verdict.grade for result in results if result.verdict is not None]
-    if grades:
-        said.append(f"The donors track {grades.count('yes')} of {count} treated unit{'s' * (count > 1)}.")
     said += [*words.developed(study, units), *words.worth(study, units)]
+    verdict = words.study_verdict(study)
+    if verdict is not None:
+        said += [sentence(verdict.headline), sentence(verdict.reason)]
     said += [*_asked_before(others, dates), *_notes(study)]
     return " ".join([*said, *_citation(first)])
 
@@ -69,17 +69,18 @@ def _donors(result: Answer, more: str = "") -> str:
     return f"The comparison is a synthetic control from {n:,} donors over {periods}."
 
 
-def _protection(guarantee: Guarantee | None, reason: str) -> list[str]:
+def protection(guarantee: Guarantee | None, reason: str) -> list[str]:
     """Say what protects the records, or that nothing does."""
     if guarantee is None:
         return [f"The estimate carries no privacy guarantee, it is NOT PRIVATE: {reason}."]
     who, whose = ("person", "people's") if guarantee.adjacency == REPLACE_PERSON else ("donor", "the donors'")
     factor = number(math.exp(min(guarantee.epsilon, 700.0)))
-    fails = f", which may fail with a probability of at most {guarantee.delta:g}" if guarantee.delta > 0 else ""
+    fails = f"; this may fail with a probability of at most {guarantee.delta:g}" if guarantee.delta > 0 else ""
     return [
-        f"It uses {whose} records only through a release with differential privacy, epsilon = {guarantee.epsilon:g} "
-        f"and delta = {guarantee.delta:g}: if the whole record of one {who} were replaced by any other, the odds of "
-        f"any conclusion would change by a factor of at most {factor}{fails}."
+        f"The estimate uses {whose} records only through a release with differential privacy, epsilon = "
+        f"{guarantee.epsilon:g} and delta = {guarantee.delta:g}.",
+        f"If the whole record of one {who} were replaced by any other, the odds of any conclusion would change by a "
+        f"factor of at most {factor}{fails}.",
     ]
 
 

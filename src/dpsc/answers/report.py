@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import excel, tables, words
+from dpsc.answers import excel, paragraph, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.placebos import Trials
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.version import __version__
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "report.html"
+BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
 ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
@@ -54,8 +55,8 @@ class Reportable(ABC):
         """Return the answer as plain values; other dates that were tried are in it."""
 
     @abstractmethod
-    def _page(self, document: Document, command: str) -> str:
-        """Return the page, given the answer as plain values."""
+    def _page(self, document: Document, command: str, brief: bool = False) -> str:
+        """Return the page, or the one that fits on one side, given the answer as plain values."""
 
     def plot(
         self,
@@ -128,7 +129,13 @@ class Reportable(ABC):
         return ReportFiles(self, units, tuple(map(period_name, dates_tried)))
 
     def report(
-        self, path: str | Path, *, units: str | None = None, command: str = "", dates_tried: Iterable[Any] = ()
+        self,
+        path: str | Path,
+        *,
+        units: str | None = None,
+        command: str = "",
+        dates_tried: Iterable[Any] = (),
+        brief: bool = False,
     ) -> Path:
         """Write the answer as files: a page for people, the figures, the table, and the numbers for programs.
 
@@ -143,6 +150,9 @@ class Reportable(ABC):
             The command that gives this answer again; the page shows it.
         dates_tried : iterable of periods, optional
             Treatment times for which you asked before you settled on this one: the report lists them all.
+        brief : bool
+            For a board: the question, the answer, a figure, three numbers and what protects the donors, on one side of
+            paper. ``path`` ends in ``.html``.
 
         Returns
         -------
@@ -158,7 +168,7 @@ class Reportable(ABC):
         >>> result.report(f"{tempfile.mkdtemp()}/answer.html", units="euros").name
         'answer.html'
         """
-        return self.files(units, dates_tried).write(Path(path), command)
+        return self.files(units, dates_tried).write(Path(path), command, brief=brief)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
         """Write a workbook: answer, effects, periods, what was tried, parameters, guarantee. Needs openpyxl."""
@@ -181,9 +191,9 @@ class ReportFiles:
             self._content = dict(self._answer._document(self._units, self._dates_tried))
         return self._content
 
-    def html(self, command: str = "") -> bytes:
-        """Return the page, with its figures inside."""
-        page: str = self._answer._page(self.content(), command)
+    def html(self, command: str = "", brief: bool = False) -> bytes:
+        """Return the page, with its figures inside; a brief one fits on one side of paper."""
+        page: str = self._answer._page(self.content(), command, brief)
         return page.encode("utf-8")
 
     def json(self) -> bytes:
@@ -228,12 +238,14 @@ class ReportFiles:
     def _drawn(self, kind: str) -> Figure:
         return plot.figure_of(plot.draw(self._answer, kind, units=self._units))
 
-    def write(self, path: Path, command: str = "") -> Path:
+    def write(self, path: Path, command: str = "", *, brief: bool = False) -> Path:
         """Write the page alone if the name ends in .html, else a folder; return the page."""
         if path.suffix.lower() in (".html", ".htm"):
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, self.html(command))
+            files.write(path, self.html(command, brief))
             return path
+        if brief:
+            raise ParameterError(BRIEF_IS_A_PAGE)
         path.mkdir(parents=True, exist_ok=True)
         for name, content in self.folder(command):
             files.write(path / name, content)
@@ -244,6 +256,18 @@ def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
     """Write an answer as files. Deprecated: it is a method of the answer, :meth:`Reportable.report`."""
     checks.deprecated("dpsc.report(answer, path)", "answer.report(path)")
     return answer.report(path, **options)
+
+
+def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
+    """Return the page for a board: question, answer, one figure, three numbers, and what protects the donors."""
+    drawn = partial(plot.draw, answer, kind, units=document["units"])
+    return render(
+        "brief.html",
+        numbers=words.three_numbers(answer.average, document["total"], document["units"], document["level"]),
+        protection=paragraph.protection(answer.guarantee, answer.reason),
+        image=image(drawn, width=_BRIEF),
+        **_shared(document, answer, ""),
+    )
 
 
 def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
@@ -267,27 +291,28 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
         for_effect=for_effect,
         average=result.average,
         images=images,
-        **_shared(document, result.guarantee, command),
+        **_shared(document, result, command),
     )
 
 
 def of_study(study: Pooled, document: Document, command: str) -> str:
     """Return the page of a study."""
-    grades = [row["donors_help"] for row in document["by_unit"]]
     return render(
         "study.html",
         study=study,
         average=study.average,
-        grades={grade: grades.count(grade) for grade in ("yes", "unclear", "no")},
         weighted=study.weights.nunique() > 1,
         images=_pictures(study, ("event", "units"), document["units"]),
-        **_shared(document, study.guarantee, command),
+        **_shared(document, study, command),
     )
 
 
-def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
+def _shared(document: Document, answer: Answer | Pooled, command: str) -> dict[str, Any]:
+    guarantee = answer.guarantee
     return {
         "document": document,
+        "private": answer.private,
+        "verdict": answer.verdict if isinstance(answer, Answer) else words.study_verdict(answer),
         "tables": tables.of(document),
         "guarantee": guarantee,
         "meaning": [] if guarantee is None else words.meaning(guarantee),
@@ -302,6 +327,7 @@ def _shared(document: Document, guarantee: Any, command: str) -> dict[str, Any]:
 
 _TITLES = {"gaps": "The effect in each period", "cumulative": "The effect added up", "units": "Unit by unit"}
 _WIDTHS = {"units": 6.0}
+_BRIEF = 6.6
 
 
 def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) -> dict[str, str]:
@@ -314,7 +340,7 @@ def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) 
 
 def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
     """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
-    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
+    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None), on_page=True))
     return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
 
 

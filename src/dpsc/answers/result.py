@@ -160,8 +160,10 @@ class Result(Answer, Reportable):
         """Return everything as plain values, for programs."""
         return document.of_result(self, replace(self.trials(), others=tuple(dates_tried)), units)
 
-    def _page(self, document: Document, command: str = "") -> str:
-        """Return the page of a report, given everything as plain values."""
+    def _page(self, document: Document, command: str = "", brief: bool = False) -> str:
+        """Return the page of a report, or the one that fits on one side, given everything as plain values."""
+        if brief:
+            return report.brief(self, self._pictures[0], document)
         return report.of_result(self, self.trials(), document, command)
 
     def _tables(self) -> dict[str, tables.TextTable]:
@@ -180,7 +182,9 @@ class Result(Answer, Reportable):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the question, the answer in words, and the figure."""
-        lines = [*words.answer(self), *([] if self.verdict is None else [words.donors_help(self.verdict)])]
+        light = [] if self.verdict is None else [words.donors_help(self.verdict)]
+        first = self.verdict is not None and self.verdict.comes_first
+        lines = [*light, *words.answer(self)] if first else [*words.answer(self), *light]
         figure = plot.draw(self, "overview")
         return report.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
 

@@ -172,7 +172,7 @@ def parameter_text(value: Any) -> str:
 
 
 def answer(result: Answer, units: str | None = None) -> list[str]:
-    """Answer the question in two sentences, after a warning if the donors do not help."""
+    """Answer the question in two sentences; the verdict says whether the donors help."""
     seen = result.counted > 0
     what, unit = outcome(result), f" {units}" if units else ""
     if not seen.any():
@@ -187,19 +187,7 @@ def answer(result: Answer, units: str | None = None) -> list[str]:
         f"Without the intervention, {what} would have averaged about {number(float(without))}{unit} {span(result)}; "
         f"it was {number(float(actual))}."
     )
-    return [*_beware(result.verdict), *treatment(result), first, _second(result, unit)]
-
-
-def _beware(verdict: Verdict | None) -> list[str]:
-    """Begin with what the reader must know first: an answer that the donors do not carry."""
-    if verdict is not None and verdict.check_first:
-        return [f"Check this first: {verdict.reason}"]
-    if verdict is None or verdict.grade != "no":
-        return []
-    return [
-        "The donors do not track this target: compare this answer with forecasts from its own past, and ask "
-        "whether something new hit everybody after the intervention."
-    ]
+    return [*treatment(result), first, _second(result, unit)]
 
 
 def _second(result: Answer, unit: str) -> str:
@@ -265,6 +253,26 @@ def donors_help(verdict: Verdict) -> str:
     'Do the donors help? Yes: the donors track this target.'
     """
     return f"Do the donors help? {verdict.grade.capitalize()}: {verdict.headline}."
+
+
+def three_numbers(
+    average: Effect, total: Mapping[str, Any], units: str | None, level: float | None
+) -> list[tuple[str, str, str]]:
+    """Return what a board reads, as label, number and what stands below it; what is not known is left out."""
+    unit, found = f" {units}" if units else "", []
+    for label, one in (("average effect per period", average._asdict()), ("total effect", total)):
+        values = [math.nan if one[name] is None else one[name] for name in ("effect", "lower", "upper")]
+        if not math.isfinite(values[0]):
+            continue
+        middle, low, high = column(values, sign=True)
+        share = average.percent if one is not total else math.nan
+        below = [f"{_fixed(share, 1, True)}%"] if math.isfinite(share) else []
+        if level is not None and math.isfinite(values[1]):
+            below.append(f"{percent(level)} interval {low} to {high}")
+        found.append((label, f"{middle}{unit}", "; ".join(below)))
+    if math.isfinite(average.p_value):
+        found.append(("p-value", p_text(average.p_value), no_effect_chance(average)))
+    return found
 
 
 def sentence(text: str) -> str:
@@ -417,7 +425,6 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     """Answer the question about several units: the pooled effect, its interval, its chance."""
     unit, average, level = f" {units}" if units else "", study.average, percent(study.level)
     results = list(study.results.values())
-    grades = [result.verdict.grade for result in results if result.verdict is not None]
     ends, left = sum(result.ended for result in results), sum(len(result.left_out) for result in results)
     sentences = []
     if ends:
@@ -426,13 +433,8 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     if left:
         one = "unit-period is" if left == 1 else "unit-periods are"
         sentences.append(f"{left} treated {one} left out: neither fitted nor in the effect.")
-    if grades and grades.count("no") * 2 > len(grades):
-        sentences.append(
-            f"The donors do not track {grades.count('no')} of the {len(grades)} units: compare those with forecasts "
-            "from their own past."
-        )
     if not math.isfinite(average.effect):
-        return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]
+        return ["No unit was observed after its intervention, so there is no effect to report."]
     share_of = _in_percent(average.percent)
     low, high = average.lower, average.upper
     middle, written_low, written_high = column([average.effect, low, high], sign=True)
@@ -441,12 +443,43 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
         if low <= 0 <= high
         else f"{'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
     )
-    sentences.append(
+    return [
         f"On average over the treated units and periods, the intervention changed the outcome by "
         f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
         f"{unit}: {verdict}."
+    ]
+
+
+def study_verdict(study: Pooled) -> Verdict | None:
+    """Say for how many units the donors help, and for which they do not; None if it is not known."""
+    found = {str(name): result.verdict for name, result in study.results.items() if result.verdict is not None}
+    if not found:
+        return None
+    of_grade = {
+        grade: [name for name, each in found.items() if each.grade == grade and not each.check_first]
+        for grade in ("yes", "unclear", "no")
+    }
+    to_check = [name for name, each in found.items() if each.check_first]
+    count, many = len(found), {grade: len(names) for grade, names in of_grade.items()}
+    of_all = f"all {count}" if many["yes"] == count else f"{many['yes'] or 'none'} of {count}"
+    units = "the treated unit" if count == 1 else f"{of_all} treated units"
+    reasons = [f"Check the units of measurement first: {_listed(to_check)}."] if to_check else []
+    if of_grade["unclear"]:
+        reasons.append(f"The time before the intervention cannot tell: {_listed(of_grade['unclear'])}.")
+    if of_grade["no"]:
+        reasons.append(f"Compare with forecasts from their own past: {_listed(of_grade['no'])}.")
+    does = "track" if many["yes"] or count > 1 else "do not track" if many["no"] else "may or may not track"
+    return Verdict(
+        "yes" if many["yes"] * 2 > count else "no" if many["no"] * 2 > count else "unclear",
+        f"the donors {does} {units}",
+        " ".join(reasons) or "they explain the time before the intervention better than the units' own past does.",
+        check_first=bool(to_check),
     )
-    return sentences
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    """Name units, or count them if they are many."""
+    return ", ".join(names) if len(names) <= most else f"{len(names)} units"
 
 
 _WORDS = {

@@ -130,6 +130,8 @@ def _look_at_people(
     assert promise is not None
     more = {"bounds": bounds} | groups.said() | budget
     options: JsonObject = said.parts() | {name: value for name, value in more.items() if value is not None}
+    if look.fitting is not None:
+        options["periods"] = look.fitting
     commands = _to_run(records, options, budget, new_ledger=not datasets)
     shown = [section.rendered(terminal.as_option) for section in sections(look, promise, said, commands)]
     if out is not None:
@@ -164,6 +166,8 @@ def _commands(
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
     budget = {"epsilon": asked.epsilon, "delta": asked.delta}
     said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget
+    if made.seen.fitting is not None:
+        said["periods"] = made.seen.fitting
     if bounds is not None:
         said["bounds"] = bounds
     if made.like_before is not None:
@@ -267,7 +271,8 @@ def _parts(section: Section) -> Iterator[Table | Padding]:
         yield Padding(table, (1, 0, 0, 0) if section.strip else 0)
     for finding in section.findings:
         grid, correct = Table.grid(padding=(0, 1)), finding.grade == "correct"
-        grid.add_row(Text("✕", "bold red") if correct else Text("•", "yellow"), _text(sentence(finding.words)))
+        words = _text(sentence(finding.words), "red" if finding.kind == "calendar" else "")
+        grid.add_row(Text("✕", "bold red") if correct else Text("•", "yellow"), words)
         for example in finding.examples:
             grid.add_row("", _text(f"  {example}", "dim"))
         more = finding.count - len(finding.examples)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as js
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,10 @@ from dpsc.errors import ParameterError, ReleaseError
 if TYPE_CHECKING:
     from dpsc.analyst.ask import Wishes
     from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.answers.document import Document
+    from dpsc.answers.outcomes import Outcomes
     from dpsc.answers.result import Result
     from dpsc.answers.study import Study
     from dpsc.tables.spec import TableSpec
@@ -91,7 +94,8 @@ def estimate(
     target: Annotated[
         Path,
         typer.Argument(
-            help="A table of periods and numbers; with --unit, a long one of units. Of a private panel, the name of a "
+            help="A table of periods and numbers; with --unit, a long one of units. Of several outcomes, a column of "
+            "numbers for each; --outcome chooses. Of a private panel, the name of a "
             "unit; with --unit, a table of units and their first treated periods."
         ),
     ],
@@ -101,8 +105,9 @@ def estimate(
     answer: AnswerOptions,
 ) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
-    from dpsc.analyst import ask
+    from dpsc.analyst.ask import Wishes
     from dpsc.analyst.private_panel import PrivatePanel, load
+    from dpsc.analyst.releases import Releases
     from dpsc.cli import render
     from dpsc.release.file_format import FORMAT
 
@@ -113,18 +118,31 @@ def estimate(
         with suppress(OSError), target.open("rb") as file:
             if FORMAT.encode() in file.read(400):
                 raise ParameterError("the release comes first, then the target; they are the other way round.")
-    loaded = load(release)
     if treatment.treatment_end is not None and (question.treatment_end_column or question.treated_column):
         raise ParameterError("--until is one date for all; leave it out where a column says when the treatment is on.")
-    spec = table.spec(question.unit)
-    wishes = ask.Wishes(level=answer.level, title=answer.title or "", **treatment.said())
+    wishes = Wishes(level=answer.level, title=answer.title or "", **treatment.said())
+    loaded = load(release)
     if isinstance(loaded, PrivatePanel):
-        found: Result | Study = _of_panel(loaded, target, question, spec, wishes)
+        found: Result | Study | Outcomes = _of_panel(loaded, target, question, table.spec(question.unit), wishes)
     elif question.exclude:
         raise ParameterError("--exclude is for private panels; here the custodian has left out the treated donors.")
-    elif question.unit is None:
-        found = ask.one(
-            loaded,
+    elif isinstance(loaded, Releases):
+        found = _of_outcomes(loaded, target, question, table, answer, wishes)
+    else:
+        found = _of_donors(loaded, target, question, table.spec(question.unit), wishes)
+    if answer.out is not None:
+        with render.place(answer.out, answer.force) as output:
+            render.write(found, output.place, command=terminal.typed(ctx), said=answer)
+    render.show(found, answer)
+
+
+def _of_donors(release: Release, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:
+    """Ask a release of one outcome about one target, or about the units of a table."""
+    from dpsc.analyst import ask
+
+    if question.unit is None:
+        return ask.one(
+            release,
             target,
             question.treatment_time,
             spec,
@@ -132,23 +150,49 @@ def estimate(
             averages=question.averages,
             wishes=wishes,
         )
-    else:
-        found = ask.several(
-            loaded,
+    return ask.several(
+        release,
+        target,
+        question.treatment_time,
+        spec,
+        start=question.treatment_time_column,
+        end=question.treatment_end_column,
+        treated=question.treated_column,
+        weight=question.weight_column,
+        averages=question.averages_column or question.averages,
+        wishes=wishes,
+    )
+
+
+def _of_outcomes(
+    releases: Releases, target: Path, question: Question, table: TableOptions, answer: AnswerOptions, wishes: Wishes
+) -> Result | Study | Outcomes:
+    """Ask about each outcome, or about those that are named, of which a table has a column each."""
+    from dpsc.analyst import ask
+    from dpsc.answers.outcomes import Outcomes
+
+    names = table.outcome or list(releases)
+    if len(names) > 1 and answer.units is not None:
+        raise ParameterError("--units are those of one outcome; choose it with --outcome.")
+    chosen = {name: releases[name] for name in names}
+    spec = replace(table, outcome=None).spec(question.unit)
+    if len(names) > 1 and wishes.value_per_unit is not None:
+        raise ParameterError("--value-per-unit is that of one outcome; choose it with --outcome.")
+    others = [question.unit, question.treatment_time_column, question.treatment_end_column, question.treated_column]
+    others += [question.weight_column, question.averages_column]
+    found = {
+        name: _of_donors(
+            release,
             target,
-            question.treatment_time,
-            spec,
-            start=question.treatment_time_column,
-            end=question.treatment_end_column,
-            treated=question.treated_column,
-            weight=question.weight_column,
-            averages=question.averages_column or question.averages,
-            wishes=wishes,
+            question,
+            ask.column_of(name, releases, target, spec, others, alone=len(chosen) == 1),
+            wishes,
         )
-    if answer.out is not None:
-        with render.place(answer.out, answer.force) as output:
-            render.write(found, output.place, command=terminal.typed(ctx), units=answer.units)
-    render.show(found, answer)
+        for name, release in chosen.items()
+    }
+    return (
+        found[names[0]] if len(found) == 1 else Outcomes(found, len(releases), releases.guarantee, answer.title or "")
+    )
 
 
 def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:

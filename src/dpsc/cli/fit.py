@@ -127,7 +127,7 @@ def fit(
                 typer.echo(f"dpsc fit: saved to {kept}{more}", err=True)
             if output is not None:
                 try:
-                    render.write(result, output.place, command=command, units=answer.units, release=release)
+                    render.write(result, output.place, command=command, said=answer, release=release)
                 except Exception:  # the numbers may be paid for
                     if kept is None:
                         output.finish()

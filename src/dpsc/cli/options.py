@@ -87,8 +87,9 @@ Title = Annotated[str | None, typer.Option(help="The question, for figures and r
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, several "
-        "ranges or periods with commas, a file with a column of periods, or 'reference' for those of --reference.",
+        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, dates with the "
+        "step between them as in '2024-01-01..2024-12-30 by week', several ranges or periods with commas, a file with "
+        "a column of periods, or 'reference' for those of --reference.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -104,7 +105,9 @@ class TableOptions:
     """Which columns of a table hold what, and how its file is written."""
 
     time: str | None = columns("The column of periods (long tables).")
-    outcome: str | None = columns("The column of numbers (long tables).")
+    outcome: list[str] | None = columns(
+        "The column of numbers (long tables). Repeated for several outcomes, in commands that take them."
+    )
     time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
     sep: str | None = _file("Between columns: comma, semicolon, tab or pipe.")
     decimal: str | None = _file("Before decimals: point or comma.")
@@ -113,8 +116,15 @@ class TableOptions:
     sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table; bounds are not part of it."""
-        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
+        """Return what was said of the table; bounds are not part of it. It has one outcome at most."""
+        if len(self.outcome or ()) > 1:
+            raise ParameterError(f"{Parameter('outcome')} is given {len(self.outcome or ())} times; give it once here.")
+        return self.specs(unit)[0]
+
+    def specs(self, unit: str | None = None) -> list[TableSpec]:
+        """Return it for each outcome."""
+        said = asdict(self) | {"unit": unit, "bounds": None}
+        return [TableSpec.of(said | {"outcome": outcome}) for outcome in self.outcome or (None,)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +246,15 @@ class AnswerOptions:
     )
     title: Title = None
     units: str | None = option("What the outcome is measured in, for the report.")
+    brief: bool = option(
+        "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
+        "paper. -o ends in .html.",
+        default=False,
+    )
     level: float = option("The level of the intervals.", default=0.95)
     force: Force = False
     json: Json = False
+
+    def __post_init__(self) -> None:
+        if self.brief and (self.out is None or self.out.suffix.lower() not in (".html", ".htm")):
+            raise ParameterError("--brief makes one page: name a file that ends in .html with -o.")

@@ -29,7 +29,8 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
 
     algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
     with terminal.progress("records", people.rows_expected()) as advance:
-        algorithm.custodian_sum(people, on_rows=advance)
+        summed = algorithm.custodian_sum(people, on_rows=advance)
+    terminal.tell_the_custodian(panels.custodian_empty_periods(summed))
     promise = algorithm.guarantee_for(block.rule)
     return {
         "dry_run": True,

@@ -262,7 +262,7 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal
 
     The scale, for which a release may count donors with noise, is left out.
     """
-    from dpsc.custodian.custody.steps import require_small_delta, require_worth_having
+    from dpsc.custodian.custody.steps import custodian_empty_periods, require_small_delta, require_worth_having
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
@@ -274,6 +274,8 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)
     require_worth_having(algorithm, n, T, i_know)
+    with terminal.working("looking at the periods"):
+        terminal.tell_the_custodian(custodian_empty_periods(donors))
     return {
         "dry_run": True,
         "donors": n,
@@ -311,4 +313,4 @@ def _tell_the_custodian(units_alike: int) -> None:
         if units_alike
         else "no two units have labels that differ only in case, spaces or Unicode form"
     )
-    typer.echo(f"PRIVATE, for the custodian only: {note}.", err=True)
+    terminal.tell_the_custodian(note)

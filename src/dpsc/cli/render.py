@@ -16,10 +16,13 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers import excel, tables
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
+from dpsc.answers.outcomes import PAGE as SIDE_BY_SIDE
+from dpsc.answers.outcomes import Outcomes
 from dpsc.answers.report import PAGE, ReportFiles
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
@@ -36,6 +39,7 @@ from dpsc.answers.words import (
     sentence,
     signed,
     study_answer,
+    study_verdict,
     worth,
 )
 from dpsc.cli import terminal
@@ -44,9 +48,10 @@ from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
+from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import JsonObject
 
-Found = Result | Study
+Found = Result | Study | Outcomes
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg", ".md", ".tex")
 _NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
@@ -70,10 +75,10 @@ def show_result(result: Result, units: str | None = None) -> None:
     facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
         facts |= _effects(result)
-    light = None if result.verdict is None else _light(result.verdict)
-    words = Text(" ".join([*answer(result, units), *developed(result, units), *worth(result, units)]))
     table = _table(tables.table(columns), title=result.headline)
-    terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), words, light)
+    sentences = [*answer(result, units), *developed(result, units), *worth(result, units)]
+    said = _answer(sentences, result.verdict)
+    terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), *said)
 
 
 def show_study(study: Study, units: str | None = None) -> None:
@@ -92,7 +97,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
-        Text(" ".join([*study_answer(study, units), *developed(study, units), *worth(study, units)])),
+        *_answer([*study_answer(study, units), *developed(study, units), *worth(study, units)], study_verdict(study)),
     )
 
 
@@ -116,11 +121,11 @@ def _table(content: TextTable, title: str | None = None) -> Table:
     return table
 
 
-def _question(found: Found) -> Text | None:
+def _question(found: Result | Study) -> Text | None:
     return Text(found.title, "bold") if found.title else None
 
 
-def _facts(found: Found, known: Mapping[str, str]) -> Table:
+def _facts(found: Result | Study, known: Mapping[str, str]) -> Table:
     """Return what is known, the guarantee, and what to beware of."""
     facts = Table.grid(padding=(0, 2))
     for name, value in known.items():
@@ -153,6 +158,14 @@ def _effects(result: Result) -> dict[str, str]:
 _LIGHTS = {"yes": ("●", "bold green"), "unclear": ("◐", "bold yellow"), "no": ("○", "bold red")}
 
 
+def _answer(sentences: list[str], verdict: Verdict | None) -> list[Text | Table]:
+    """Return the answer and whether the donors help; what the reader must know first comes first."""
+    said: list[Text | Table] = [Text(" ".join(sentences))]
+    if verdict is not None:
+        said.insert(0 if verdict.comes_first else 1, _light(verdict))
+    return said
+
+
 def _light(verdict: Verdict) -> Table:
     """Return whether the donors help: a light whose form says as much as its colour, and the words beside it."""
     light = Table.grid(padding=(0, 1))
@@ -170,41 +183,64 @@ def _with_interval(result: Result) -> str:
 
 
 def show_release(
-    release: Release, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
+    release: Release | Releases, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
 ) -> None:
     """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
     if as_json:
         terminal.print_json(release_json(release, path, digest) | more)
         return
-    told = {
-        "outcome": release.outcome,
-        "donors": release_words.donors(release),
-        "periods": release_words.periods(release),
-        "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
+    parts = release_words.parts_of(release)
+    first = parts[0]
+    promise = f"none: {first.no_guarantee}" if release.guarantee is None else str(release.guarantee)
+    about = {"donors": release_words.donors(first), "periods": release_words.periods(first), "guarantee": promise}
+    made = {
+        "provenance": first.provenance or "–",
+        "made": f"by {first.made_by}" + (f" on {first.made_on}" if first.made_on else ""),
+        "identity": ", ".join(first.identities),
+    }
+    if len(parts) == 1:
+        shown = [(str(path), {"outcome": first.outcome} | about | _own(first) | made)]
+    else:
+        shown = [(str(path), {"outcomes": release_words.outcomes(release)} | about | made)]
+        shown += [(part.outcome, _alone(part) | _own(part)) for part in parts]
+    for title, told in shown:
+        table = Table(title=title, title_justify="left", show_header=False, show_edge=False)
+        for name, value in told.items():
+            table.add_row(Text(name, "dim"), Text(value))
+        terminal.console().print(table)
+    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
+    if then:
+        terminal.console().print(f"\n{then}", soft_wrap=True)
+
+
+def _own(release: ReleasedMatrix) -> dict[str, str]:
+    """Return what is said of one outcome."""
+    return {
         "noise": release_words.noise(release),
         "to be seen": release_words.seen(release),
         "directions": release_words.directions(release),
         "scale": release_words.scale(release),
         "smoothness": release_words.kernel(release),
         "reference path": release_words.reference(release),
-        "provenance": release.provenance or "–",
-        "made": f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else ""),
-        "identity": ", ".join(release.identities),
     }
-    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
-    for name, value in told.items():
-        table.add_row(Text(name, "dim"), Text(value))
-    terminal.console().print(table)
-    terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
-    if then:
-        terminal.console().print(f"\n{then}", soft_wrap=True)
 
 
-def release_json(release: Release, path: Path, digest: str) -> JsonObject:
+def _alone(release: ReleasedMatrix) -> dict[str, str]:
+    promise = release.guarantee
+    return {} if promise is None else {"alone": f"epsilon {promise.epsilon:.3g}, delta {promise.delta:g}"}
+
+
+def release_json(release: Release | Releases, path: Path, digest: str) -> JsonObject:
     """Return what is public about the release in a file, for programs."""
+    file = {"file": str(path), "sha256": digest}
+    if isinstance(release, Releases):
+        together = {"guarantee": guarantee_json(release.guarantee), "donors": release.parts[0].n}
+        return file | together | {"outcomes": [_outcome_json(part) for part in release.parts]}
+    return file | _outcome_json(release)
+
+
+def _outcome_json(release: ReleasedMatrix) -> JsonObject:
     return {
-        "file": str(path),
-        "sha256": digest,
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,
@@ -251,8 +287,10 @@ def place(out: Path, force: bool) -> AbstractContextManager[terminal.Output]:
     return terminal.output_file(out, force) if is_file(out) else terminal.output_folder(out, force)
 
 
-def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
+def as_file(made: ReportFiles | Comparison, ending: str, command: str, brief: bool = False) -> bytes:
     """Return an answer, or answers side by side, as a file with that ending."""
+    if brief and isinstance(made, ReportFiles):
+        return made.html(brief=True)
     if ending in (".png", ".svg"):
         return made.picture("png" if ending == ".png" else "svg")
     if ending in (".html", ".htm"):
@@ -261,29 +299,36 @@ def as_file(made: ReportFiles | Comparison, ending: str, command: str) -> bytes:
     return plain[ending]()
 
 
-def write(found: Found, where: Path, *, command: str, units: str | None, release: Release | None = None) -> None:
+def write(found: Found, where: Path, *, command: str, said: AnswerOptions, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder; a release answers further questions for free."""
-    made = found.files(units)
+    made = found.side_by_side() if isinstance(found, Outcomes) else found.files(said.units)
     if is_file(where):
         with terminal.working("drawing"):
-            files.write(where, as_file(made, where.suffix.lower(), command))
+            files.write(where, as_file(made, where.suffix.lower(), command, said.brief))
         return
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
-        for name, content in made.folder(command):
+        for name, content in (found if isinstance(found, Outcomes) else found.files(said.units)).folder(
+            command=command
+        ):
+            (where / name).parent.mkdir(exist_ok=True)
             files.write(where / name, content)
 
 
 def show(found: Found, answer: AnswerOptions) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if answer.json:
-        typer.echo(json.dumps(found.files(answer.units).content(), ensure_ascii=False, allow_nan=False))
+        content = found.side_by_side() if isinstance(found, Outcomes) else found.files(answer.units)
+        typer.echo(json.dumps(content.content(), ensure_ascii=False, allow_nan=False))
         return
-    if isinstance(found, Study):
+    if isinstance(found, Outcomes):
+        show_comparison(found.side_by_side())
+    elif isinstance(found, Study):
         show_study(found, answer.units)
     else:
         show_result(found, answer.units)
     if answer.out is not None:
-        opened = answer.out if is_file(answer.out) else answer.out / PAGE
+        page = SIDE_BY_SIDE if isinstance(found, Outcomes) else PAGE
+        opened = answer.out if is_file(answer.out) else answer.out / page
         terminal.console().print(f"\nOpen {opened}", soft_wrap=True)

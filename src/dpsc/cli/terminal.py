@@ -211,6 +211,13 @@ def blocks(screen: Console, *parts: RenderableType | None) -> None:
         screen.print(part)
 
 
+def tell_the_custodian(note: str | None) -> None:
+    """Print what is private, if there is anything: on stderr, in red on a terminal, and with whom it is for."""
+    if note is not None:
+        said = f"PRIVATE, for the custodian only: {rendered(note, as_option)}."
+        typer.secho(said, fg=typer.colors.RED, err=True)
+
+
 @contextmanager
 def working(description: str) -> Iterator[None]:
     """Show on a terminal, on stderr, that something is going on."""

@@ -129,10 +129,9 @@ def scan(
     sheet : str, optional
         The sheet of a workbook, if it has several.
     engine : {"auto", "memory", "stream", "dask"}
-        ``"memory"`` holds the whole table and accepts rows in any order; ``"stream"`` reads a table of any size in
-        blocks and needs the rows of each unit together; ``"dask"`` uses a cluster. By default a table is held if it
-        fits into half of the free memory, going by the sizes of its files. Records of people may be in any order for
-        every engine; for ``"stream"``, and if there are many, they are kept in a private file meanwhile.
+        ``"memory"`` holds the whole table; ``"stream"`` reads a table of any size in blocks; ``"dask"`` uses a cluster.
+        By default a table is held if it fits into half of the free memory, going by the sizes of its files. Rows may be
+        in any order for every engine; a stream keeps those of units that are not together in a private file meanwhile.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
     """

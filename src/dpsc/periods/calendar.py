@@ -198,7 +198,7 @@ def holes(index: Times) -> list[str]:
     ['2022-05 is missing between 2022-04 and 2022-06']
     """
     regular = step(index)
-    if regular is None or _are_working_days(index):
+    if regular is None or are_working_days(index):
         return []
     days = ordinals(index)
     found = []
@@ -288,7 +288,8 @@ def _every(days: list[date]) -> Every:
     return "year" if apart % 12 == 0 else "quarter" if apart % 3 == 0 else "month"
 
 
-def _are_working_days(index: Times) -> bool:
+def are_working_days(index: Times) -> bool:
+    """Tell whether ordered days, most of which follow each other, leave out every weekend."""
     return frequency(index) == "day" and step(index) == 1 and bool((np.asarray(index.day_of_week) < 5).all())  # type: ignore[attr-defined]
 
 

@@ -70,6 +70,7 @@ class ReleasedMatrix:
     datasets: tuple[str, ...] = ()
     segments: Segments | None = None
     pool: tuple[float, ...] = ()  # how often each segment counts in answers; once each if it is empty
+    part_of: str = ""  # what it costs beside other outcomes of one release, in words; not stored
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 

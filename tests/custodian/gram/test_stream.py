@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsc import Donors, DpscError, GramRelease, scan
+from dpsc import Donors, GramRelease, scan
+from dpsc.custodian.donors import divided
+from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.donor_files import Files
 from dpsc.custodian.donors.frames import text_of
 from dpsc.custodian.gram import exact_sum
@@ -164,24 +167,76 @@ def test_the_rows_of_a_donor_are_together_in_whatever_order(donors: Array, tmp_p
             np.testing.assert_array_equal(total, expected(donors))
 
 
-def test_a_long_table_in_disorder_is_taken_whole_and_refused_in_a_stream(donors: Array, tmp_path: Path) -> None:
-    path = save(long(donors).sample(frac=1, random_state=0), tmp_path / "mixed.parquet")
-    total, n = streamed(path, LONG, held=True)
+def by_month(donors: Array, folder: Path) -> Path:
+    """Save a file for each period, with every donor in each: the usual layout of exports."""
+    folder.mkdir()
+    for period, rows in long(donors).groupby("week"):
+        save(rows, folder / f"{period}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("layout", ["shuffled", "a file for each period", "two halves far apart"])
+@pytest.mark.parametrize("pieces", [None, 64], ids=["as usual", "in many pieces"])
+def test_a_long_table_in_any_order_gives_the_same_integers_in_a_stream(
+    donors: Array, tmp_path: Path, layout: str, pieces: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pieces is not None:
+        monkeypatch.setattr(reader, "ROWS_AT_ONCE", 100)
+        monkeypatch.setattr(Divided, "at_once", pieces)
+        monkeypatch.setattr(divided, "_OF_A_PART", pieces)
+    table = long(donors)
+    if layout == "shuffled":
+        path = save(table.sample(frac=1, random_state=0), tmp_path / "mixed.parquet")
+    elif layout == "two halves far apart":
+        path = save(pd.concat([table.iloc[3:], table.iloc[:3]]), tmp_path / "halves.parquet")
+    else:
+        path = by_month(donors, tmp_path / "months")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "private"))
+    (tmp_path / "private").mkdir(mode=0o700)
+    files = Files(path, LONG)
+    total, n = FileDonors(files).add_up(PRODUCTS, lambda rows: None)
     assert n == N
     np.testing.assert_array_equal(total, expected(donors))
-    for missing in ("error", "interpolate"):
-        with pytest.raises(TableError, match=r"do not follow each other\. Use engine='memory'"):
-            streamed(path, replace(LONG, missing=missing))
+    assert files.how == "kept in a private file meanwhile"
+    assert not list((tmp_path / "private").iterdir())  # it has no name
+    np.testing.assert_array_equal(streamed(path, LONG, held=True)[0], total)
 
 
-def test_a_donor_who_comes_back_much_later_is_refused(
+def test_rows_in_any_order_follow_the_rules_of_those_that_are_together(donors: Array, tmp_path: Path) -> None:
+    """Excluded units, several rows for a cell, rows without a unit, periods outside, and units with no other rows."""
+    table = long(donors).assign(row=np.arange(N * T))
+    again = table.iloc[::7].assign(cost=lambda rows: rows["cost"] + 1.0, row=lambda rows: rows["row"] + 0.5)
+    nobody, outside = table.iloc[:9].assign(who=None), table.iloc[:5].assign(who="late", week="w99")
+    table = pd.concat([table, again, nobody, outside]).sort_values(["who", "row"]).drop(columns="row")
+    path = save(table, tmp_path / "sorted.parquet")
+    turned = table.groupby(table.groupby(["who", "week"], dropna=False).cumcount(), sort=True)
+    mixed = save(pd.concat([rows.sample(frac=1, random_state=1) for _, rows in turned]), tmp_path / "mixed.parquet")
+    periods = declared([f"w{t}" for t in range(1, T)])
+    counts = Counts(T - 1, Kernel.named("high"), None)
+    for rule in ("missing", "sum", "mean", "last"):
+        for summand in (Products(row_map(T - 1, directions=5)), counts):
+            spec = replace(LONG, repeated=rule, missing="kernel")
+            options: dict[str, Any] = {"periods": periods, "exclude": ("p00003", "p00100")}
+            one, n = streamed(path, spec, summand, **options)
+            other, m = streamed(mixed, spec, summand, **options)
+            assert n == m == N + 1 - 2
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(TableError, match="not every unit of exclude"):
+        streamed(mixed, replace(LONG, missing="kernel"), counts, periods=periods, exclude=("p00003", "nobody"))
+
+
+def test_rows_that_move_while_they_are_read_are_refused(
     donors: Array, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exact_sum, "BLOCK_CELLS", 10 * T)  # so that the two halves are in different blocks
     table = long(donors)
-    path = save(pd.concat([table.iloc[3:], table.iloc[:3]]), tmp_path / "halves.parquet")
-    with pytest.raises(TableError, match="do not follow each other"):
-        streamed(path, LONG, periods=declared([f"w{t}" for t in range(1, T + 1)]))
+    files = Files(save(table, tmp_path / "donors.parquet"), LONG, periods=declared([f"w{t}" for t in range(1, T + 1)]))
+    together = files._looked_at
+    save(pd.concat([table.iloc[3:], table.iloc[:3]]), tmp_path / "donors.parquet")
+    fresh = Files(files.path, files.spec, periods=files.periods)
+    vars(fresh)["_looked_at"] = together
+    with pytest.raises(TableError, match=r"moved while they were read; nothing was released\."):
+        FileDonors(fresh).add_up(Products(row_map(T, directions=5)), lambda rows: None)
 
 
 def test_a_corrupt_file_in_a_folder_is_named_and_nothing_of_it_shown(donors: Array, tmp_path: Path) -> None:
@@ -301,8 +356,8 @@ def test_the_default_engine_goes_by_the_sizes_of_the_files(
     assert held.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)[1] == 2
     stream = opened(60.0)
     assert stream.files.how == "read as a stream"
-    with pytest.raises(DpscError, match="do not follow each other"):
-        stream.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)
+    assert stream.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)[1] == 2
+    assert stream.files.how == "kept in a private file meanwhile"
     made = frame.sort_values("who")
     assert table_file.fits_in_memory(table_file.files_at(path), wide=False) is False
     if path.suffix == ".parquet":  # what it holds makes no difference

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsc import DpscError, PanelRelease, People, scan
-from dpsc.custodian.donors import person_sum
+from dpsc.custodian.donors import divided, person_sum
+from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
@@ -101,8 +102,8 @@ def test_every_kind_of_file_gives_the_same_integers(kind: str, tmp_path: Path) -
 def test_rows_of_a_person_may_be_in_several_files_and_blocks(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(person_sum, "_AT_ONCE", 64)
-    monkeypatch.setattr(person_sum, "_OF_A_PART", 16)
+    monkeypatch.setattr(Divided, "at_once", 64)
+    monkeypatch.setattr(divided, "_OF_A_PART", 16)
     frame, folder = records(), tmp_path / "records"
     folder.mkdir()
     for number in range(4):
@@ -285,7 +286,7 @@ def test_one_identifier_with_most_records_does_not_fill_the_memory(
     in_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All records without a real identifier, "unknown", are one person's."""
-    monkeypatch.setattr(person_sum, "_AT_ONCE", 50)
+    monkeypatch.setattr(Divided, "at_once", 50)
     largest, real = [0], person_sum._people
 
     def watched(rows: list[Integers]) -> PersonCells:
@@ -310,11 +311,9 @@ def test_a_full_disk_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch, tm
         def write(self, data: Any) -> int:
             raise OSError(28, "No space left on device")
 
-    real = Path.open
-    monkeypatch.setattr(Path, "open", lambda self, *how: Full() if self.name == "records" else real(self, *how))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Full())
     with pytest.raises(DpscError, match=r"No space left on device\. Set TMPDIR"):
         total(scan(path, **COLUMNS, **DECLARED, engine="stream"))
-    assert not list(tmp_path.glob("dpsc-people-*"))
 
 
 def test_few_records_are_held_and_many_kept_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

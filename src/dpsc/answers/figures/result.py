@@ -28,7 +28,7 @@ def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the path and, below it, the gaps; on given axes the path alone."""
     if sheet.ax is not None:
         return path(result, sheet, units)
-    caption = caption_of(result)
+    caption = caption_of(result, sheet)
     figure = sheet.figure(5.0)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, 1])
     draw_path(top, result, units)
@@ -81,7 +81,7 @@ def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     times_after.write(axes)
     label_x(axes, _time_name(result))
     usual = f"What did the effects on {outcome(result)} add up to?"
-    return sheet.finish(axes, result.title or usual, result.private, caption_of(result))
+    return sheet.finish(axes, result.title or usual, result.private, caption_of(result, sheet))
 
 
 def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
@@ -172,8 +172,10 @@ def question(result: Answer) -> str:
     return f"What would {outcome(result)} have been without the intervention?"
 
 
-def caption_of(result: Answer) -> str:
-    """Return the small print: whether donors help, warnings, method and guarantee."""
+def caption_of(result: Answer, sheet: Sheet) -> str:
+    """Return the small print: whether donors help, warnings, method and guarantee; a page says it once, by itself."""
+    if sheet.on_page:
+        return ""
     light = [] if result.verdict is None else [donors_help(result.verdict)]
     return "\n".join([*light, *(sentence(f"note: {note}") for note in result.notes), method_of(result)])
 
@@ -202,7 +204,7 @@ def _finish(axes: Axes, result: Answer, sheet: Sheet, usual: str) -> Axes:
     if len(result.observed) == 1 and result.fitted.empty:
         _around(axes, times.values)
     _label_times(axes, result)
-    return sheet.finish(axes, result.title or usual, result.private, caption_of(result), above=_ABOVE)
+    return sheet.finish(axes, result.title or usual, result.private, caption_of(result, sheet), above=_ABOVE)
 
 
 def _label_times(axes: Axes, result: Answer) -> None:

@@ -92,12 +92,15 @@ class Sheet:
         Of the new figure, in inches; without a height (None) it is as high as it needs to be.
     shown : bool
         Make the new figure through pyplot if this is a notebook, which then shows it.
+    on_page : bool
+        The page around the figure says what holds of the whole answer: captions leave it out.
     """
 
     ax: Axes | None = None
     title: str | None = None
     figsize: tuple[float, float | None] | None = None
     shown: bool = False
+    on_page: bool = False
 
     @property
     def width(self) -> float:

@@ -19,9 +19,10 @@ from dpsc.custodian.check.findings import Filling, Finding
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered, joined
 from dpsc.custodian.donors.missing import settled
+from dpsc.custodian.donors.presence import Misfit, custodian_between, custodian_misfit, usual
 from dpsc.errors import TableError
 from dpsc.periods import calendar as calendars
-from dpsc.periods import dates
+from dpsc.periods import dates, declare
 from dpsc.tables import formats, reader
 from dpsc.tables.dialect import Reading
 from dpsc.tables.spec import NOTHING_SAID, TableSpec
@@ -63,6 +64,8 @@ class CustodianExamination:
         Units whose first period, or last one, is not that of the table; units that miss periods in between.
     filling : Filling
     findings : tuple of Finding
+    fitting : str or None
+        The periods that would fit, if most of the declared ones hold no donor.
     """
 
     path: Path
@@ -81,6 +84,7 @@ class CustodianExamination:
     gaps: int = 0
     filling: Filling = field(default_factory=lambda: Filling(0, 0, 0, 0, 0, 0))
     findings: tuple[Finding, ...] = ()
+    fitting: str | None = None
 
     @property
     def ready(self) -> bool:
@@ -90,11 +94,13 @@ class CustodianExamination:
     @property
     def only_in_rows(self) -> dict[str, str]:
         """The parts of ``spec`` that only the donors' rows showed, with what stands for each until it is said."""
-        return {
+        shown = {
             name: stand_in
             for name, stand_in in FROM_ROWS.items()
             if name in self.guessed and not (self.spec.wide and name == "periods")
         }
+        _, by, step = str(self.spec.periods).rpartition(" by ")
+        return shown | {"periods": f"{shown['periods']} by {step}"} if by and "periods" in shown else shown
 
     def __repr__(self) -> str:
         return f"<CustodianExamination: {MARK}>"
@@ -188,9 +194,10 @@ def _calendar(times: Times) -> str:
     every = calendars.frequency(times)
     if every is None:
         return "hours" if isinstance(times, pd.DatetimeIndex) else "labels, in their order as text"
-    step = calendars.step(times)
-    plural = {"number": "whole numbers"}.get(every, f"{every}s")
-    return plural if step in (1, None) else f"{plural}, every {step}"
+    step = declare.rhythm(times)
+    if step is not None:
+        return f"periods, one every {step}" if len(step.counts) == 1 else f"periods, {step} apart"
+    return {"number": "whole numbers"}.get(every, f"{every}s")
 
 
 def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -> CustodianExamination:
@@ -217,7 +224,7 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         keys, numbers = keys[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
     have = np.bincount(keys % T, minlength=T)
     has_cell, starts = _distinct(keys // T)
-    ends = np.append(starts[1:], len(keys)) - 1
+    ends = np.append(starts[1:], len(keys))[: len(starts)] - 1
     first, last, count = keys[starts] % T, keys[ends] % T, ends - starts + 1
     seen = np.cumsum(have > 0)  # a period that nobody has makes nobody late
     filling = Filling(
@@ -228,6 +235,7 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         int((T - 1 - last).sum()),
         n - len(has_cell),
     )
+    misfit = _misfit(cells, there, when.times, spec.time_format)
     constant, empty = _constant(numbers, starts, count, has_cell), np.setdiff1d(np.arange(n), has_cell)
     names, shown = list(found.units), spec.parts()
     everything = [
@@ -235,13 +243,12 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         *findings.labels_that_are_wrong(cells),
         *findings.repeated(cells, there, spec.repeated),
         *findings.alike(cells),
-        *findings.nobody(have, when, wide=spec.wide),
+        *(findings.nobody(have, when, wide=spec.wide) if misfit is None else [findings.misfitting(misfit)]),
         *findings.said("missing", filling.cells + filling.without if spec.missing == "error" else 0),
         *findings.numbers_to_look_at(cells, there | (placed & np.isinf(cells.value))),
         *findings.said("constant", len(constant), (cells.named(names[k]) for k in constant[:SHOWN])),
         *findings.said("no cell", len(empty), (cells.named(names[k]) for k in empty[:SHOWN])),
         *findings.to_be_said({name: shown[name] for name in known.only_in_rows}),
-        *findings.scattered(0 if spec.wide else _scattered(of_row, n), known.path),
     ]
     if T == 1:
         everything.append(Finding("correct", "periods", 1, "there is one period; a release needs at least 2"))
@@ -253,7 +260,24 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         gaps=int((seen[last] - seen[first] + 1 > count).sum()),
         filling=filling,
         findings=findings.in_order(everything),
+        fitting=None if misfit is None else misfit.fitting,
     )
+
+
+def _misfit(cells: findings.Cells, there: findings.Mask, times: Times, time_format: str | None) -> Misfit | None:
+    """Say whether the rows have other periods; which would fit follows from labels that are no typing errors."""
+    labels, known = list(cells.found.labels), cells.label[cells.label >= 0]
+    counts = np.bincount(known, minlength=len(labels))
+    seen = guess.periods_of([labels[k] for k in np.flatnonzero(usual(counts)).tolist()], time_format)[0]
+    have = np.bincount(cells.place[there], minlength=len(times))
+    misfit = custodian_misfit(have, times, seen=seen)
+    if misfit is not None or not isinstance(times, pd.PeriodIndex):
+        return misfit
+    first, last = times[0].start_time.toordinal(), times[-1].end_time.toordinal()
+    days = [None if (written := dates.read(label, time_format)) is None else written.first for label in labels]
+    inside = np.array([day is not None and first <= day.toordinal() <= last for day in days])
+    outside = inside[known] & (cells.place[cells.label >= 0] < 0)
+    return custodian_between(int(outside.sum()), len(known), seen)
 
 
 def _first_rows(of_row: Codes, n: int) -> Codes:
@@ -271,13 +295,6 @@ def _distinct(keys: Codes) -> tuple[Codes, Codes]:
         return distinct, first
     first = np.flatnonzero(np.append(True, keys[1:] > keys[:-1]))
     return keys[first], first
-
-
-def _scattered(of_row: Codes, n: int) -> int:
-    if not len(of_row):
-        return 0
-    starts = of_row[np.append(True, of_row[1:] != of_row[:-1])]
-    return int((np.bincount(starts[starts >= 0], minlength=n) > 1).sum())
 
 
 def _constant(numbers: Array, starts: Codes, count: Codes, has_cell: Codes) -> Codes:

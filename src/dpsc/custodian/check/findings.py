@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,11 +15,12 @@ from dpsc.checks import visible
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered
 from dpsc.custodian.donors.frames import groups_alike
+from dpsc.custodian.donors.presence import Misfit
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
+from dpsc.periods.declare import declaration
 from dpsc.tables.dialect import ENCODING
 from dpsc.tables.spec import Repeated
-from dpsc.tables.table_file import files_at, fits_in_memory
 from dpsc.types import Array
 
 EXTREME = 100.0  # times the median
@@ -255,11 +255,17 @@ def nobody(have: Codes, when: Declaration, *, wide: bool) -> list[Finding]:
         return []
     listed = ", ".join(empty[:12]) + (f" and {len(empty) - 12} more" if len(empty) > 12 else "")
     what = "A release refuses the table" if wide else "A release would fill it for everybody"
-    words = (
-        f"{listed}: missing for EVERYBODY. Was a file lost? {what}; if there is nothing to find, declare the periods "
-        f"without it, as a list ({Parameter('periods')})"
-    )
+    words = f"{listed}: missing for EVERYBODY. Was a file lost? {what}"
+    if len(empty) < len(have):
+        others = Parameter("periods", declaration(when.times[have > 0]))
+        words += f"; if there is nothing to find, declare the periods without it, {others}"
     return [Finding("correct", "nobody", len(empty), words)]
+
+
+def misfitting(misfit: Misfit) -> Finding:
+    """Say that most of the declared periods are empty, and which periods would fit."""
+    fits = () if misfit.fitting is None else (f"these fit the rows: {Parameter('periods', misfit.fitting)}",)
+    return Finding("correct", "calendar", 1, misfit.words, fits)
 
 
 def numbers_to_look_at(cells: Cells, there: Mask) -> list[Finding]:
@@ -290,17 +296,6 @@ def to_be_said(shown: Mapping[str, str | bool]) -> list[Finding]:
     )
     examples = tuple(f"the rows show {it}" for it in asked)
     return [Finding("correct", "to be said", len(asked), words, examples)] if asked else []
-
-
-def scattered(count: int, path: Path) -> list[Finding]:
-    """Say that rows must be together in a file that is too large to be held in memory."""
-    if not count or fits_in_memory(files_at(path), wide=False):
-        return []
-    words = (
-        f"the rows of {count:,} units do not follow each other, and the file is read as a stream. Sort it by unit, or "
-        f"add {Parameter('engine', 'memory')}"
-    )
-    return [Finding("correct", "scattered", count, words)]
 
 
 def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:

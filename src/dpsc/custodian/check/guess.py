@@ -6,7 +6,6 @@ itself.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.periods import calendar, dates
 from dpsc.periods.dates import in_order, plain
-from dpsc.periods.declare import declared
+from dpsc.periods.declare import completed, declaration
 from dpsc.tables.dialect import Dialect
 from dpsc.tables.numbers import THOUSANDS, Numbers
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec
@@ -215,10 +214,10 @@ def understand(labels: list[Any], given: tuple[str, Times] | None, time_format: 
     if given is not None:
         typed, times = given
     else:
-        good, said = _good(labels, time_format)
+        good, said = periods_of(labels, time_format)
         problem = problem or said
-        times = _complete(good)
-        typed = _typed(times)
+        times = completed(good)
+        typed = declaration(times)
     placed = _placed(labels, times, typed, time_format, problem)
     return placed if given is not None else replace(placed, read=placed.places >= 0)
 
@@ -240,7 +239,7 @@ def _format_of(labels: list[Any]) -> tuple[str | None, str]:
     return (f"%m{mark}%d{mark}%Y" if month and not day else f"%d{mark}%m{mark}%Y"), problem
 
 
-def _good(labels: list[Any], time_format: str | None) -> tuple[Times, str]:
+def periods_of(labels: list[Any], time_format: str | None) -> tuple[Times, str]:
     """Return the calendar of the labels that are periods, and why it is doubtful."""
     whole = [label for label in labels if _is_whole(label)]
     dated = [label for label in labels if not _is_whole(label) and is_period(label, time_format)]
@@ -256,35 +255,6 @@ def _good(labels: list[Any], time_format: str | None) -> tuple[Times, str]:
     except DpscError as unclear:
         index = pd.Index([str(label) for label in kept]).unique()
         return index, unclear.message
-
-
-def _complete(times: Times) -> Times:
-    """Return all periods from the first to the last, or these if they are no regular calendar."""
-    ends = _range(times)
-    if ends is None:
-        return times
-    whole = declared(ends)
-    return whole if len(whole) == len(times) or calendar.holes(times) or len(whole) <= 1.5 * len(times) else times
-
-
-def _range(times: Times) -> str | None:
-    if calendar.frequency(times) is None:
-        return None
-    text = f"{dates.period_name(times[0])}..{dates.period_name(times[-1])}"
-    try:
-        return text if calendar.frequency(declared(text)) == calendar.frequency(times) else None
-    except DpscError:
-        return None
-
-
-def _typed(times: Times) -> str:
-    """Return how to write the periods: one range, several, or one by one if they are no regular calendar."""
-    if _range(times) is None:
-        return ",".join(dates.period_name(period) for period in times)
-    places = calendar.ordinals(times)
-    starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(times)]
-    ends = [(dates.period_name(times[a]), dates.period_name(times[b - 1])) for a, b in itertools.pairwise(starts)]
-    return ",".join(first if first == last else f"{first}..{last}" for first, last in ends)
 
 
 def _placed(labels: list[Any], times: Times, typed: str, time_format: str | None, problem: str) -> Declaration:

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from dpsc.checks import did_you_mean, visible
 from dpsc.custodian.check.examine import MARK
-from dpsc.custodian.check.findings import Finding, in_order
+from dpsc.custodian.check.findings import Finding, in_order, misfitting
 from dpsc.custodian.donors.cells import as_units
 from dpsc.custodian.donors.people import OnRows, PersonCells
+from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.donors.records import keys_of
 from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import FilePeople
@@ -102,6 +103,8 @@ class CustodianLook:
     change : float
         How much a unit usually changes from one period to the next.
     findings : tuple of Finding
+    fitting : str or None
+        The periods that would fit, if in most of the declared ones there is nobody.
     """
 
     rule: TableRule
@@ -123,6 +126,7 @@ class CustodianLook:
     noise: float
     change: float
     findings: tuple[Finding, ...] = field(default=())
+    fitting: str | None = None
 
     @property
     def ready(self) -> bool:
@@ -175,7 +179,9 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
         noise=float(np.nanmedian(noises)) if np.isfinite(noises).any() else float("nan"),
         change=float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"),
     )
-    return replace(look, findings=in_order(_findings(look, labels)))
+    misfit = custodian_misfit(look.in_cells.sum(axis=0), people.times, people=True)
+    fitting = None if misfit is None or not look.people else misfit.fitting
+    return replace(look, findings=in_order(_findings(look, labels, misfit)), fitting=fitting)
 
 
 def _exact(rule: TableRule, block: Block, tables: Integers) -> tuple[Array, Array]:
@@ -234,7 +240,7 @@ class _Labels:
         return int(counts[counts > 1].sum())
 
 
-def _findings(look: CustodianLook, labels: _Labels) -> list[Finding]:
+def _findings(look: CustodianLook, labels: _Labels, misfit: Misfit | None) -> list[Finding]:
     declared, cells, few = look.units, look.in_cells.size, int(look.too_few.sum())
     found: list[Finding] = []
     if not look.people:
@@ -243,6 +249,8 @@ def _findings(look: CustodianLook, labels: _Labels) -> list[Finding]:
             f"{Parameter('units')} and {Parameter('periods')} written as in the table?"
         )
         found.append(Finding("correct", "empty", look.rows, words))
+    elif misfit is not None:
+        found.append(misfitting(misfit))
     elif few:
         words = (
             f"{few:,} of {cells:,} cells have fewer than {look.enough:,} people, which this noise needs: they would be "

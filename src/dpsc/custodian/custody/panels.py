@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsc.analyst.private_panel import PrivatePanel
-from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
+from dpsc.custodian.custody.steps import in_words, require_reasonable, require_small_delta
+from dpsc.custodian.donors.presence import custodian_misfit
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import Parameter, ParameterError, ReleaseError
@@ -126,6 +127,12 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, payer: str | None) -> Pr
     zeros = np.zeros((rule.tables, rule.units, rule.periods), dtype=np.int64)
     nobody = PeopleSum(zeros, rule, people.units, people.times, people.outcome)
     return chosen.algorithm.release(nobody, dataset=payer)
+
+
+def custodian_empty_periods(summed: PeopleSum) -> str | None:
+    """Say that in most of the declared periods there is nobody, and which would fit; None if they fit. Private."""
+    somebody = (summed.total[-1] != 0).sum(axis=0)  # units of each period
+    return in_words(custodian_misfit(somebody, summed.times, people=True))
 
 
 def booked(

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsc.custodian.donors.cells import starts_of
 from dpsc.custodian.donors.missing import Completion
 from dpsc.errors import Parameter, TableError
 from dpsc.tables.formats import in_file
@@ -131,12 +132,37 @@ class Identities:
 
 
 def not_together(unit: str) -> TableError:
-    """Return the refusal of a long table in which the rows of a unit do not follow each other."""
-    return TableError(
-        f"the rows of a unit ({unit!r}, {UNIT}) do not follow each other. Use {Parameter('engine', 'memory')}, "
-        f"which takes them in any order, or {Parameter('engine', 'dask')} for more than fits into memory; or "
-        "sort the table by unit first."
-    )
+    """Return the refusal of a table whose rows were together when it was looked at, and are not when it is read."""
+    return TableError(f"the rows of the units ({unit!r}, {UNIT}) moved while they were read; nothing was released.")
+
+
+class Following:
+    """Whether the rows of each unit follow each other. Private."""
+
+    def __init__(self) -> None:
+        self.so_far = True
+        self._last: Any = None
+        self._seen: list[np.ndarray[Any, Any]] = []  # a hash for each unit, batch by batch
+
+    def see(self, units: Any) -> None:
+        """Look at the next rows. The first ones, seen again, tell at once of a table with a file for each period."""
+        if not (self.so_far and len(units)):
+            return
+        starts = units.take(pa.array(starts_of(units)))
+        hashes = np.sort(hashes_of(starts if starts[0] != self._last else starts.slice(1)))
+        self._last = starts[-1]
+        again = bool(self._seen) and np.isin(hashes, self._seen[0]).any()
+        self.so_far = not again and not (hashes[1:] == hashes[:-1]).any()
+        self._seen.append(hashes)
+
+    def finish(self) -> bool:
+        """Return whether they did."""
+        if self.so_far and self._seen:
+            seen = np.concatenate(self._seen)
+            seen.sort()
+            self.so_far = not (seen[1:] == seen[:-1]).any()
+        self._seen.clear()
+        return self.so_far
 
 
 @dataclass(frozen=True, eq=False)

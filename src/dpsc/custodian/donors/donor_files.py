@@ -1,7 +1,8 @@
 """Donors in files: columns, periods and rows, in blocks or whole; one file or a folder, of any kind that can be read.
 
-Wide: one row per donor, one column per period. Long: one row per donor and period, the rows of a donor together
-(in any order if the table is held in memory). A donor split between two blocks or files is put together again.
+Wide: one row per donor, one column per period. Long: one row per donor and period, in any order. Where the rows of each
+donor follow each other, a table of any size is read as a stream, and a donor split between two blocks or files is put
+together again; where they do not, they are divided by a hash of their donor first, in a private file.
 """
 
 from __future__ import annotations
@@ -21,9 +22,19 @@ import pyarrow.compute as pc
 
 from dpsc import checks
 from dpsc.custodian.donors import cells
-from dpsc.custodian.donors.blocks import CheckedBlock, Identities, hashes_of, in_order, not_together, row_writer
+from dpsc.custodian.donors.blocks import (
+    CheckedBlock,
+    Following,
+    Identities,
+    hashes_of,
+    in_order,
+    not_together,
+    row_writer,
+)
+from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
 from dpsc.custodian.donors.missing import Bounds, Completion
+from dpsc.custodian.donors.records import keys_of
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
@@ -34,7 +45,7 @@ from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
-from dpsc.types import Array, Labels, Positions, Times, Write
+from dpsc.types import Array, Integers, Labels, Positions, Times, Write
 
 Engine = Literal["auto", "memory", "stream", "dask"]
 Part: TypeAlias = tuple[str, Any, Write, Positions | None]  # of a table: its file, its units, their cells and segments
@@ -110,8 +121,11 @@ class Files:
 
     @property
     def how(self) -> str:
-        """Whether the table is held in memory or read as a stream."""
-        return "held in memory" if self.in_memory else "read as a stream"
+        """Whether the table is held in memory or read as a stream; once this is known, whether a file is needed."""
+        if self.in_memory:
+            return "held in memory"
+        apart = "_looked_at" in vars(self) and not self._looked_at[1]
+        return "kept in a private file meanwhile" if apart else "read as a stream"
 
     @cached_property
     def columns(self) -> list[str]:
@@ -175,9 +189,18 @@ class Files:
         """The different labels of periods as the files write them, in their order, as an Arrow array."""
         if self.spec.wide:
             return pa.array(self.columns[1:])
-        found = [arrow.different(rows.batch.column(0)) for rows in self._rows([self.columns[1]], reader.ROWS_AT_ONCE)]
+        return self._looked_at[0]
+
+    @cached_property
+    def _looked_at(self) -> tuple[Any, bool]:
+        """The different labels of periods of a long table, and whether the rows of each donor follow each other."""
+        found, following = [], Following()
+        for rows in self._rows(self.columns[:2], reader.ROWS_AT_ONCE):
+            found.append(arrow.different(rows.batch.column(1)))
+            if not self.in_memory and following.so_far:
+                following.see(cells.units_of(rows)[1])
         reader.require_rows(sum(map(len, found)), self.path)
-        return pc.unique(pa.chunked_array(found).combine_chunks())
+        return pc.unique(pa.chunked_array(found).combine_chunks()), following.finish()
 
     def _row_of(self, label: int) -> str:
         """Name the first row that has a label; they are looked for only when there is something to say of it."""
@@ -350,7 +373,9 @@ class Files:
         if self.in_memory:
             yield from self._held_blocks(size, identities)
             return
-        read = self._wide_blocks if self.spec.wide else self._long_blocks
+        read = (
+            self._wide_blocks if self.spec.wide else self._long_blocks if self._looked_at[1] else self._divided_blocks
+        )
         for path, units, write, codes in read(size):
             yield CheckedBlock(path, units, write, identities, self.completion, segment=codes)
 
@@ -407,6 +432,36 @@ class Files:
         if waiting is not None and waiting.num_rows:
             yield from runs(path, waiting, self.calendar, size, self.segments)
 
+    @cached_property
+    def _divided(self) -> Divided:
+        """The rows of a long table in any order, divided by donor: the hash of its label, period, number, segment."""
+        divided = Divided(3 + len(self.by), self.table.rows_expected(), in_memory=False)
+
+        def numbers(rows: Rows) -> Integers:
+            units, when, values, *segment = cells.understood(rows, self.calendar, self.segments).columns
+            whole = (keys_of(units), when.to_numpy(), values.to_numpy(), *(codes.to_numpy() for codes in segment))
+            return np.column_stack([column.view(np.int64) for column in whole])
+
+        with closing(in_order(numbers, self._rows(self.columns + self.by, reader.ROWS_AT_ONCE))) as made:
+            for _, some in made:
+                divided.put(some)
+        divided.finish()
+        return divided
+
+    def _divided_blocks(self, size: int) -> Iterator[Part]:
+        """Yield donors from rows in any order; each is named by the hash of its label."""
+        divided, names = self._divided, [*self.columns, *self.by]
+
+        def together(part: int) -> Any:
+            rows = np.concatenate(list(divided.part(part)))
+            keys, when, values, *segment = rows[np.argsort(rows[:, 0], kind="stable")].T.copy()
+            columns = [keys.view(np.uint64), when, values.view(np.float64), *segment]
+            return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
+
+        with closing(in_order(together, range(divided.parts))) as made:
+            for _, batch in made:
+                yield from runs(str(self.path), batch, self.calendar, size, self.segments)
+
     def custodian_units_alike(self) -> int:
         """Count units whose labels differ only in case, spaces or Unicode form. Private: for the custodian only."""
         seen: set[Any] = set()
@@ -416,7 +471,9 @@ class Files:
 
     def identities(self) -> Identities:
         """Return an empty record of the units seen."""
-        return Identities(self.spec, self.exclude)
+        if self.spec.wide or self.in_memory or self._looked_at[1]:
+            return Identities(self.spec, self.exclude)
+        return Identities(self.spec, tuple(map(str, keys_of(pa.array(self.exclude, pa.large_string())))))
 
     def finish(self, identities: Identities, n: int) -> None:
         """Make the checks that need all units."""

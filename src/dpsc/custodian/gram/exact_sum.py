@@ -162,3 +162,30 @@ class Counts:
             return np.bincount(np.clip(powers, LEAST, MOST) - LEAST, minlength=MOST_COUNTS), len(squares)
 
         return part
+
+
+@dataclass(frozen=True)
+class Presence:
+    """How many donors have a number in each of so many periods: added up as the donors themselves are. Private."""
+
+    T: int
+
+    @property
+    def rows_of_a_block(self) -> int:
+        """As many as fit the cache."""
+        return max(1, BLOCK_CELLS // self.T)
+
+    @property
+    def zero(self) -> Integers:
+        """Nobody yet."""
+        return np.zeros(self.T, dtype=np.int64)
+
+    def for_blocks(self) -> BlockSum:
+        """Return what counts the cells of a block that are there."""
+        memory = np.empty((self.T, self.rows_of_a_block))
+
+        def part(block: Write) -> tuple[Integers, int]:
+            columns = block(memory)
+            return np.isfinite(columns).sum(axis=1), columns.shape[1]
+
+        return part

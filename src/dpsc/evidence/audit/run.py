@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, ORANGE, VERMILION
+from dpsc.errors import DpscWarning
 from dpsc.evidence.audit.case import AuditFinding, Case, Effort, judge
 from dpsc.types import JsonObject
 
@@ -78,12 +80,14 @@ def audit(
     effort = Effort(runs, max(200, runs // CALLS) if calls is None else calls, seed)
     error = false_alarm / max(1, count(cases))
     groups = []
-    for case in cases:
-        findings = []
-        for attack in case.attacks:
-            on_attack(f"{case.title}: {attack.name}")
-            findings.append(judge(case, attack, attack.run(effort, error)))
-        groups.append(tuple(findings))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DpscWarning)  # that noise from seeds is not private: here it is meant
+        for case in cases:
+            findings = []
+            for attack in case.attacks:
+                on_attack(f"{case.title}: {attack.name}")
+                findings.append(judge(case, attack, attack.run(effort, error)))
+            groups.append(tuple(findings))
     return Audit(tuple(groups), runs, effort.calls, seed, false_alarm)
 
 

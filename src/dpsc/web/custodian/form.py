@@ -82,7 +82,7 @@ FIELDS = {
     "sep": Field("Between columns", choices=_SEPARATORS),
     "encoding": Field("Encoding", choices=_ENCODINGS),
     "sheet": Field("Sheet of a workbook"),
-    "periods": Field("Periods", "2021-01..2023-12, or a file"),
+    "periods": Field("Periods", "2021-01..2023-12, or 2024-01-01..2024-12-30 by week, or a file"),
     "time_format": Field("How dates are written", "%d/%m/%Y"),
     "decimal": Field("Mark before decimals", choices=_DECIMALS),
     "thousands": Field("Mark between thousands", choices=_THOUSANDS),
