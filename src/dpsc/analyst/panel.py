@@ -334,6 +334,8 @@ def study(
 ) -> Study:
     """Return the study; :meth:`dpsc.PrivatePanel.study` says what the arguments mean."""
     treatment_times = treatments.begins(panel.times, treatment_times)
+    if treatments.on is not None:
+        treatment_times = {unit: date for unit, date in treatment_times.items() if date is not None}
     if not isinstance(treatment_times, Mapping) or not treatment_times:
         raise ReleaseError("a study takes the first treated period of each treated unit: {unit: period, ...}.")
     treated = _known(panel, "treatment_times", treatment_times)

@@ -330,12 +330,12 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
             smaller = "smaller" if not clear or abs(rows["effect"][AFTER]) < abs(whole.effect) else "larger"
             begin = f"the effect is {smaller} {where}"
             begin = begin if clear else f"it cannot be said whether {begin}"
-            said.append(sentence(f"{begin}: that while treated, less that {where}, is {size}"))
+            said.append(sentence(f"{begin}: the effect while treated less that {where} is {size}"))
         else:
             early = whole.effect - row["effect"] / 2
             begin = f"while treated the effect {'fades' if abs(early + row['effect']) < abs(early) else 'grows'}"
             begin = begin if clear else "it cannot be said whether the effect fades while treated"
-            more = f"{begin}: that in the second half of the treated periods, less that in the first, is {size}"
+            more = f"{begin}: that in the second half of the treated periods less that in the first is {size}"
             said.append(sentence(more))
     return said
 
@@ -434,7 +434,7 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
         one = "unit-period is" if left == 1 else "unit-periods are"
         sentences.append(f"{left} treated {one} left out: neither fitted nor in the effect.")
     if not math.isfinite(average.effect):
-        return ["No unit was observed after its intervention, so there is no effect to report."]
+        return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]
     share_of = _in_percent(average.percent)
     low, high = average.lower, average.upper
     middle, written_low, written_high = column([average.effect, low, high], sign=True)
@@ -444,9 +444,10 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
         else f"{'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
     )
     return [
+        *sentences,
         f"On average over the treated units and periods, the intervention changed the outcome by "
         f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
-        f"{unit}: {verdict}."
+        f"{unit}: {verdict}.",
     ]
 
 
