@@ -82,9 +82,13 @@ def one(
     *,
     treated: str | None = None,
     averages: int | None = None,
+    pool: str | None = None,
     wishes: Wishes = NOTHING_MORE,
 ) -> Result:
-    """Return the answer for one target; ``treated`` names a column of 0 and 1 that says when the treatment is on."""
+    """Return the answer for one target; ``pool`` is typed as for the command.
+
+    ``treated`` names a column of 0 and 1 that says when the treatment is on.
+    """
     several = f" If it is a table of several units, say which column names them: {UNIT}."
     series, on = reader.series_beside(target, spec, treated, advice=several)
     with in_file(target):
@@ -92,7 +96,14 @@ def one(
         if treatment_time is not None:
             first = match.typed_period(treatment_time, release.times, spec.time_format)
         said = wishes.for_one(release.times, spec.time_format)
-        return release.estimate(series, first, treated=on, averages=averages, **said)
+        return _of(release, pool).estimate(series, first, treated=on, averages=averages, **said)
+
+
+def _of(release: Release, pool: str | None) -> Release:
+    """Return the release of which the segments that were typed answer."""
+    if pool is None:
+        return release
+    return release.of(pool if release.segments is None else release.segments.typed(pool))
 
 
 def several(
@@ -106,6 +117,7 @@ def several(
     treated: str | None = None,
     weight: str | None = None,
     averages: str | int | None = None,
+    pool: str | None = None,
     wishes: Wishes = NOTHING_MORE,
 ) -> Study:
     """Return the answers for the units of a long table, and their pooled effects.
@@ -114,6 +126,7 @@ def several(
     ``treatment_time``; or ``treated`` names a column of 0 and 1. How many units each target averages is in the column
     ``averages``, or it is one number for all.
     """
+    release = _of(release, pool)
     column = averages if isinstance(averages, str) else None
     found = several_targets.read(
         targets,

@@ -58,6 +58,10 @@ class Question:
     averages_column: str | None = _several(
         "The column with how many units each target is the average of; empty where it is not known."
     )
+    pool: str | None = option(
+        "Of a release with segments, those that answer: plus,pro; with the shares that they have in the target: "
+        "basic=0.3,plus=0.7. All by default."
+    )
     exclude: list[str] | None = option("A unit of a private panel that is no donor: treated too, or reached by it.")
 
     def __post_init__(self) -> None:
@@ -149,6 +153,7 @@ def _of_donors(release: Release, target: Path, question: Question, spec: TableSp
             treated=question.treated_column,
             averages=question.averages,
             wishes=wishes,
+            pool=question.pool,
         )
     return ask.several(
         release,
@@ -160,6 +165,7 @@ def _of_donors(release: Release, target: Path, question: Question, spec: TableSp
         treated=question.treated_column,
         weight=question.weight_column,
         averages=question.averages_column or question.averages,
+        pool=question.pool,
         wishes=wishes,
     )
 
@@ -208,6 +214,8 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
         )
     if question.treated_column is not None:
         raise ParameterError("--treated-column is for targets of a Gram release; of a private panel say --until.")
+    if question.pool is not None:
+        raise ParameterError("--pool is for a release of donors with segments; a private panel has none.")
     others = question.exclude or ()
     if question.unit is None:
         date = str(question.treatment_time)

@@ -215,8 +215,11 @@ def show_release(
 
 def _own(release: ReleasedMatrix) -> dict[str, str]:
     """Return what is said of one outcome."""
+    divided = release.segments is not None
     return {
         "noise": release_words.noise(release),
+        **({"segments": release_words.segments(release)} if divided else {}),
+        **({"may be asked": release_words.readable(release)} if divided else {}),
         "to be seen": release_words.seen(release),
         "directions": release_words.directions(release),
         "scale": release_words.scale(release),
@@ -248,7 +251,9 @@ def _outcome_json(release: ReleasedMatrix) -> JsonObject:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
-        "noise_in_donors": release_words.noise_in_donors(release),
+        "noise_in_donors": release.noise_in_donors,
+        "by": None if release.segments is None else release.segments.by,
+        "segments": release_words.segment_rows(release),
         "stand_out": release.population.directions,
         "directions": release.row_map.directions,
         "scale": {
@@ -278,7 +283,7 @@ def is_file(out: Path) -> bool:
             + more
         )
     if ending == ".xlsx":
-        excel.require_openpyxl()
+        excel.require_writer()
     return ending in _ENDINGS
 
 
