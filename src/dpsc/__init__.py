@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for type checkers; "as" makes a name public
     from dpsc.analyst.private_panel import PrivatePanel as PrivatePanel
     from dpsc.analyst.private_panel import load as load
     from dpsc.analyst.release import Release as Release
+    from dpsc.analyst.releases import Releases as Releases
     from dpsc.answers.report import report as report
     from dpsc.answers.result import NonPrivateResult as NonPrivateResult
     from dpsc.answers.result import PrivateResult as PrivateResult
@@ -51,6 +52,7 @@ _HOME = {
         "analyst.plan_panel": "PanelPlan plan_panel",
         "analyst.private_panel": "PrivatePanel load",
         "analyst.release": "Release",
+        "analyst.releases": "Releases",
         "answers.result": "NonPrivateResult PrivateResult UnprovenResult",
         "answers.study": "Study",
         "custodian.donors.donors": "Donors",

@@ -427,7 +427,7 @@ def test_no_control_character_gets_through_a_release(release: Release, text: str
         assert is_printable(str(problem.value))
     for option in ("outcome", "provenance", "dataset"):
         with pytest.raises(ParameterError, match=option):
-            MAKE.release(make_panel(n=40), **{option: text})  # type: ignore[arg-type]
+            MAKE.release(make_panel(n=40), **{option: text})  # type: ignore[call-overload]
     for frame in (
         pd.DataFrame(np.ones((3, 2)), columns=["p1", f"p2{text}"]),
         Donors.from_long(
@@ -465,7 +465,7 @@ def test_labels_of_periods_that_no_page_could_show_are_refused(release: Release,
 def test_a_text_that_no_page_could_show_is_refused_before_anything_is_read(field: str, longest: int) -> None:
     algorithm = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0)
     with pytest.raises(ParameterError, match=f"^{field} must be printable text on one line, at most {longest} "):
-        algorithm.release(object(), **{field: "x" * (longest + 1)})  # type: ignore[arg-type]
+        algorithm.release(object(), **{field: "x" * (longest + 1)})  # type: ignore[call-overload]
 
 
 def test_a_column_whose_name_no_page_could_show_is_refused_before_anything_is_booked() -> None:

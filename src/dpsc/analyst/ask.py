@@ -9,6 +9,7 @@ from pathlib import Path
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError, TableError
@@ -28,15 +29,23 @@ def one(
     spec: TableSpec,
     *,
     averages: int | None = None,
+    pool: str | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Result:
-    """Return the answer for one target."""
+    """Return the answer for one target; ``pool`` is typed as for the command."""
     several = f" If it is a table of several units, say which column names them: {UNIT}."
     series = reader.series(target, spec, advice=several)
     with in_file(target):
         first = match.typed_period(treatment_time, release.times, spec.time_format)
-        return release.estimate(series, first, averages=averages, level=level, title=title)
+        return _of(release, pool).estimate(series, first, averages=averages, level=level, title=title)
+
+
+def _of(release: Release, pool: str | None) -> Release:
+    """Return the release of which the segments that were typed answer."""
+    if pool is None:
+        return release
+    return release.of(pool if release.segments is None else release.segments.typed(pool))
 
 
 def several(
@@ -48,6 +57,7 @@ def several(
     start: str | None = None,
     weight: str | None = None,
     averages: str | int | None = None,
+    pool: str | None = None,
     level: float = 0.95,
     title: str = "",
 ) -> Study:
@@ -56,6 +66,7 @@ def several(
     Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
     How many units each target averages is in the column ``averages``, or it is one number for all.
     """
+    release = _of(release, pool)
     column = averages if isinstance(averages, str) else None
     found = several_targets.read(
         targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time
@@ -69,6 +80,22 @@ def several(
                 found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
             )
         return of_targets(release, found, spec.time_format, level=level, title=title)
+
+
+def column_of(
+    outcome: str, release: Releases, table: Path, spec: TableSpec, others: Sequence[str | None], *, alone: bool
+) -> TableSpec:
+    """Return how the column of one outcome is read in a table with a column for each outcome.
+
+    ``others`` are columns that hold something else. The periods are in the only one that is left, if it was not said.
+    If one outcome ``alone`` is asked about, a table without any of them has its numbers under another name.
+    """
+    names = reader.open_series(table, spec).schema.names
+    if alone and not any(name in names for name in release):
+        return replace(spec, outcome=None)
+    left = [name for name in names if name not in (*release, *others)]
+    time = left[0] if spec.time is None and len(left) == 1 else spec.time
+    return replace(spec, time=time, outcome=outcome)
 
 
 def of_targets(

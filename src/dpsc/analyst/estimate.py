@@ -54,15 +54,16 @@ def estimate(
     series, T0, notes = targets.matched(release, target, treatment_time)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
+    notes = (*notes, release.part_of) if release.part_of else notes
     return Forecast(
         release,
         series,
         T0,
         moments,
-        f"Gram release, {method}",
+        f"Gram release, {method}{_pool(release)}",
         checks.share("level", level),
         title,
-        notes,
+        (*notes, *_too_small(release)),
         averages=averages,
         parameters=_parameters(release),
     ).result()
@@ -244,6 +245,20 @@ class Forecast:
 
     without_each = others
 
+    def pools(self) -> Mapping[str, PrivateResult | UnprovenResult]:
+        """Ask every pool of segments that is readable, but for the one that was asked."""
+        release = self.release
+        if not isinstance(release, ReleasedMatrix) or self.moments is not None:
+            return {}
+        method = self.method.removesuffix(_pool(release))
+        return {
+            pool.asked: replace(
+                self, release=pool, method=method + _pool(pool), notes=(), parameters=_parameters(pool)
+            ).result()
+            for pool in release.pools()
+            if pool.asked != release.asked
+        }
+
     def of(self, unit: pd.Series[float]) -> PrivateResult | UnprovenResult:
         """Ask the same about another unit over the same periods."""
         return replace(self, series=unit).result()
@@ -269,13 +284,32 @@ def _plain_moments(
 
 def _parameters(release: ReleasedMatrix) -> dict[str, float | str]:
     """Return what a result says about the release that it is from."""
-    return {
+    pool: dict[str, float | str] = {}
+    if release.segments is not None:
+        pool = {"pool": release.asked, "pool_donors": float(f"{release.donors:.2g}") if release.pool else release.n}
+    return pool | {
         "noise_scale": release.noise_scale,
         "sites": release.sites,
         "phi": release.kernel.phi,
         "nu": release.kernel.nu,
         "release": " + ".join(identity[:8] for identity in release.identities),
     }
+
+
+def _pool(release: ReleasedMatrix) -> str:
+    """Say which segments answer, as a part of the method."""
+    return f", donors of {release.asked}" if release.asked else ""
+
+
+def _too_small(release: ReleasedMatrix) -> list[str]:
+    """Warn of a pool of segments that has too few donors to say anything."""
+    if not release.pool or release.readable:
+        return []
+    about = f"about {release.donors:,.0f} donors, give or take {2 * release.donors_error:,.0f}"
+    return [
+        f"{release.asked} has {about}, and the noise is as large as {release.noise_in_donors:,.0f} donors who move "
+        "alike: it says little, so ask more segments together"
+    ]
 
 
 def _baselines(series: pd.Series[float], T0: int) -> pd.DataFrame:

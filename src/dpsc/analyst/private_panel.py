@@ -25,6 +25,7 @@ from dpsc.types import Array, Label, TargetLike, WeightsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,13 +192,13 @@ class PrivatePanel(ReleasedPanel):
         return cls((), table, guarantee.strip())
 
 
-def load(path: str | Path) -> Release | PrivatePanel:
-    """Read a release file of either kind and check it."""
+def load(path: str | Path) -> Release | Releases | PrivatePanel:
+    """Read a release file of any kind and check it."""
     return load_with_hash(path)[0]
 
 
-def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
-    """Read a release file of either kind and check it; return also the hash of the file."""
+def load_with_hash(path: str | Path) -> tuple[Release | Releases | PrivatePanel, str]:
+    """Read a release file of any kind and check it; return also the hash of the file."""
     text, digest = file_format.read(Path(path))
     try:
         return parsed(text), digest
@@ -205,11 +206,15 @@ def load_with_hash(path: str | Path) -> tuple[Release | PrivatePanel, str]:
         raise ReleaseError(f"{path}: {problem}") from None
 
 
-def parsed(text: str) -> Release | PrivatePanel:
-    """Return the release of either kind that a file holds, checked."""
+def parsed(text: str) -> Release | Releases | PrivatePanel:
+    """Return the release of any kind that a file holds, checked."""
     from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
 
-    return panel_file.loads(text, PrivatePanel) if panel_file.is_panel(text) else file_format.loads(text, Release)
+    if panel_file.is_panel(text):
+        return panel_file.loads(text, PrivatePanel)
+    parts, together = file_format.loads_outcomes(text, Release)
+    return parts[0] if len(parts) == 1 else Releases(parts, together)
 
 
 def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: str | None) -> tuple[pd.DataFrame, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from dpsc import checks
 from dpsc.analyst import estimate, study
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import Parameter, ParameterError, ReleaseError
+from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.match import same
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import weakest
@@ -146,35 +146,6 @@ class Release(ReleasedMatrix):
             segments=first.segments,
         )
 
-    def of(self, pool: PoolLike) -> Release:
-        """Return the same release, of which some segments answer; it costs nothing more.
-
-        Parameters
-        ----------
-        pool : str, list of str or mapping
-            One segment, several that are added up, or segments with the shares that they have in the target: each
-            then counts by its share, however many donors it has.
-
-        Examples
-        --------
-        >>> from dpsc import GramRelease
-        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(400, 12)), axis=1)
-        >>> make = GramRelease(epsilon=2.0, delta=1e-6, scale=3.0)
-        >>> release = make.release(rows, by=["north", "south"] * 200, labels=["north", "south"])
-        >>> release.of("north").segments.labels
-        ('north', 'south', 'other')
-        """
-        if self.segments is None:
-            raise ParameterError(
-                f"this release is not divided into segments, so there is no {Parameter('pool')} to choose."
-            )
-        shares = self.segments.shares(pool)
-        together = sum(float(self.sizes[place]) for place in shares)
-        weights = [0.0] * len(self.segments.labels)
-        for place, share in shares.items():
-            weights[place] = 1.0 if share is None else share * together / float(self.sizes[place])
-        return replace(self, pool=tuple(weights))
-
     def estimate(
         self,
         target: TargetLike,
@@ -210,7 +181,8 @@ class Release(ReleasedMatrix):
             How many units the target is the average of, if that is known: intervals are then shorter, and a target in
             other units is noticed more often.
         pool : str, list of str or mapping, optional
-            The segments of donors that answer, as for :meth:`of`; all by default.
+            The segments of donors that answer, as for :meth:`of`; all by default. ``sensitivity()`` also asks every
+            other pool that is readable.
 
         Returns
         -------
@@ -236,6 +208,7 @@ class Release(ReleasedMatrix):
         *,
         weights: WeightsLike | None = None,
         averages: AveragesLike | None = None,
+        pool: PoolLike | None = None,
         level: float = 0.95,
         title: str = "",
     ) -> Study:
@@ -251,7 +224,7 @@ class Release(ReleasedMatrix):
             Of the units in pooled effects; equal if left out.
         averages : number, mapping or Series, optional
             How many units each target is the average of, where that is known.
-        level, title
+        pool, level, title
             As in :meth:`estimate`.
 
         Examples
@@ -264,7 +237,10 @@ class Release(ReleasedMatrix):
         >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
         (['north', 'south'], ['west'], [2, 2, 2, 1])
         """
-        return study.study(self, targets, treatment_times, weights=weights, averages=averages, level=level, title=title)
+        release = self if pool is None else self.of(pool)
+        return study.study(
+            release, targets, treatment_times, weights=weights, averages=averages, level=level, title=title
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what is in it, and how its donors move."""

@@ -35,10 +35,16 @@ class Comparison:
     answers : tuple of pairs
         A name, and the content of its ``result.json``.
     title : str
+    adjusted : bool
+        Whether they answer several questions about one intervention, so that p-values are adjusted for their number.
+    beside : tuple of str
+        Sentences to say beside what differs.
     """
 
     answers: tuple[tuple[str, Document], ...]
     title: str
+    adjusted: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -63,6 +69,11 @@ class Comparison:
 
     def sentence(self) -> str:
         """Say what differs."""
+        return " ".join(
+            [*([_ADJUSTED.format(len(self.answers))] if self._adjusts else [self._differing()]), *self.beside]
+        )
+
+    def _differing(self) -> str:
         differing = list(self.differences())
         if not differing:
             return "The answers do not differ in target, date, release, budget or method."
@@ -75,21 +86,32 @@ class Comparison:
         )
         return f"The answers differ in their {listed}.{other}"
 
+    @property
+    def _adjusts(self) -> bool:
+        return self.adjusted and len(self.answers) > 1
+
     def table(self) -> tables.TextTable:
-        """Return the average effects, with the same digits down a column."""
-        effects = [row["average effect"] for row in self._numbers()]
-        numbers = {
-            name: column([row[name] for row in self._numbers()], sign=True, like=effects)
-            for name in ("average effect", "from", "to")
-        }
+        """Return the average effects, with the same digits down a column if they are effects on the same outcome."""
+        rows, alike = self._numbers(), len({document["outcome"] for _, document in self.answers}) == 1
+        numbers: dict[str, list[str]] = {}
+        for name in ("average effect", "from", "to"):
+            groups = [rows] if alike else [[row] for row in rows]
+            numbers[name] = [
+                text
+                for group in groups
+                for text in column(
+                    [row[name] for row in group], sign=True, like=[row["average effect"] for row in group]
+                )
+            ]
         share = column([row["percent"] for row in self._numbers()], sign=True, decimals=1)
         others = {
             "percent": [text if text == "–" else f"{text}%" for text in share],
             "p-value": [p_text(row["p-value"]) for row in self._numbers()],
+            **({"p-value, adjusted": [p_text(row["adjusted p-value"]) for row in rows]} if self._adjusts else {}),
             "donors help": [row["donors help"] or "–" for row in self._numbers()],
         }
         known = {name: cells for name, cells in others.items() if set(cells) != {"–"}}
-        return tables.table({"answer": self.names} | numbers | known)
+        return tables.table({"outcome" if self.adjusted else "answer": self.names} | numbers | known)
 
     def differing(self) -> tables.TextTable:
         """Return the facts that differ; a table without rows if none does."""
@@ -167,6 +189,7 @@ class Comparison:
         return choices.compared(self.answers, sheet)
 
     def _numbers(self) -> list[dict[str, Any]]:
+        adjusted = holm([document.get("p_value") for _, document in self.answers])
         return [
             {
                 "average effect": document["average_effect"],
@@ -174,9 +197,10 @@ class Comparison:
                 "to": (document["average_effect_interval"] or [None, None])[1],
                 "percent": (document.get("percent") or {}).get("effect"),
                 "p-value": document.get("p_value"),
+                **({"adjusted p-value": p} if self._adjusts else {}),
                 "donors help": (document.get("verdict") or {}).get("grade"),
             }
-            for _, document in self.answers
+            for (_, document), p in zip(self.answers, adjusted, strict=True)
         ]
 
 
@@ -185,11 +209,39 @@ def of(answers: Sequence[tuple[str, Document]], title: str = "") -> Comparison:
     return Comparison(tuple(answers), title or "Do the answers agree?")
 
 
+_ADJUSTED = (
+    "These are effects of one intervention on {} outcomes. The more outcomes are looked at, the more often one of them "
+    "seems to be affected by chance. So p-values are also shown adjusted for their number, by Holm's method, which "
+    "holds however the outcomes depend on each other."
+)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values adjusted for their number by Holm's method; one that is not there counts for nothing.
+
+    If no effect is there, the chance that any adjusted p-value is at most a level is at most that level, however the
+    p-values depend on each other; the same holds for the outcomes without an effect, whatever the others have.
+
+    Examples
+    --------
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, k) for k, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, k) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))
+        adjusted[k] = largest
+    return adjusted
+
+
 _FACTS: dict[str, Callable[[Document], Any]] = {
     "outcome": lambda document: document["outcome"],
     "first treated period": lambda document: document["treatment_time"],
     "release": lambda document: document["parameters"].get("release"),
     "donors": lambda document: document["parameters"].get("n"),
+    "segments of donors": lambda document: document["parameters"].get("pool"),
     "budget": lambda document: _budget(document["guarantee"]),
     "level": lambda document: document["level"],
     "units": lambda document: document.get("units"),

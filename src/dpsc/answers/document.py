@@ -100,7 +100,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
     }
 
 
-_OF_THE_RELEASE = ("n", "sites", "noise_scale", "typical_noise", "until", "phi", "nu", "release")
+_OF_THE_RELEASE = ("n", "pool", "pool_donors", "sites", "noise_scale", "typical_noise", "until", "phi", "nu", "release")
 
 
 def guarantee_json(guarantee: Guarantee | None) -> Document | None:

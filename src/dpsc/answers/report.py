@@ -171,7 +171,7 @@ class Reportable(ABC):
         return self.files(units, dates_tried).write(Path(path), command, brief=brief)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
-        """Write a workbook: answer, effects, periods, what was tried, parameters, guarantee. Needs openpyxl."""
+        """Write a workbook: answer, tables, what was tried, guarantee, charts drawn from cells. Needs XlsxWriter."""
         content = self.files(units).xlsx()
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         files.write(Path(path), content)
@@ -340,7 +340,7 @@ def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) 
 
 def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
     """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
-    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None), on_page=True))
+    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
     return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
 
 

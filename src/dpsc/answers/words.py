@@ -152,6 +152,18 @@ def outcome(result: Answer) -> str:
     return "the outcome" if result.target.name in (None, "outcome") else str(result.target.name)
 
 
+def in_units(what: str, units: str | None) -> str:
+    """Name what is measured and its units, once.
+
+    Examples
+    --------
+    >>> in_units("costs", "€"), in_units("Kosten (€)", "€")
+    ('costs (€)', 'Kosten (€)')
+    """
+    said = not units or what.rstrip().casefold().endswith((f"({units.casefold()})", f"[{units.casefold()}]"))
+    return what if said else f"{what} ({units})"
+
+
 def question(result: Answer) -> str:
     """Ask the usual question."""
     return (
@@ -382,6 +394,8 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 _WORDS = {
     "n": "number of donors",
+    "pool": "segments of donors that answer",
+    "pool_donors": "about how many donors these segments have",
     "T0": "periods before the intervention",
     "h": "periods from the intervention on",
     "typical_noise": "standard deviation of the noise on a donor's usual cell",

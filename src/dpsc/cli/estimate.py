@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as js
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,10 @@ from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
     from dpsc.analyst.private_panel import PrivatePanel
+    from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.answers.document import Document
+    from dpsc.answers.outcomes import Outcomes
     from dpsc.answers.result import Result
     from dpsc.answers.study import Study
     from dpsc.tables.spec import TableSpec
@@ -45,6 +48,10 @@ class Question:
     )
     averages_column: str | None = _several(
         "The column with how many units each target is the average of; empty where it is not known."
+    )
+    pool: str | None = option(
+        "Of a release with segments, those that answer: plus,pro; with the shares that they have in the target: "
+        "basic=0.3,plus=0.7. All by default."
     )
     exclude: list[str] | None = option("A unit of a private panel that is no donor: treated too, or reached by it.")
 
@@ -76,7 +83,8 @@ def estimate(
     target: Annotated[
         Path,
         typer.Argument(
-            help="A table of periods and numbers; with --unit, a long one of units. Of a private panel, the name of a "
+            help="A table of periods and numbers; with --unit, a long one of units. Of several outcomes, a column of "
+            "numbers for each; --outcome chooses. Of a private panel, the name of a "
             "unit; with --unit, a table of units and their first treated periods."
         ),
     ],
@@ -85,8 +93,8 @@ def estimate(
     answer: AnswerOptions,
 ) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
-    from dpsc.analyst import ask
     from dpsc.analyst.private_panel import PrivatePanel, load
+    from dpsc.analyst.releases import Releases
     from dpsc.cli import render
     from dpsc.release.file_format import FORMAT
 
@@ -98,37 +106,72 @@ def estimate(
             if FORMAT.encode() in file.read(400):
                 raise ParameterError("the release comes first, then the target; they are the other way round.")
     loaded = load(release)
-    spec, title = table.spec(question.unit), answer.title or ""
     if isinstance(loaded, PrivatePanel):
-        found: Result | Study = _of_panel(loaded, target, question, spec, answer)
+        found: Result | Study | Outcomes = _of_panel(loaded, target, question, table.spec(question.unit), answer)
     elif question.exclude:
         raise ParameterError("--exclude is for private panels; here the custodian has left out the treated donors.")
-    elif question.unit is None:
-        found = ask.one(
-            loaded,
-            target,
-            str(question.treatment_time),
-            spec,
-            averages=question.averages,
-            level=answer.level,
-            title=title,
-        )
+    elif isinstance(loaded, Releases):
+        found = _of_outcomes(loaded, target, question, table, answer)
     else:
-        found = ask.several(
-            loaded,
-            target,
-            question.treatment_time,
-            spec,
-            start=question.treatment_time_column,
-            weight=question.weight_column,
-            averages=question.averages_column or question.averages,
-            level=answer.level,
-            title=title,
-        )
+        found = _of_donors(loaded, target, question, table.spec(question.unit), answer)
     if answer.out is not None:
         with render.place(answer.out, answer.force) as output:
             render.write(found, output.place, command=terminal.typed(ctx), said=answer)
     render.show(found, answer)
+
+
+def _of_donors(
+    release: Release, target: Path, question: Question, spec: TableSpec, answer: AnswerOptions
+) -> Result | Study:
+    """Ask a release of one outcome about one target, or about the units of a table."""
+    from dpsc.analyst import ask
+
+    level, title = answer.level, answer.title or ""
+    if question.unit is None:
+        date = str(question.treatment_time)
+        return ask.one(
+            release, target, date, spec, averages=question.averages, pool=question.pool, level=level, title=title
+        )
+    return ask.several(
+        release,
+        target,
+        question.treatment_time,
+        spec,
+        start=question.treatment_time_column,
+        weight=question.weight_column,
+        averages=question.averages_column or question.averages,
+        pool=question.pool,
+        level=level,
+        title=title,
+    )
+
+
+def _of_outcomes(
+    releases: Releases, target: Path, question: Question, table: TableOptions, answer: AnswerOptions
+) -> Result | Study | Outcomes:
+    """Ask about each outcome, or about those that are named, of which a table has a column each."""
+    from dpsc.analyst import ask
+    from dpsc.answers.outcomes import Outcomes
+
+    names = table.outcome or list(releases)
+    if len(names) > 1 and answer.units is not None:
+        raise ParameterError("--units are those of one outcome; choose it with --outcome.")
+    chosen = {name: releases[name] for name in names}
+    spec = replace(table, outcome=None).spec(question.unit)
+    others = (question.unit, question.treatment_time_column, question.weight_column, question.averages_column)
+    found = {
+        name: _of_donors(
+            release,
+            target,
+            question,
+            ask.column_of(name, releases, target, spec, others, alone=len(chosen) == 1),
+            answer,
+        )
+        for name, release in chosen.items()
+    }
+    return (
+        found[names[0]] if len(found) == 1 else Outcomes(found, len(releases), releases.guarantee, answer.title or "")
+    )
 
 
 def _of_panel(
@@ -144,6 +187,8 @@ def _of_panel(
             "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
             "itself how many people are in its units."
         )
+    if question.pool is not None:
+        raise ParameterError("--pool is for a release of donors with segments; a private panel has none.")
     others, level, title = question.exclude or (), answer.level, answer.title or ""
     if question.unit is None:
         date = str(question.treatment_time)

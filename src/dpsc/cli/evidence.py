@@ -142,7 +142,7 @@ def _loss_and_share(finding: AuditFinding) -> tuple[str, str]:
 def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
     """Check a file, print what was found, and return whether nothing failed."""
     from dpsc.analyst.private_panel import PrivatePanel, parsed
-    from dpsc.release import describe_panel, file_format, verify
+    from dpsc.release import describe, describe_panel, file_format, verify
     from dpsc.release.verify import Check
 
     text, found = file_format.read(path)
@@ -163,10 +163,12 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
             made, not_shown = f"by {describe_panel.made(release)}", verify.PANEL_NOT_SHOWN
             more = verify.panel_checks(release)
         else:
-            made = f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else "")
+            first = describe.parts_of(release)[0]
+            made = f"by {first.made_by}" + (f" on {first.made_on}" if first.made_on else "")
             more = verify.checks(release)
         checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
-        checks.append(Check("identity", "holds", ", ".join(release.identities) or "none"))
+        named = release if isinstance(release, PrivatePanel) else first
+        checks.append(Check("identity", "holds", ", ".join(named.identities) or "none"))
         checks += more
     fine = all(each.verdict != "FAILS" for each in checks)
     if as_json:

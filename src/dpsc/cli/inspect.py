@@ -73,6 +73,7 @@ def merge(
     """
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.cli import panels, render
     from dpsc.release.file_format import sha256
 
@@ -81,6 +82,11 @@ def merge(
         raise ReleaseError("name at least two release files to merge.")
     loaded = [load(path) for path in releases]
     grids = [one for one in loaded if isinstance(one, PrivatePanel)]
+    if any(isinstance(one, Releases) for one in loaded):
+        raise ReleaseError(
+            "files of several outcomes are not merged: let each site make one file for each outcome, with settings "
+            "that all agree on and a share of its budget for each."
+        )
     if 0 < len(grids) < len(loaded):
         raise ReleaseError("a panel of people and a release of donors cannot become one.")
     with terminal.output_file(out, force) as output:

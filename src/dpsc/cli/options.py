@@ -77,6 +77,7 @@ COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
 _in_groups = partial(option, panel="People in groups")
+_segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
@@ -104,7 +105,9 @@ class TableOptions:
     """Which columns of a table hold what, and how its file is written."""
 
     time: str | None = columns("The column of periods (long tables).")
-    outcome: str | None = columns("The column of numbers (long tables).")
+    outcome: list[str] | None = columns(
+        "The column of numbers (long tables). Repeated for several outcomes, in commands that take them."
+    )
     time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
     sep: str | None = _file("Between columns: comma, semicolon, tab or pipe.")
     decimal: str | None = _file("Before decimals: point or comma.")
@@ -113,8 +116,15 @@ class TableOptions:
     sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
-        """Return what was said of the table; bounds are not part of it."""
-        return TableSpec.of(asdict(self) | {"unit": unit, "bounds": None})
+        """Return what was said of the table; bounds are not part of it. It has one outcome at most."""
+        if len(self.outcome or ()) > 1:
+            raise ParameterError(f"{Parameter('outcome')} is given {len(self.outcome or ())} times; give it once here.")
+        return self.specs(unit)[0]
+
+    def specs(self, unit: str | None = None) -> list[TableSpec]:
+        """Return it for each outcome."""
+        said = asdict(self) | {"unit": unit, "bounds": None}
+        return [TableSpec.of(said | {"outcome": outcome}) for outcome in self.outcome or (None,)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +146,23 @@ class DonorTableOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SegmentOptions:
+    """By what donors are divided, and into which segments."""
+
+    by: str | None = _segments(
+        "The column of segments: age band, plan, region. The release then holds a matrix for each, at no further cost, "
+        "and analysts may ask the donors of the target's own kind."
+    )
+    labels: str | None = _segments(
+        "The segments, declared: basic,plus,pro. Donors with another label, several, or none are in 'other'."
+    )
+
+    def spec(self, table: TableSpec) -> TableSpec:
+        """Add what was said of segments to what was said of their table."""
+        return replace(table, by=self.by, labels=self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Groups:
     """People inside units, each of whom is protected: the table of units and periods is released itself."""
 
@@ -148,6 +175,10 @@ class Groups:
     person_bound: float | None = _in_groups(
         "A bound on the length of all values of a person together, from public knowledge; a small one asks for less "
         "noise and cuts more."
+    )
+    person_bound_quantile: float | None = _in_groups(
+        "Find that bound privately instead, so that about this share of people stay as they are, for example 0.5; a "
+        "twentieth of the budget pays for it."
     )
     cells_per_period: int | None = _in_groups("In how many units a person counts in one period: 1.")
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")

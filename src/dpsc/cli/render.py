@@ -16,10 +16,13 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers import excel, tables
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
+from dpsc.answers.outcomes import PAGE as SIDE_BY_SIDE
+from dpsc.answers.outcomes import Outcomes
 from dpsc.answers.report import PAGE, ReportFiles
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
@@ -43,9 +46,10 @@ from dpsc.errors import ParameterError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release import describe as release_words
+from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import JsonObject
 
-Found = Result | Study
+Found = Result | Study | Outcomes
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json", ".csv", ".png", ".svg", ".md", ".tex")
 _NOT_WRITTEN = ["pdf", "xls", "ods", "doc", "docx", "txt", "tsv", "parquet", "feather", "jpg", "jpeg", "zip"]
@@ -112,11 +116,11 @@ def _table(content: TextTable, title: str | None = None) -> Table:
     return table
 
 
-def _question(found: Found) -> Text | None:
+def _question(found: Result | Study) -> Text | None:
     return Text(found.title, "bold") if found.title else None
 
 
-def _facts(found: Found, known: Mapping[str, str]) -> Table:
+def _facts(found: Result | Study, known: Mapping[str, str]) -> Table:
     """Return what is known, the guarantee, and what to beware of."""
     facts = Table.grid(padding=(0, 2))
     for name, value in known.items():
@@ -174,41 +178,67 @@ def _with_interval(result: Result) -> str:
 
 
 def show_release(
-    release: Release, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
+    release: Release | Releases, path: Path, digest: str, as_json: bool = False, then: str = "", **more: str | None
 ) -> None:
     """Print what is in the release in a file, what it guarantees, how noisy it is, and the file's hash."""
     if as_json:
         terminal.print_json(release_json(release, path, digest) | more)
         return
-    told = {
-        "outcome": release.outcome,
-        "donors": release_words.donors(release),
-        "periods": release_words.periods(release),
-        "guarantee": f"none: {release.no_guarantee}" if release.guarantee is None else str(release.guarantee),
-        "noise": release_words.noise(release),
-        "to be seen": release_words.seen(release),
-        "directions": release_words.directions(release),
-        "scale": release_words.scale(release),
-        "smoothness": release_words.kernel(release),
-        "reference path": release_words.reference(release),
-        "provenance": release.provenance or "–",
-        "made": f"by {release.made_by}" + (f" on {release.made_on}" if release.made_on else ""),
-        "identity": ", ".join(release.identities),
+    parts = release_words.parts_of(release)
+    first = parts[0]
+    promise = f"none: {first.no_guarantee}" if release.guarantee is None else str(release.guarantee)
+    about = {"donors": release_words.donors(first), "periods": release_words.periods(first), "guarantee": promise}
+    made = {
+        "provenance": first.provenance or "–",
+        "made": f"by {first.made_by}" + (f" on {first.made_on}" if first.made_on else ""),
+        "identity": ", ".join(first.identities),
     }
-    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
-    for name, value in told.items():
-        table.add_row(Text(name, "dim"), Text(value))
-    terminal.console().print(table)
+    if len(parts) == 1:
+        shown = [(str(path), {"outcome": first.outcome} | about | _own(first) | made)]
+    else:
+        shown = [(str(path), {"outcomes": release_words.outcomes(release)} | about | made)]
+        shown += [(part.outcome, _alone(part) | _own(part)) for part in parts]
+    for title, told in shown:
+        table = Table(title=title, title_justify="left", show_header=False, show_edge=False)
+        for name, value in told.items():
+            table.add_row(Text(name, "dim"), Text(value))
+        terminal.console().print(table)
     terminal.console().print(f" SHA-256: {digest}", soft_wrap=True)
     if then:
         terminal.console().print(f"\n{then}", soft_wrap=True)
 
 
-def release_json(release: Release, path: Path, digest: str) -> JsonObject:
-    """Return what is public about the release in a file, for programs."""
+def _own(release: ReleasedMatrix) -> dict[str, str]:
+    """Return what is said of one outcome."""
+    divided = release.segments is not None
     return {
-        "file": str(path),
-        "sha256": digest,
+        "noise": release_words.noise(release),
+        **({"segments": release_words.segments(release)} if divided else {}),
+        **({"may be asked": release_words.readable(release)} if divided else {}),
+        "to be seen": release_words.seen(release),
+        "directions": release_words.directions(release),
+        "scale": release_words.scale(release),
+        "smoothness": release_words.kernel(release),
+        "reference path": release_words.reference(release),
+    }
+
+
+def _alone(release: ReleasedMatrix) -> dict[str, str]:
+    promise = release.guarantee
+    return {} if promise is None else {"alone": f"epsilon {promise.epsilon:.3g}, delta {promise.delta:g}"}
+
+
+def release_json(release: Release | Releases, path: Path, digest: str) -> JsonObject:
+    """Return what is public about the release in a file, for programs."""
+    file = {"file": str(path), "sha256": digest}
+    if isinstance(release, Releases):
+        together = {"guarantee": guarantee_json(release.guarantee), "donors": release.parts[0].n}
+        return file | together | {"outcomes": [_outcome_json(part) for part in release.parts]}
+    return file | _outcome_json(release)
+
+
+def _outcome_json(release: ReleasedMatrix) -> JsonObject:
+    return {
         "outcome": release.outcome,
         "donors": release.n,
         "sites": release.sites,
@@ -216,7 +246,9 @@ def release_json(release: Release, path: Path, digest: str) -> JsonObject:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
-        "noise_in_donors": release_words.noise_in_donors(release),
+        "noise_in_donors": release.noise_in_donors,
+        "by": None if release.segments is None else release.segments.by,
+        "segments": release_words.segment_rows(release),
         "stand_out": release.population.directions,
         "directions": release.row_map.directions,
         "scale": {
@@ -246,7 +278,7 @@ def is_file(out: Path) -> bool:
             + more
         )
     if ending == ".xlsx":
-        excel.require_openpyxl()
+        excel.require_writer()
     return ending in _ENDINGS
 
 
@@ -269,7 +301,7 @@ def as_file(made: ReportFiles | Comparison, ending: str, command: str, brief: bo
 
 def write(found: Found, where: Path, *, command: str, said: AnswerOptions, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder; a release answers further questions for free."""
-    made = found.files(said.units)
+    made = found.side_by_side() if isinstance(found, Outcomes) else found.files(said.units)
     if is_file(where):
         with terminal.working("drawing"):
             files.write(where, as_file(made, where.suffix.lower(), command, said.brief))
@@ -277,19 +309,26 @@ def write(found: Found, where: Path, *, command: str, said: AnswerOptions, relea
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
-        for name, content in made.folder(command):
+        for name, content in (found if isinstance(found, Outcomes) else found.files(said.units)).folder(
+            command=command
+        ):
+            (where / name).parent.mkdir(exist_ok=True)
             files.write(where / name, content)
 
 
 def show(found: Found, answer: AnswerOptions) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if answer.json:
-        typer.echo(json.dumps(found.files(answer.units).content(), ensure_ascii=False, allow_nan=False))
+        content = found.side_by_side() if isinstance(found, Outcomes) else found.files(answer.units)
+        typer.echo(json.dumps(content.content(), ensure_ascii=False, allow_nan=False))
         return
-    if isinstance(found, Study):
+    if isinstance(found, Outcomes):
+        show_comparison(found.side_by_side())
+    elif isinstance(found, Study):
         show_study(found, answer.units)
     else:
         show_result(found, answer.units)
     if answer.out is not None:
-        opened = answer.out if is_file(answer.out) else answer.out / PAGE
+        page = SIDE_BY_SIDE if isinstance(found, Outcomes) else PAGE
+        opened = answer.out if is_file(answer.out) else answer.out / page
         terminal.console().print(f"\nOpen {opened}", soft_wrap=True)

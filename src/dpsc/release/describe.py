@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,20 +26,39 @@ from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.release.outcomes import ReleasedOutcomes
 from dpsc.release.panel import ReleasedPanel
 from dpsc.release.rowmap import whitened_size
+from dpsc.release.segments import OTHER, READABLE
 from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
+Released: TypeAlias = "ReleasedMatrix | ReleasedOutcomes[Any]"
 _FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
 _SMOOTHNESS = {
     Kernel.named("high"): "high: series were taken to change slowly",
     Kernel.named("mild"): "mild: series were taken to change slowly, with as much chance from period to period",
     Kernel.named("none"): "none: nothing was assumed about how series move",
 }
+
+
+def parts_of(release: Released) -> tuple[ReleasedMatrix, ...]:
+    """Return the releases of all outcomes, or the only one."""
+    return release.parts if isinstance(release, ReleasedOutcomes) else (release,)
+
+
+def of_each(release: Released, say: Callable[[ReleasedMatrix], str]) -> str:
+    """Say something of a release, with the name of each outcome if there are several."""
+    parts = parts_of(release)
+    return "; ".join(say(part) if len(parts) == 1 else f"{part.outcome}: {say(part)}" for part in parts)
+
+
+def outcomes(release: Released) -> str:
+    """Name the outcome, or all of them."""
+    *others, last = (part.outcome for part in parts_of(release))
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def donors(release: ReleasedMatrix) -> str:
@@ -57,14 +77,9 @@ def periods(release: ReleasedMatrix) -> str:
     return said + "; ".join([_FROM.get(release.periods_from, ""), *holes(release.times)])
 
 
-def noise_in_donors(release: ReleasedMatrix) -> float:
-    """Return the size of the largest direction of the noise, as a number of donors who all move in this direction."""
-    return release.noise_scale * math.sqrt(2 * release.row_map.size)
-
-
 def noise(release: ReleasedMatrix) -> str:
     """Say how large the noise is, by what it can hide."""
-    return noise_of(noise_in_donors(release) / release.n, release.n)
+    return noise_of(release.noise_in_donors / release.n, release.n)
 
 
 def noise_of(share: float, n: int) -> str:
@@ -73,6 +88,35 @@ def noise_of(share: float, n: int) -> str:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
     return f"as large as {count} of the {n:,} donors moving alike: {share:.1%} of what all donors say together"
+
+
+def segments(release: ReleasedMatrix) -> str:
+    """Say by what donors are divided, and about how many each segment has; empty if they are not."""
+    if release.segments is None:
+        return ""
+    several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
+    alone = release.of(OTHER).noise_in_donors
+    error = f"each give or take {2 * release.sizes_error:,.0f}, with noise as large as {alone:,.0f} donors moving alike"
+    return f"by {release.segments.by}: {', '.join(several)}; {error}"
+
+
+def segment_rows(release: ReleasedMatrix) -> list[JsonObject]:
+    """Return each segment, about how many donors it has, and whether they are enough to be read by themselves."""
+    if release.segments is None:
+        return []
+    one = [release.of(label) for label in release.segments.labels]
+    return [
+        {"segment": label, "donors": round(part.donors), "error": part.donors_error, "readable": part.readable}
+        for label, part in zip(release.segments.labels, one, strict=True)
+    ]
+
+
+def readable(release: ReleasedMatrix) -> str:
+    """Say which segments may be asked by themselves."""
+    rows, least = segment_rows(release), math.ceil(READABLE * release.of(OTHER).noise_in_donors)
+    those = [row["segment"] for row in rows if row["readable"]]
+    which = {0: "no segment", len(rows): "every segment"}.get(len(those), ", ".join(those))
+    return f"{which}; one with fewer than about {least:,} donors says little"
 
 
 def seen(release: ReleasedMatrix) -> str:
@@ -126,7 +170,7 @@ def reference(release: ReleasedMatrix) -> str:
     return "none" if release.reference is None else "a public path was subtracted from every donor"
 
 
-def accounting(release: ReleasedMatrix | ReleasedPanel) -> str:
+def accounting(release: Released | ReleasedPanel) -> str:
     """Say how the loss is accounted for, in the terms of those who add losses up; empty without a guarantee."""
     if release.guarantee is None:
         return ""
@@ -156,38 +200,40 @@ def mechanism(release: ReleasedMatrix | ReleasedPanel) -> str:
 
 
 def record(
-    release: ReleasedMatrix, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
+    release: Released, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
 ) -> JsonObject:
     """Return the record; ``sha256`` is the hash of the release's file."""
-    guarantee = release.guarantee
+    parts, guarantee = parts_of(release), release.guarantee
+    first, several = parts[0], len(parts) > 1
     if guarantee is None:
-        raise ReleaseError(f"this release has no guarantee to register: {release.no_guarantee}.")
+        raise ReleaseError(f"this release has no guarantee to register: {first.no_guarantee}.")
     return {
-        "url_slug": f"dpsc-release-{release.identities[0][:12]}",
+        "url_slug": f"dpsc-release-{first.identities[0][:12]}",
         "deployment": {
             "basic": {
-                "name": f"Private second moments and mean of {release.outcome}, {span(release)}",
+                "name": f"Private second moments and mean of {outcomes(release)}, {span(first)}",
                 "data_curators": [{"data_curator_name": custodian, "data_curator_type": None}],
                 "description": _description(release),
                 "intended_use": intended_use,
                 "data_product_type": "Summary statistics",
                 "data_product_region": None,
                 "data_product_sector": None,
-                "publication_date": release.made_on or None,
+                "publication_date": first.made_on or None,
             },
             "dp_variant": {
                 "variant_name": "Pure DP" if guarantee.delta == 0 else "Approximate DP",
-                "data_domain": f"one row per donor: {release.outcome} in {span(release)}; any "
+                "data_domain": f"one row per donor: {outcomes(release)} in {span(first)}; any "
                 "numbers, of which some may be missing, brought to length one by a public map of the donor's own row",
-                "unprotected_quantities": f"the number of donors ({release.n}) and the order of their rows; the "
-                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter",
+                "unprotected_quantities": f"the number of donors ({first.n}) and the order of their rows; the "
+                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter"
+                + ("" if first.segments is None else f"; the names of the segments ({first.segments})"),
             },
             "privacy_loss": {
                 "privacy_unit": "Donor: one unit's whole record, every value in every period",
                 "privacy_unit_details": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have "
                 "the same number of rows and differ in one row, which may be any other row (change-one distance "
                 "at most 1).",
-                "number_of_privacy_units": release.n,
+                "number_of_privacy_units": first.n,
                 "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
                 "privacy_parameters_details": " ".join(
                     [f"Accounting: {accounting(release) or 'epsilon and delta'}.", *meaning(guarantee)]
@@ -196,7 +242,7 @@ def record(
             "deployment_model": {
                 "model_name": "Central",
                 "model_name_details": "Each custodian sees its own donors only; noisy matrices were added up."
-                if release.sites > 1
+                if first.sites > 1
                 else None,
                 "trust_assumptions": "Donors trust the custodian, who holds their records and draws the noise. Nobody "
                 "who receives the release needs to be trusted, whatever else they know.",
@@ -210,34 +256,40 @@ def record(
                 "access_type_details": "Answers are computed from the file and cost nothing more.",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": f"Scale: {scale(release)}. Smoothness: "
-                f"{kernel(release)}. Directions: {directions(release)}. Reference path: "
-                f"{reference(release)}. Periods: {periods(release)}. They must "
+                "preprocessing_and_hyperparameter_tuning": f"Scale: {of_each(release, scale)}. Smoothness: "
+                f"{of_each(release, kernel)}. Directions: {of_each(release, directions)}. Reference path: "
+                f"{of_each(release, reference)}. Periods: {periods(first)}. They must "
                 "be chosen without looking at donors, but for what the scale cost, which is part of epsilon; the file "
                 "cannot show that they were.",
-                "mechanisms": f"{mechanism(release)}. Software: {release.made_by}.",
-                "composition": f"Merged from {release.sites} sites with different donors: parallel composition."
-                if release.sites > 1
+                "mechanisms": f"{of_each(release, mechanism)}. Software: {first.made_by}.",
+                "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: "
+                "composition within epsilon. Where donors were counted for a scale, its own outcome's part pays for it."
+                if several
+                else f"Merged from {first.sites} sites with different donors: parallel composition."
+                if first.sites > 1
                 else "Donors were counted for the scale, then came the matrix: adaptive composition within epsilon."
-                if release.scale.share > 0
+                if first.scale.share > 0
                 else "One mechanism.",
                 "post_processing": "None in the file.",
                 "justification": None,
-                "utility": f"The noise is {noise(release)}; {seen(release)}.",
-                "additional_information": "; ".join(_about_the_file(release, sha256)),
+                "utility": f"The noise is {of_each(release, noise)}; {of_each(release, seen)}."
+                + ("" if first.segments is None else f" Donors {of_each(release, segments)}."),
+                "additional_information": "; ".join(_about_the_file(first, sha256)),
             },
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
         },
     }
 
 
-def _description(release: ReleasedMatrix) -> str:
+def _description(release: Released) -> str:
+    parts = parts_of(release)
+    first, moves = parts[0], "move" if len(parts) > 1 else "moves"
     what = (
-        f"Noisy sums over {donors(release)} donors of how {release.outcome} moves, from "
-        f"{period_name(release.times[0])} to {period_name(release.times[-1])}: what synthetic control needs to say "
+        f"Noisy sums over {donors(first)} donors of how {outcomes(release)} {moves}, from "
+        f"{period_name(first.times[0])} to {period_name(first.times[-1])}: what synthetic control needs to say "
         "what would have happened to another unit without an intervention."
     )
-    return f"{what} {release.provenance}".strip()
+    return f"{what} {first.provenance}".strip()
 
 
 def _about_the_file(release: ReleasedMatrix, sha256: str) -> list[str]:
@@ -258,27 +310,32 @@ def card(release: ReleasedMatrix) -> str:
     return report.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
 
 
-_SAYINGS = donors, noise, seen, mechanism, accounting, periods, kernel, directions, scale, reference
+_SAYINGS = donors, noise, segment_rows, seen, mechanism, periods, kernel, directions, scale, reference
 
 
-def page(release: ReleasedMatrix, name: str, sha256: str) -> str:
+def page(release: Released, name: str, sha256: str) -> str:
     """Return the page for whoever receives a release: a function of its file, whose name and hash are given."""
-    time = release.times[2 * release.T // 3]
+    parts, guarantee = parts_of(release), release.guarantee
+    first = parts[0]
+    time = first.times[2 * first.T // 3]
     when = period_name(time)
     return report.render(
         "handover.html",
-        release=release,
+        release=first,
+        parts_of_it=[(part, image(partial(movement, part))) for part in parts],
+        guarantee=guarantee,
         name=name,
         quoted=shlex.quote(name),
-        title="the outcome" if release.outcome == "outcome" else release.outcome,
-        first=period_name(release.times[0]),
-        last=period_name(release.times[-1]),
+        segment=shlex.quote("other" if first.segments is None else first.segments.labels[0]),
+        title="the outcome" if outcomes(release) == "outcome" else outcomes(release),
+        first=period_name(first.times[0]),
+        last=period_name(first.times[-1]),
         when=when,
         code=str(time) if isinstance(time, int | np.integer) else f'"{when}"',
         sha256=sha256,
-        meaning=[] if release.guarantee is None else words.meaning(release.guarantee),
+        meaning=[] if guarantee is None else words.meaning(guarantee),
+        accounting=accounting(release),
         words={say.__name__: say for say in _SAYINGS},
-        image=image(partial(movement, release)),
     )
 
 

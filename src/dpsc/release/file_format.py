@@ -13,7 +13,7 @@ import json
 import math
 import re
 import zoneinfo
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -208,10 +208,29 @@ def sha256(path: Path) -> str:
 
 def dumps(release: ReleasedMatrix) -> str:
     """Return the JSON text. A matrix, one for each segment, is stored as its upper triangle, row by row."""
+    body = _body(release)
+    if release.segments is None:  # as version 0.2.0 reads it
+        del body["segments"]
+        body |= {"version": 2, "matrix": body.pop("matrices")[0]}
+    return sealed(body)
+
+
+def dumps_outcomes(parts: Sequence[ReleasedMatrix], together: Guarantee | None) -> str:
+    """Return the JSON text of several outcomes: what they share, what all promise together, and each one's own."""
+    bodies = [_body(part) for part in parts]
+    shared = {name: value for name, value in bodies[0].items() if name not in _OF_AN_OUTCOME}
+    each = [{name: body[name] for name in _OF_AN_OUTCOME} for body in bodies]
+    return sealed(shared | {"guarantee": None if together is None else asdict(together), "outcomes": each})
+
+
+_OF_AN_OUTCOME = ("outcome", "kernel", "reference", "directions", "constant", "scale", "noise", "guarantee", "matrices")
+
+
+def _body(release: ReleasedMatrix) -> JsonObject:
     uppers = [[int(v) for v in block[np.triu_indices(len(block))]] for block in release.blocks]
-    body = {
+    return {
         "format": FORMAT,
-        "version": 2 if release.segments is None else VERSION,  # 2 is read by version 0.2.0, too
+        "version": VERSION,
         "made_by": release.made_by,
         "made_on": release.made_on,
         "outcome": release.outcome,
@@ -231,12 +250,9 @@ def dumps(release: ReleasedMatrix) -> str:
         "periods_from": release.periods_from,
         "identities": list(release.identities),
         "datasets": list(release.datasets),
+        "segments": None if release.segments is None else asdict(release.segments),
+        "matrices": uppers,
     }
-    if release.segments is None:
-        body |= {"matrix": uppers[0]}
-    else:
-        body |= {"segments": asdict(release.segments), "matrices": uppers}
-    return sealed(body)
 
 
 def sealed(body: JsonObject) -> str:
@@ -245,11 +261,28 @@ def sealed(body: JsonObject) -> str:
 
 
 def loads(text: str, kind: type[R]) -> R:
-    """Read the JSON text, or say what is wrong with it."""
+    """Read the JSON text of one outcome, or say what is wrong with it."""
+    parts, _ = loads_outcomes(text, kind)
+    if len(parts) > 1:
+        names = [part.outcome for part in parts]
+        raise ReleaseError(
+            f"the file holds several outcomes, {', '.join(names)}: open it with dpsc.load and take one, for example "
+            f"dpsc.load(...)[{names[0]!r}]."
+        )
+    return parts[0]
+
+
+def loads_outcomes(text: str, kind: type[R]) -> tuple[tuple[R, ...], Guarantee | None]:
+    """Read the JSON text: one release, or those of several outcomes and what these promise together."""
     body, checksum = unsealed(text, FORMAT, VERSION, "release")
     body.setdefault("identities", [checksum[:32]])  # version 0.1.0 wrote none: the same file is still recognised
     with following_its_schema("release"):
-        return _build(body, kind)
+        if body["version"] < 3 or "outcomes" not in body:
+            return (_build(body, kind),), None
+        each, together = body.pop("outcomes"), body["guarantee"]
+        fine = isinstance(each, list) and all(isinstance(own, dict) and set(own) == set(_OF_AN_OUTCOME) for own in each)
+        require(fine and len(each) > 1, "the outcomes are not a list of several")
+        return tuple(_build(body | own, kind) for own in each), None if together is None else guarantee_from(together)
 
 
 def unsealed(text: str, form: str, latest: int, what: str) -> tuple[JsonObject, str]:
@@ -313,9 +346,7 @@ def _build(body: JsonObject, kind: type[R]) -> R:
     T, directions = len(times), body["directions"]
     require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
     size = T if directions is None else directions + 1
-    segments = (
-        None if body["segments"] is None else Segments(body["segments"]["by"], texts_from(body["segments"]["labels"]))
-    )
+    segments = None if body["segments"] is None else Segments.of(body["segments"])
     uppers = body["matrices"]
     several = 1 if segments is None else len(segments.labels)
     require(isinstance(uppers, list) and len(uppers) == several, "there is not one matrix for each segment")

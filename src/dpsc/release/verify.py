@@ -9,7 +9,7 @@ most 1e-6.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.special import chdtr, ndtri
 
 from dpsc.release import describe
 from dpsc.release.matrix import ReleasedMatrix
+from dpsc.release.outcomes import ReleasedOutcomes
 from dpsc.release.panel import ReleasedPanel
 from dpsc.types import Array, one_thread
 
@@ -63,17 +64,23 @@ def panel_checks(panel: ReleasedPanel) -> list[Check]:
     return [Check("claim", "not shown", panel.no_guarantee) if panel.publisher else _claim(panel)]
 
 
-def checks(release: ReleasedMatrix) -> list[Check]:
+def checks(release: describe.Released) -> list[Check]:
     """Return the checks of a release that was read without complaint: claim, number of donors, size, noise."""
+    if isinstance(release, ReleasedOutcomes):
+        each = [
+            replace(check, what=f"{part.outcome}: {check.what}") for part in release.parts for check in checks(part)
+        ]
+        return [_claim(release), *each]
     with one_thread():
         return [_claim(release), _number_of_donors(release), _size(release), _noise(release)]
 
 
-def _claim(release: ReleasedMatrix | ReleasedPanel) -> Check:
+def _claim(release: describe.Released | ReleasedPanel) -> Check:
     """Say what the scales pay for; that they do was checked when the file was read."""
     what = "claim"
     if release.guarantee is None:
-        return Check(what, "FAILS", f"NOT PRIVATE: {release.no_guarantee}")
+        named = release if isinstance(release, ReleasedPanel) else describe.parts_of(release)[0]
+        return Check(what, "FAILS", f"NOT PRIVATE: {named.no_guarantee}")
     epsilon, delta = release.guarantee.epsilon, release.guarantee.delta
     why = f"the noise scales that the file states pay for epsilon {epsilon:g} at delta {delta:g}"
     return Check(what, "holds", why)
@@ -96,7 +103,7 @@ def _size(release: ReleasedMatrix) -> Check:
     largest changes by at most s per standard normal deviation of the noise, so it exceeds E + t with a probability of
     at most exp(-t^2 / (2 s^2)).
     """
-    most = describe.noise_in_donors(release) + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
+    most = release.noise_in_donors + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
     values = np.linalg.eigvalsh(release.noisy_moments)
     fits = bool(values[0] >= -most and values[-1] <= release.n + most)
     why = f"sizes from {values[0]:,.0f} to {values[-1]:,.0f}; {release.n:,} donors and this noise make "
@@ -104,14 +111,16 @@ def _size(release: ReleasedMatrix) -> Check:
 
 
 def _noise(release: ReleasedMatrix) -> Check:
-    """Compare the noise that can be seen with the noise that is claimed, from both sides."""
-    chance, seen = _too_quiet(release)
+    """Compare the noise that can be seen with the noise that is claimed, from both sides; in every segment."""
+    parts = [release] if release.segments is None else [release.of(label) for label in release.segments.labels]
+    chance, seen = min(_too_quiet(part) for part in parts)
+    chance *= len(parts)
     if chance < FALSE_ALARM:
         why = (
             f"where donors say least, entries vary {seen:.2g} times as much as the noise alone would: noise is missing"
         )
         return Check("noise", "FAILS", why)
-    proved = min(1.0, _at_least(release))
+    proved = min(1.0, *(_at_least(part) for part in parts))
     why = f"at least {100 * proved:.0f}% of the claimed noise is certainly there"
     if proved >= _ENOUGH:
         return Check("noise", "holds", why)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers.result import SEEDED
 from dpsc.custodian.donors.donors import Donors, require_public_periods
 from dpsc.custodian.donors.frames import PeriodsFrom
@@ -22,7 +23,7 @@ from dpsc.custodian.gram.sources import ArrayDonors, DonorSource, source_of
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods.calendar import places
 from dpsc.periods.dates import period_name
-from dpsc.periods.match import aligned
+from dpsc.periods.match import aligned, same
 from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
@@ -38,6 +39,7 @@ from dpsc.release.matrix import (
     require_public_labels,
     require_room,
 )
+from dpsc.release.outcomes import require_outcomes, shares_of
 from dpsc.release.rowmap import (
     ENOUGH_FOR_CONSTANT,
     ENOUGH_PER_DIRECTION,
@@ -85,6 +87,21 @@ class CustodianSum:
 
     def __post_init__(self) -> None:
         require_public_labels(self.outcome, self.times)  # before anything is booked
+
+
+def require_same_donors(sums: Mapping[str, CustodianSum]) -> None:
+    """Refuse sums over different numbers of donors, periods or segments: nothing of them but these is looked at."""
+    first, *others = sums.values()
+    for name, other in zip(list(sums)[1:], others, strict=True):
+        what = "numbers of donors" if first.n != other.n else "segments" if first.segments != other.segments else ""
+        what = what or ("" if same(first.times, other.times) else "periods")
+        if what:
+            raise PanelError(
+                f"{next(iter(sums))!r} and {name!r} have different {what}; outcomes are of the same donors."
+            )
+
+
+_OF_AN_OUTCOME = ("share", "scale", "like", "reference")
 
 
 @dataclass(frozen=True)
@@ -219,18 +236,95 @@ class GramRelease:
             loss=self.loss,
         )
 
-    @np.errstate(all="ignore")
+    def divided(
+        self, outcomes: Iterable[str], each: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> dict[str, GramRelease]:
+        """Return the algorithm of each of several outcomes, which share this budget; ``each`` as in :meth:`release`.
+
+        Examples
+        --------
+        >>> parts = GramRelease(epsilon=1.0, delta=1e-6).divided(["orders", "revenue"])
+        >>> print(", ".join(f"{name}: {part.epsilon:.3f}" for name, part in parts.items()))
+        orders: 0.689, revenue: 0.689
+        """
+        names, each = list(outcomes), {} if each is None else each
+        require_outcomes(names)
+        for name in ("scale", "like", "reference"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{Parameter(name)} is what is known of one outcome; with several say it of each, for example "
+                    f"each={{{names[0]!r}: {{{name!r}: ...}}}}."
+                )
+        unknown = [name for name in each if name not in names] + [
+            what for known in each.values() for what in known if what not in _OF_AN_OUTCOME
+        ]
+        if unknown:
+            raise ParameterError(
+                f"each= says {unknown[0]!r}; it takes the names of outcomes, and of each {', '.join(_OF_AN_OUTCOME)}."
+            )
+        shares, parts = shares_of({name: each.get(name, {}).get("share", 1) for name in names}), {}
+        for k, (name, share) in enumerate(shares.items()):
+            loss, left = self.loss, exact.safely_below(share)
+            part = replace(loss, mu_squared=left * loss.mu_squared, rho=left * loss.rho)
+            known = {what: value for what, value in each.get(name, {}).items() if what != "share"}
+            seed = None if self.seed is None else self.seed + k * 2**65  # another noise for each
+            parts[name] = replace(self, epsilon=part.epsilon(self.delta), seed=seed, **known)
+        self.guarantee_of(parts.values())
+        return parts
+
+    def guarantee_of(self, parts: Iterable[GramRelease]) -> Guarantee | None:
+        """Return what algorithms that this one was divided into promise together; refuse more than this promises."""
+        promises = [part.guarantee for part in parts]
+        known = [promise for promise in promises if promise is not None]
+        if self.guarantee is None or len(known) < len(promises):
+            return None
+        loss = sum((promise.loss for promise in known), Loss())
+        if not loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # where some parts are zCDP and others are not
+            raise ParameterError(
+                f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
+            )
+        basis = max((promise.basis for promise in known), key=len)
+        return replace(self.guarantee, basis=f"{basis}, for each of {len(known)} outcomes", loss=loss)
+
+    @overload
+    def release(
+        self,
+        donors: Mapping[str, Any],
+        *,
+        each: Mapping[str, Mapping[str, Any]] | None = ...,
+        provenance: str = ...,
+        dataset: str | None = ...,
+        missing: Missing | None = ...,
+        by: Any | None = ...,
+        labels: str | Iterable[str] | None = ...,
+    ) -> Releases: ...
+
+    @overload
     def release(
         self,
         donors: Panel | Donors | DonorSource | pd.DataFrame | CustodianSum | Any,
         *,
+        provenance: str = ...,
+        outcome: str | None = ...,
+        dataset: str | None = ...,
+        missing: Missing | None = ...,
+        by: Any | None = ...,
+        labels: str | Iterable[str] | None = ...,
+    ) -> Release: ...
+
+    @np.errstate(all="ignore")
+    def release(
+        self,
+        donors: Mapping[str, Any] | Panel | Donors | DonorSource | pd.DataFrame | CustodianSum | Any,
+        *,
+        each: Mapping[str, Mapping[str, Any]] | None = None,
         provenance: str = "",
         outcome: str | None = None,
         dataset: str | None = None,
         missing: Missing | None = None,
         by: Any | None = None,
-        labels: Iterable[str] | None = None,
-    ) -> Release:
+        labels: str | Iterable[str] | None = None,
+    ) -> Release | Releases:
         """Turn private donors into a release.
 
         Parameters
@@ -238,7 +332,11 @@ class GramRelease:
         donors : Donors, Panel, DataFrame, array or CustodianSum
             :class:`dpsc.Donors` (from a long or wide frame), donors in files (:func:`dpsc.scan`), a panel (of whose
             target only the scale of its movement is used), a wide frame (one row per donor, one column per period),
-            an n × T array, or the result of :meth:`custodian_sum` for any of these.
+            an n × T array, or the result of :meth:`custodian_sum` for any of these. Or, by name, the donors of several
+            outcomes: the same people over the same periods. All outcomes together then cost what one costs.
+        each : mapping, optional
+            What is known of each of several outcomes: ``{"orders": {"scale": 3.0, "share": 2}, ...}``, with its
+            ``scale``, ``like`` and ``reference``, and its ``share`` of the budget (of mu squared), equal by default.
         provenance : str
             Free text for the readers of the release. It is published as it is.
         outcome : str, optional
@@ -251,7 +349,7 @@ class GramRelease:
         by : column name or list, optional
             The segments of the donors of a wide frame or an array (age band, plan, region); other donors have theirs.
             The release then holds a matrix for each segment, at no further cost.
-        labels : list of str, optional
+        labels : str or list of str, optional
             The segments, declared beforehand; any other label counts as "other".
 
         Notes
@@ -270,7 +368,17 @@ class GramRelease:
         truncating), if rows were dropped or scaled by something computed from other rows, or if R followed from the
         number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before
         with a share of mu^2, so that it is public for the matrix (adaptive composition: docs/gaussian-calibration.md).
+
+        Several outcomes are as many releases, each with a share of mu^2: replacing a donor changes all of them, and
+        squares of mu add up, whatever each finds out for its own scale. Slacks add up, too. It would break if the
+        shares came to more than one, or if one were chosen by looking at donors.
         """
+        if isinstance(donors, Mapping):
+            return self._release_each(
+                donors, each, provenance, dataset, {"missing": missing, "by": by, "labels": labels}
+            )
+        if each is not None:
+            raise ParameterError("each= belongs to several outcomes, given by name.")
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
             checks.printable(name, "" if text is None else str(text), longest)
@@ -314,6 +422,28 @@ class GramRelease:
             segments=summed.segments,
         )
 
+    def _release_each(
+        self,
+        donors: Mapping[str, Any],
+        each: Mapping[str, Mapping[str, Any]] | None,
+        provenance: str,
+        dataset: str | None,
+        how: Mapping[str, Any],
+    ) -> Releases:
+        """Add up each outcome, look whether they are of the same donors, and release them."""
+        parts = self.divided(donors, each)
+        sums = {
+            name: of if isinstance(of, CustodianSum) else parts[name].custodian_sum(of, **how)
+            for name, of in donors.items()
+        }
+        require_same_donors(sums)
+        made = [
+            parts[name].release(summed, outcome=name, provenance=provenance, dataset=dataset)
+            for name, summed in sums.items()
+        ]
+        together = [replace(one, identities=made[0].identities, made_on=made[0].made_on) for one in made]
+        return Releases(tuple(together), self.guarantee_of(parts.values()))
+
     @np.errstate(all="ignore")
     def custodian_sum(
         self,
@@ -322,7 +452,7 @@ class GramRelease:
         on_rows: OnRows = lambda rows: None,
         missing: Missing | None = None,
         by: Any | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> CustodianSum:
         """Add up the donors exactly, without noise: private, only for :meth:`release`, whose other options it takes.
 

@@ -16,10 +16,11 @@ from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
 from dpsc import checks
+from dpsc.analyst.release import Release
 from dpsc.answers import document, report, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.figures import choices as other_figures
-from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
+from dpsc.answers.figures.sheet import BLACK, LINE, NARROW, WIDE, PeriodAxis, Sheet
 from dpsc.answers.placebos import Trials
 from dpsc.answers.report import ReportFiles
 from dpsc.periods.dates import period_name
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
 COLUMNS = ("unit_column", "start_column", "weight_column", "averages_column")
-WIDE, NARROW = 8.4, 4.8  # inches; letters of 9 points can be read on a desk and on a phone
 
 
 class Chart(NamedTuple):
@@ -48,7 +48,7 @@ class Chart(NamedTuple):
 
 def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
     """Draw a figure so many inches wide."""
-    axes = draw(sheet=Sheet(title="", figsize=(width, None), on_page=True))
+    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
     figure = plot.figure_of(axes)
     source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
@@ -61,13 +61,11 @@ def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -
 
 def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> Axes:
     """Draw the target before any date is chosen."""
-    axes = sheet.axes(3.6)
+    axes = sheet.axes(3.1)
     times = PeriodAxis(series.index)
-    axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
-    plain(axes)
-    label_y(axes, f"{series.name} ({units})" if units else str(series.name))
+    axes.plot(times.values, series, color=BLACK, lw=LINE, marker="o" if len(series) <= 60 else "", ms=3.2)
     times.write(axes)
-    return sheet.finish(axes, "", True, "")
+    return sheet.finish(axes, "", True, measured=words.in_units(str(series.name), units))
 
 
 TARGET = "target.csv"
@@ -82,12 +80,13 @@ class Asked(NamedTuple):
     units: str = ""
     averages: int | None = None
     unit: str = ""
+    outcome: str = ""
 
 
 def asked_of(desk: AnalystDesk) -> Asked:
     """Return what is asked on the desk."""
     release = "" if desk.release_file is None else desk.release_file.name
-    return Asked(release, desk.date, desk.units, desk.averages, desk.unit)
+    return Asked(release, desk.date, desk.units, desk.averages, desk.unit, desk.outcome)
 
 
 def command(asked: Asked, out: str = REPORT) -> str:
@@ -99,6 +98,7 @@ def command(asked: Asked, out: str = REPORT) -> str:
     'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
     """
     said = [] if asked.averages is None or asked.unit else ["--averages", str(asked.averages)]
+    said += ["--outcome", asked.outcome] if asked.outcome else []
     said += ["--units", asked.units] if asked.units else []
     what = asked.unit or TARGET
     return shlex.join(["dpsc", "estimate", asked.release, what, "--treatment-time", asked.date, *said, "-o", out])
@@ -115,10 +115,10 @@ def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
     return shlex.join(["dpsc", "estimate", release, table, *checks.options(said), "-o", STUDY])
 
 
-def comparison_commands(asked: Asked, other: str) -> list[str]:
-    """Return the commands that ask two releases the same, and compare the answers."""
+def comparison_commands(asked: Asked, other: str, outcome: str = "") -> list[str]:
+    """Return the commands that ask two releases the same, and compare the answers; ``outcome`` is that of the other."""
     answers = ("first.json", "second.json")
-    both = command(asked, answers[0]), command(asked._replace(release=other), answers[1])
+    both = command(asked, answers[0]), command(asked._replace(release=other, outcome=outcome), answers[1])
     return [*both, shlex.join(["dpsc", "compare", *answers, "-o", COMPARISON])]
 
 
@@ -132,7 +132,7 @@ def script(asked: Asked, tried: Sequence[str]) -> str:
     return f"""\
 {"" if asked.unit else "import pandas as pd" + chr(10) * 2}import dpsc
 
-release = dpsc.load({asked.release!r})
+release = dpsc.load({asked.release!r}){f"[{asked.outcome!r}]" if asked.outcome else ""}
 target = {given}
 result = release.estimate(target, treatment_time={asked.date!r}{many})
 print(result.summary())
@@ -143,7 +143,8 @@ result.report({", ".join([repr(REPORT), *said])})
 def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
     about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods, "units": desk.panel_units}
-    return render("release.html", problem=desk.problems.get("release"), **about)
+    cost = words.sentence(desk.release.part_of) if isinstance(desk.release, Release) and desk.outcome else ""
+    return render("release.html", problem=desk.problems.get("release"), cost=cost, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:
@@ -232,7 +233,7 @@ def comparison(desk: AnalystDesk, width: float) -> str:
         shown = {
             "figure": drawn(partial(other_figures.compared, compared.answers), width).source,
             "table": compared.table(),
-            "commands": comparison_commands(asked_of(desk), desk.other_file.name),
+            "commands": comparison_commands(asked_of(desk), desk.other_file.name, desk.other_outcome),
             "differences": compared.differing(),
         }
     return render("comparison.html", compared=compared, desk=desk, problem=desk.problems.get("other"), **shown)
@@ -289,6 +290,7 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.dropped(desk.open_other, "other_file")
     page.dropped(desk.drop_several, "several_file")
     page.when(desk.choose_unit, "panel_unit")
+    page.when(desk.choose_outcome, "release_outcome")
     page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
     page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
     page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
@@ -316,6 +318,7 @@ class _Lists:
     def __init__(self) -> None:
         self._dates: tuple[list[str], int | None] | None = None
         self._units: tuple[tuple[str, ...], str] = ((), "")
+        self._outcomes: tuple[tuple[str, ...], str] = ((), "")
 
     def show(self, desk: AnalystDesk) -> None:
         """Offer the dates and units that are possible, and show those on the desk."""
@@ -327,6 +330,9 @@ class _Lists:
             self._units = (desk.panel_units, desk.unit)
             units = {"": "–"} | {name: name for name in desk.panel_units}
             ui.update_select("panel_unit", choices=units, selected=desk.unit)
+        if self._outcomes != (desk.outcomes, desk.outcome):
+            self._outcomes = (desk.outcomes, desk.outcome)
+            ui.update_select("release_outcome", choices=list(desk.outcomes) or {"": "–"}, selected=desk.outcome)
 
 
 def _restore(desk: AnalystDesk) -> None:

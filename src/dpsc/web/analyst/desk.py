@@ -15,6 +15,7 @@ from dpsc import files
 from dpsc.analyst import ask
 from dpsc.analyst.private_panel import PrivatePanel, load
 from dpsc.analyst.release import Release
+from dpsc.analyst.releases import Releases
 from dpsc.answers import compare, document
 from dpsc.answers.compare import Comparison
 from dpsc.answers.placebos import Trials
@@ -45,6 +46,17 @@ class Columns:
     start: str = "start"
     weight: str = ""
     averages: str = ""
+
+
+def _one_of(released: Release | Releases | PrivatePanel | None, outcome: str) -> Release | PrivatePanel | None:
+    """Return what a file holds; of several outcomes the one of that name, or the first."""
+    if not isinstance(released, Releases):
+        return released
+    return released[outcome] if outcome in released else released[next(iter(released))]
+
+
+def _columns_of(path: Path, said: TableSpec) -> list[str]:
+    return list(reader.open_series(path, said).schema.names)
 
 
 class Question(NamedTuple):
@@ -100,8 +112,10 @@ class AnalystDesk(Desk):
     def __init__(self, folder: Path, reader: Reader | None = None) -> None:
         super().__init__(folder, reader)
         self.release: Release | PrivatePanel | None = None
+        self.released: Release | Releases | PrivatePanel | None = None  # what its file holds
         self.release_file: File | None = None
         self.other: Release | PrivatePanel | None = None
+        self.other_released: Release | Releases | PrivatePanel | None = None
         self.other_file: File | None = None
         self.target: pd.Series[float] | None = None
         self.target_file: File | None = None
@@ -130,9 +144,10 @@ class AnalystDesk(Desk):
     def open_release(self, file: File) -> None:
         """Open a release; a target that is there already is asked about again."""
         with self.changing(), self.about("release", file):
-            release = self.read(load, file.path)
+            released = self.read(load, file.path)
             date, unit = self.date, self.unit
-            self.release, self.release_file = release, self._kept(file)
+            self.released, self.release, self.release_file = released, _one_of(released, ""), self._kept(file)
+            self.other = _one_of(self.other_released, self.outcome)
             self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
             self._results.clear()
             if unit:
@@ -140,10 +155,23 @@ class AnalystDesk(Desk):
                 self.choose_unit(unit)
             self._read_again()
 
+    def choose_outcome(self, outcome: str) -> None:
+        """Take another outcome of the release; what is on the desk stays if it has a column for it."""
+        if outcome in self.outcomes and outcome != self.outcome:
+            with self.changing():
+                self.release, self.other = _one_of(self.released, outcome), _one_of(self.other_released, outcome)
+                self._results.clear()
+                self.pasted = ""
+                self.target_file = self.target_file if self._has_column(self.target_file, outcome) else None
+                self.long_file = self.long_file if self._has_column(self.long_file, outcome) else None
+                self._read_target()
+                self._read_several()
+
     def open_other(self, file: File) -> None:
         """Open a second release, to compare."""
         with self.changing(), self.about("other", file):
-            self.other, self.other_file = self.read(load, file.path), self._kept(file)
+            self.other_released, self.other_file = self.read(load, file.path), self._kept(file)
+            self.other = _one_of(self.other_released, self.outcome)
             self._results.clear()
             self._ask()
 
@@ -248,6 +276,21 @@ class AnalystDesk(Desk):
         return self.release.units if isinstance(self.release, PrivatePanel) else ()
 
     @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes of the release, if it has several."""
+        return tuple(self.released) if isinstance(self.released, Releases) else ()
+
+    @property
+    def outcome(self) -> str:
+        """Which of them is asked about; empty if there is only one."""
+        return self.release.outcome if self.release is not None and self.outcomes else ""
+
+    @property
+    def other_outcome(self) -> str:
+        """The outcome of the second release that is compared, if it has several."""
+        return self.other.outcome if self.other is not None and isinstance(self.other_released, Releases) else ""
+
+    @property
     def date(self) -> str:
         """The first treated period, as it is written; empty if none was chosen."""
         return "" if self.position is None else self.periods[self.position]
@@ -277,6 +320,7 @@ class AnalystDesk(Desk):
         start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
         many = {"averages_column": self.columns.averages, "units": self.units}
         said = self._table(self._shown_mark, self.columns.unit).parts() | start | weight | many
+        said |= {"outcome": self.outcome} if self.outcome else {}
         return {name: str(value) for name, value in said.items() if value}
 
     def target_table(self) -> bytes:
@@ -355,7 +399,7 @@ class AnalystDesk(Desk):
             with self.about("target", self.target_file):
                 times = self._opened.times
                 path, mark = self._target_as_file()
-                target = self.read(reader.series, path, self._table(mark))
+                target = self.read(reader.series, path, self._of_outcome(path, self._table(mark)))
                 match.aligned(target, times)
                 self.target = target
         self._ask()
@@ -363,6 +407,19 @@ class AnalystDesk(Desk):
     def _table(self, mark: str | None, unit: str = "") -> TableSpec:
         """Return what was said of a table; ``mark`` is before decimals unless something else was said."""
         return TableSpec.of({"decimal": mark, **self.said, "unit": unit})
+
+    def _of_outcome(self, path: Path, said: TableSpec, *others: str | None) -> TableSpec:
+        """Return how a table is read that may have a column for each outcome of the release."""
+        if not isinstance(self.released, Releases) or said.outcome is not None:
+            return said
+        return self.read(ask.column_of, self.outcome, self.released, path, said, others, alone=True)
+
+    def _has_column(self, file: File | None, name: str) -> bool:
+        found: list[str] = []
+        if file is not None:
+            with self.about("target", file):
+                found = self.read(_columns_of, file.path, self._table(None))
+        return name in found
 
     def _target_as_file(self) -> tuple[Path, str | None]:
         """Return the file of the target, and which mark before decimals its numbers show if they were pasted."""
@@ -385,6 +442,7 @@ class AnalystDesk(Desk):
                     study = ask.units_of_panel(release, starts, said.time_format)
             else:
                 named = {"weight": columns.weight or None, "averages": columns.averages or None}
+                said = self._of_outcome(file.path, said, columns.unit, columns.start, *named.values())
                 found = self.read(several.read, file.path, said, start=columns.start, **named)
                 with in_file(file.path):
                     study = ask.of_targets(release, found, said.time_format)
