@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -255,7 +256,7 @@ def test_pockets_that_do_not_fit_are_refused(pockets: dict[str, object], said: s
         Budget(1.0, 0.0, pure=0.5).require_sound()
 
 
-KINDS = {"Gram": gram, "pure": pure, "Gaussian": gaussian, "other": unknown}
+KINDS: dict[str, Callable[[float], Cost]] = {"Gram": gram, "pure": pure, "Gaussian": gaussian, "other": unknown}
 
 
 @given(
