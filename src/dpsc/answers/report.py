@@ -272,7 +272,7 @@ def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
 
 def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
     """Return the page of one answer."""
-    seen = bool(result.observed.notna().any())
+    seen = bool(result.counted.any())
     for_effect = result.interval_kind == "effect"
     units = document["units"]
     kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]

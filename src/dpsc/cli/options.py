@@ -79,6 +79,7 @@ COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
 _database = partial(option, panel="Donors in a database (postgresql://..., sqlite:///..., duckdb:///...)")
+_treated, _worth = partial(option, panel="When it was on"), partial(option, panel="What it is worth")
 _in_groups = partial(option, panel="People in groups")
 _segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
@@ -251,6 +252,33 @@ class Payer:
         """Open the ledger, if there is one."""
         terms = {"partition": self.partition, "purpose": self.purpose}
         return terminal.Account(self.ledger, self.dataset, **terms, no_ledger=self.no_ledger)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreatmentOptions:
+    """When the treatment ends, which of its periods are left out, and what its effect is worth."""
+
+    treatment_end: str | None = _treated(
+        "The last treated period, of the target or of all units, if the treatment ended: what was seen after it, and "
+        "whether the effect fades, is then reported too.",
+        "--treatment-end",
+        "--until",
+    )
+    gap: int = _treated(
+        "How many periods to leave out, the first treated one and those that follow: neither fitted nor in the effect.",
+        default=0,
+        min=0,
+    )
+    value_per_unit: float | None = _worth(
+        "What one unit of the outcome is worth in one period, for each unit that the target averages; negative if less "
+        "of the outcome is worth something; 1 if the outcome is money."
+    )
+    cost: float | None = _worth("What the intervention cost: the return is the value for each unit of it.", min=0)
+    currency: str | None = _worth("Of value and cost, e.g. EUR.")
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said, by the names of parameters."""
+        return asdict(self) | {"currency": self.currency or ""}
 
 
 @dataclass(frozen=True, kw_only=True)
