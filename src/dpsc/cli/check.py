@@ -28,6 +28,7 @@ from dpsc.cli.options import (
     IKnow,
     Json,
     RowsOptions,
+    SegmentOptions,
     command,
     option,
 )
@@ -63,6 +64,7 @@ def check(
     *,
     table: DonorTableOptions,
     rows: RowsOptions,
+    segments: SegmentOptions,
     groups: Groups,
     asked: Asked,
     out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
@@ -80,7 +82,7 @@ def check(
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
-    donors, said = rows.place(where), groups.spec(table.spec(unit))
+    donors, said = rows.place(where), segments.spec(groups.spec(table.spec(unit)))
     if said.missing == "midpoint" and table.bounds is None:
         raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)
