@@ -241,6 +241,7 @@ _FACTS: dict[str, Callable[[Document], Any]] = {
     "first treated period": lambda document: document["treatment_time"],
     "release": lambda document: document["parameters"].get("release"),
     "donors": lambda document: document["parameters"].get("n"),
+    "segments of donors": lambda document: document["parameters"].get("pool"),
     "budget": lambda document: _budget(document["guarantee"]),
     "level": lambda document: document["level"],
     "units": lambda document: document.get("units"),

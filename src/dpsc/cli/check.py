@@ -19,7 +19,7 @@ from rich.text import Text
 from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, command, option
+from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, SegmentOptions, command, option
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import MIDPOINT
 
@@ -50,6 +50,7 @@ def check(
     unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
     *,
     table: DonorTableOptions,
+    segments: SegmentOptions,
     groups: Groups,
     asked: Asked,
     out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
@@ -67,7 +68,7 @@ def check(
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
-    said = groups.spec(table.spec(unit))
+    said = segments.spec(groups.spec(table.spec(unit)))
     if said.missing == "midpoint" and table.bounds is None:
         raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)

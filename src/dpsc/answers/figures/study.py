@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers.base import Answer, Pooled
-from dpsc.answers.figures.result import band, bands, gaps_of, method_of
+from dpsc.answers.figures.result import band, bands, gaps_of, method_of, shade_phases
 from dpsc.answers.figures.sheet import (
     BLACK,
     BLUE,
@@ -155,6 +155,7 @@ def _unit(panel: Axes, result: Answer, times: PeriodAxis) -> None:
     band(panel, at[start:], lower, upper, VERMILION, label)
     position = list(times.index).index(result.treatment_time)
     times.mark(panel, position, named=False)
+    shade_phases(panel, result, times)
 
 
 def _on(index: Times, path: pd.Series[float]) -> Any:
