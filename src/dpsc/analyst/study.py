@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -15,11 +15,13 @@ from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
 from dpsc.analyst.targets import Source, as_series, require_order
+from dpsc.answers.effects import Prices
 from dpsc.answers.pooled import group_of_each
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import PanelError, ReleaseError
+from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.periods import match
+from dpsc.periods.treatment import ALL_EVER_SINCE, Treatment, Treatments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import (
     Array,
@@ -45,19 +47,25 @@ def study(
     groups: GroupsLike | None = None,
     level: float = 0.95,
     title: str = "",
+    treatments: Treatments = ALL_EVER_SINCE,
+    prices: Prices | None = None,
 ) -> Study:
     """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
     if not isinstance(targets, Mapping | pd.DataFrame):
         raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
     require_order(targets, treatment_times)
-    dates = _dates(list(targets), treatment_times)
+    dates = _dates(list(targets), treatments.begins(release.times, treatment_times))
     treated = {name: date for name, date in dates.items() if not _is_missing(date)}
     if not treated:
         raise ReleaseError("no target has a treatment time.")
     sizes = _averages(list(targets), averages)
-    results = {name: _answer(release, name, targets[name], date, level, sizes[name]) for name, date in treated.items()}
+    each = treatments.of(treated)
+    results = {
+        name: _answer(release, name, targets[name], date, level, sizes[name], each[name])
+        for name, date in treated.items()
+    }
     never = {name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)}
-    return pooled(release, results, never, weights_of(results, weights, sizes, _NO_SIZES), level, title, groups)
+    return pooled(release, results, never, weights_of(results, weights, sizes, _NO_SIZES), level, title, prices, groups)
 
 
 _NO_SIZES = (
@@ -72,6 +80,7 @@ def pooled(
     shares: pd.Series[float],
     level: float,
     title: str = "",
+    prices: Prices | None = None,
     groups: GroupsLike | None = None,
     others: type[StudyAgain] | None = None,
 ) -> Study:
@@ -102,6 +111,7 @@ def pooled(
         uncertainty=uncertainty,
         level=checks.share("level", level),
         title=title,
+        prices=prices,
         groups=None if groups is None else group_of_each(list(results), groups),
         repeats=(others or StudyAgain)(release, results, shares, uncertainty),
     )
@@ -152,7 +162,7 @@ class StudyAgain:
             longest = len(result.counterfactual) if as_long else periods
             placebo = result.repeats.placebo(result.repeats.placebo_dates[-periods], longest)
             assert isinstance(placebo, PrivateResult | UnprovenResult)
-            found[name] = placebo
+            found[name] = placebo if as_long else replace(placebo, phases=())  # no period before is left out
         return pooled(self.release, found, {}, self.shares, 0.95)
 
     def elsewhere(self, groups: int, seed: int) -> tuple[dict[str, Study], bool]:
@@ -185,12 +195,19 @@ def _reference(release: Source, periods: Integers) -> Array:
 
 
 def _answer(
-    release: ReleasedMatrix, name: Label, target: TargetLike, date: Label, level: float, averages: int | None
+    release: ReleasedMatrix,
+    name: Label,
+    target: TargetLike,
+    date: Label,
+    level: float,
+    averages: int | None,
+    treatment: Treatment,
 ) -> PrivateResult | UnprovenResult:
     """Estimate one unit; what is wrong with it is said with its name."""
     try:
-        return estimate(release, target, date, level=level, averages=averages)
-    except (PanelError, ReleaseError) as problem:
+        first = date if treatment.on is None else None
+        return estimate(release, target, first, level=level, averages=averages, treatment=treatment)
+    except (PanelError, ParameterError, ReleaseError) as problem:
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 

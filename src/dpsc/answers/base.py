@@ -16,13 +16,16 @@ from dpsc.answers.effects import (
     Effect,
     IntervalKind,
     IntervalPart,
+    Prices,
     Uncertainty,
     Unknown,
+    contrasts,
     detectable_effect,
     effects_of,
 )
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import LEFT_OUT, OFF, ON, Phase
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, Times
 
@@ -95,6 +98,11 @@ class Answer:
         Whether the donors help; None if it is not known.
     notes : tuple of str
         Warnings to the reader.
+    phases : tuple of str
+        What each period from the intervention on is: "on", "left out" (treated and not counted) or "off" (not treated
+        any more); empty if all are on.
+    prices : Prices or None
+        What the outcome is worth and what the intervention cost, if that was said.
     """
 
     target: pd.Series[float]
@@ -112,6 +120,8 @@ class Answer:
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
     verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    prices: Prices | None = None
     figures: ClassVar[Mapping[str, Drawing]] = {}
 
     def __post_init__(self) -> None:
@@ -150,8 +160,35 @@ class Answer:
 
     @property
     def att(self) -> float:
-        """The average effect over the periods in which the target was observed."""
-        return float(self.gaps.mean())
+        """The average effect over the treated periods in which the target was observed, without those left out."""
+        return float(self.gaps[self.counted > 0].mean())
+
+    @property
+    def is_on(self) -> Array:
+        """1 for each period from the intervention on in which the treatment is on and none is left out, else 0."""
+        return self._in(ON)
+
+    @property
+    def counted(self) -> Array:
+        """1 for each period from the intervention on that is in the effect: treated, observed, not left out; else 0."""
+        return self.is_on * self._seen()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the treatment is off in some period after it began."""
+        return OFF in self.phases
+
+    @property
+    def treatment_end(self) -> str | None:
+        """The last treated period, if the treatment ended, as it is written."""
+        last = np.flatnonzero([phase != OFF for phase in self.phases])
+        return period_name(self.counterfactual.index[last[-1]]) if self.phases and self.phases[-1] == OFF else None
+
+    @property
+    def left_out(self) -> Times:
+        """The treated periods that are left out: neither fitted nor in the effect."""
+        index: Times = self.counterfactual.index[self._in(LEFT_OUT) > 0]
+        return index
 
     @property
     def interval_kind(self) -> IntervalKind:
@@ -193,7 +230,34 @@ class Answer:
     @property
     def total(self) -> Effect:
         """The sum of the effects over the observed periods, as :attr:`average`."""
-        return self._effects(self._seen().sum() * self._average(), self.level)[0]
+        return self._effects(self.counted[np.newaxis], self.level)[0]
+
+    def contrasts(self, level: float | None = None) -> pd.DataFrame:
+        """Return the effect after the treatment, how it differs from that while treated, and whether it fades.
+
+        Columns as in :meth:`effects`. Rows: ``after the treatment``, the average over the observed periods without
+        treatment after it began; ``while treated less after``; ``second half less first half of the treated periods``.
+        A row is missing where there are no such periods.
+        """
+        found = contrasts(self.counted, self._in(OFF) * self._seen())
+        return frame_of(self._effects(np.array(list(found.values())), self._level(level)) if found else [], list(found))
+
+    def worth(self, level: float | None = None) -> pd.DataFrame:
+        """Return what the total effect is worth: ``effect``, ``lower`` and ``upper`` of each line.
+
+        Rows: ``total effect`` (the sum over the treated periods, times how many units the target is the average of, if
+        that was said), ``value``, and if there is a cost ``value less cost`` and ``return``, the value over the cost.
+        """
+        if self.prices is None:
+            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+        weights = self.stands_for * self.counted
+        found = self.prices.worth(self._effects(weights[np.newaxis], self._level(level))[0])
+        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
+
+    @property
+    def stands_for(self) -> int:
+        """How many units the target is the average of, if that was said; else 1."""
+        return int(self.parameters.get("averages", 1))
 
     def average_over(self, times: Times) -> Effect:
         """Return the average effect over some of the periods, those of them that were observed."""
@@ -213,10 +277,9 @@ class Answer:
         if there were none. Percentages are missing where the counterfactual may be zero or less: :attr:`no_percent`
         says so.
         """
-        level, average = self._level(level), self._average()
-        rows = np.vstack([average, self._seen().sum() * average, np.diag(self._seen())])
+        rows = np.vstack([self._average(), self.counted, np.diag(self._seen())])
         names = ["average", "total", *map(period_name, self.observed.index)]
-        return pd.DataFrame(self._effects(rows, level), index=pd.Index(names, name="effect of"))
+        return frame_of(self._effects(rows, self._level(level)), names)
 
     @property
     def no_percent(self) -> str:
@@ -227,7 +290,7 @@ class Answer:
 
     def cumulative(self, level: float | None = None) -> pd.DataFrame:
         """Return the sum of the effects up to each period, with its interval: ``effect``, ``lower``, ``upper``."""
-        rows = np.tril(np.ones((len(self.observed), 1)) * self._seen())
+        rows = np.tril(np.ones((len(self.observed), 1)) * self.counted)
         found = self._effects(rows, self._level(level))
         return pd.DataFrame(found, index=self.observed.index)[["effect", "lower", "upper"]]
 
@@ -239,7 +302,7 @@ class Answer:
         effect.
         """
         level, power = checks.share("level", level), checks.share("power", power)
-        seen = self._seen() if self._seen().any() else np.ones(len(self.counterfactual))
+        seen = self.counted if self.counted.any() else self.is_on
         return detectable_effect(self.uncertainty, seen / seen.sum(), level, power)
 
     def interval_before(self, level: float | None = None) -> pd.DataFrame:
@@ -272,13 +335,18 @@ class Answer:
             columns = {"observed": self.observed}
             for name, parts in with_ends.items():
                 columns |= zip((name, f"{name}_lower", f"{name}_upper"), parts, strict=True)
-        return pd.DataFrame(columns | {str(name): path for name, path in self.baselines.items()})
+        treatment = {"treatment": pd.Series(self.phases, self.observed.index)} if self.phases else {}
+        return pd.DataFrame(columns | treatment | {str(name): path for name, path in self.baselines.items()})
 
     def _seen(self) -> Array:
         return np.asarray(self.observed.notna(), dtype=np.float64)
 
     def _average(self) -> Array:
-        return np.asarray(self._seen()[np.newaxis] / max(1.0, self._seen().sum()))
+        return np.asarray(self.counted[np.newaxis] / max(1.0, self.counted.sum()))
+
+    def _in(self, phase: Phase) -> Array:
+        phases = self.phases or (ON,) * len(self.counterfactual)
+        return np.array([each == phase for each in phases], dtype=np.float64)
 
     def _effects(self, combinations: Array, level: float) -> list[Effect]:
         observed, path = self.observed.to_numpy(dtype=np.float64), self.counterfactual.to_numpy(dtype=np.float64)
@@ -286,6 +354,11 @@ class Answer:
 
     def _level(self, level: float | None) -> float:
         return self.level if level is None else checks.share("level", level)
+
+
+def frame_of(found: list[Effect], names: list[str]) -> pd.DataFrame:
+    """Return effects as a table with their names."""
+    return pd.DataFrame(found, index=pd.Index(names, name="effect of", dtype=object), columns=Effect._fields)
 
 
 def _part(part: IntervalPart) -> IntervalPart:

@@ -191,6 +191,7 @@ def _answer(document: Document) -> Rows:
         "p-value of the equivalence test": pre_trend.get("equivalence_p"),
         "smallest bound with equivalence at 5%": pre_trend.get("smallest_bound"),
         "p-value of a difference between groups": (document.get("groups") or {}).get("p_value"),
+        "what it is worth": " ".join((document.get("worth") or {}).get("words", [])) or None,
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
         "method": document["method"],

@@ -11,10 +11,21 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.base import ONE_DEVIATION, Answer, Drawing
-from dpsc.answers.effects import Effect, JointLaw, effects_of
+from dpsc.answers.base import ONE_DEVIATION, Answer, Drawing, frame_of
+from dpsc.answers.effects import (
+    AFTER,
+    LATER_LESS_EARLIER,
+    ON_LESS_AFTER,
+    Effect,
+    IntervalKind,
+    JointLaw,
+    Prices,
+    contrasts,
+    effects_of,
+)
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import OFF, ON
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, GroupsLike, Times
 
@@ -53,6 +64,7 @@ class Pooled:
     uncertainty: JointLaw
     level: float = 0.95
     title: str = ""
+    prices: Prices | None = None
     groups: Mapping[Any, str] | None = None
     repeats: StudyRepeats = field(kw_only=True)
     figures: ClassVar[Mapping[str, Drawing]] = {}
@@ -71,6 +83,11 @@ class Pooled:
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """What intervals cover."""
+        return self.uncertainty.kind
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,10 +132,38 @@ class Pooled:
         Columns as in :meth:`Answer.effects`. The first average counts every treated unit-period
         once (times its unit's weight), the second every unit.
         """
-        weights = self._unit_weights * self._seen
-        rows = np.array([self._per_unit_period, self._per_unit, weights])
-        names = pd.Index(["average over unit-periods", "average over units", "total"], name="effect of")
-        return pd.DataFrame(self._pooled(rows, self._level(level)), index=names)
+        rows = np.array([self._per_unit_period, self._per_unit, self._unit_weights * self._counted])
+        names = ["average over unit-periods", "average over units", "total"]
+        return frame_of(self._pooled(rows, self._level(level)), names)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the treatment of some unit is off in some period after it began."""
+        return any(result.ended for result in self.results.values())
+
+    def contrasts(self, level: float | None = None) -> pd.DataFrame:
+        """Return :meth:`Answer.contrasts` averaged over the units that have such periods, by their weights."""
+        parts = [contrasts(r.counted, r._in(OFF) * r._seen()) for r in self.results.values()]
+        rows = {}
+        for name in (AFTER, ON_LESS_AFTER, LATER_LESS_EARLIER):
+            having = np.array([name in part for part in parts]) * self.weights.to_numpy(dtype=np.float64)
+            if having.sum() > 0:
+                own = [
+                    p.get(name, np.zeros(len(r.observed))) for p, r in zip(parts, self.results.values(), strict=True)
+                ]
+                rows[name] = np.concatenate([w * part for w, part in zip(having / having.sum(), own, strict=True)])
+        return frame_of(self._pooled(np.array(list(rows.values())), self._level(level)) if rows else [], list(rows))
+
+    def worth(self, level: float | None = None) -> pd.DataFrame:
+        """Return what the total effect is worth, as :meth:`Answer.worth`.
+
+        Each unit counts as many times as it says that it averages, or once, whatever its weight.
+        """
+        if self.prices is None:
+            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+        rows = np.concatenate([result.stands_for * result.counted for result in self.results.values()])
+        found = self.prices.worth(self._pooled(rows[np.newaxis], self._level(level))[0])
+        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
 
     def by_unit(self, level: float | None = None) -> pd.DataFrame:
         """Return one row per treated unit: its date, how many periods were observed, and its average effect."""
@@ -128,7 +173,8 @@ class Pooled:
             effect = replace(result, level=level).average
             rows[name] = {
                 "treatment_time": period_name(result.treatment_time),
-                "periods": int(result.observed.notna().sum()),
+                **({"treatment_end": result.treatment_end} if self.ended else {}),
+                "periods": int(result.counted.sum()),
                 "weight": float(self.weights[name]),
                 **effect._asdict(),
                 "donors_help": result.verdict.grade if result.verdict else None,
@@ -164,6 +210,8 @@ class Pooled:
         """Return every unit's table, one below the other, with ``unit`` and ``time`` first."""
         frames = [r.to_frame().rename_axis("time").reset_index().assign(unit=name) for name, r in self.results.items()]
         frame = pd.concat(frames, ignore_index=True)
+        if "treatment" in frame:
+            frame["treatment"] = frame["treatment"].fillna(ON)
         return frame[["unit", *(column for column in frame if column != "unit")]]
 
     @property
@@ -178,8 +226,8 @@ class Pooled:
 
     def _rows(self, keys: Times) -> tuple[list[Any], Array]:
         """Return the keys of unit-periods, and what averages those with the same one: a row for each."""
-        groups = sorted(set(keys[self._seen]))
-        weights = self._unit_weights * self._seen
+        groups = sorted(set(keys[self._counted > 0]))
+        weights = self._unit_weights * self._counted
         rows = np.array([np.where(keys == key, weights, 0.0) for key in groups])
         return groups, rows / rows.sum(axis=1, keepdims=True)
 
@@ -213,8 +261,8 @@ class Pooled:
         return np.concatenate([r.counterfactual.to_numpy(dtype=np.float64) for r in self.results.values()])
 
     @cached_property
-    def _seen(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        return ~np.isnan(self._observed)
+    def _counted(self) -> Array:
+        return np.concatenate([result.counted for result in self.results.values()])
 
     @cached_property
     def _times(self) -> Times:
@@ -234,15 +282,14 @@ class Pooled:
 
     @property
     def _per_unit_period(self) -> Array:
-        weights = self._unit_weights * self._seen
+        weights = self._unit_weights * self._counted
         return np.asarray(weights / max(weights.sum(), 1e-300))
 
     @property
     def _per_unit(self) -> Array:
         parts = []
         for name, result in self.results.items():
-            seen = result.observed.notna().to_numpy(dtype=np.float64)
-            parts.append(self.weights[name] * seen / max(1.0, seen.sum()))
+            parts.append(self.weights[name] * result.counted / max(1.0, result.counted.sum()))
         total = sum(float(part.sum()) for part in parts)
         return np.concatenate(parts) / max(total, 1e-300)
 

@@ -15,6 +15,7 @@ from dpsc.answers import document, report
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Drawing
 from dpsc.answers.document import Document
+from dpsc.answers.effects import Prices
 from dpsc.answers.figures import study
 from dpsc.answers.joint_tests import USUAL_BOUND, GroupEffects, PreTrend, StudyTrials
 from dpsc.answers.placebos import Placebos, study_in_space, study_in_time
@@ -56,6 +57,10 @@ class Study(Pooled, Reportable):
         "units": study.small_multiples,
     }
     _pictures: ClassVar = ("event", "units")
+
+    def valued(self, value_per_unit: float, *, cost: float | None = None, currency: str = "") -> Study:
+        """Return the same study with what its total effect is worth, as :meth:`Result.valued`."""
+        return replace(self, prices=Prices.of(value_per_unit, cost, currency))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""
@@ -122,7 +127,7 @@ class Study(Pooled, Reportable):
         if len(names) < 2:
             raise ParameterError("groups are compared if there are at least two.")
         whose = np.repeat(by_unit, [len(result.observed) for result in self.results.values()])
-        rows = np.array([np.where(whose == name, self._unit_weights * self._seen, 0.0) for name in names])
+        rows = np.array([np.where(whose == name, self._unit_weights * self._counted, 0.0) for name in names])
         empty = next((name for name, row in zip(names, rows, strict=True) if not row.any()), None)
         if empty is not None:
             raise ParameterError(f"group {empty!r} has no observed treated period that counts.")
@@ -195,7 +200,7 @@ class Study(Pooled, Reportable):
     def _words(self) -> list[str]:
         average, units, level = self.average, len(self.results), percent(self.level)
         lines = [
-            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
+            f"Over {int(self._counted.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
             f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
             f"{signed(average.upper)} (p = {average.p_value:.2g})."
         ]

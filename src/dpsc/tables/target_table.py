@@ -18,10 +18,17 @@ from dpsc.tables.reader import open_table, require_column, require_rows, require
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
-AVERAGES, GROUP = Parameter("averages_column", ""), Parameter("group_column", "")
-_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME} | {
+AVERAGES, END = Parameter("averages_column", ""), Parameter("treatment_end_column", "")
+TREATED, GROUP = Parameter("treated_column", ""), Parameter("group_column", "")
+_OPTIONS = {
+    "unit": UNIT,
+    "start": START,
+    "end": END,
+    "time": TIME,
+    "value": OUTCOME,
     "weight": WEIGHT,
     "averages": AVERAGES,
+    "treated": TREATED,
     "group": GROUP,
 }
 
@@ -38,6 +45,10 @@ class Targets:
     weights : dict of float, or None
     averages : dict of int, or None
         How many units each target is the average of, if the table says it.
+    ends : dict of str or None, or None
+        The last treated period as it is written; None for a unit whose treatment goes on.
+    treated : dict of Series, or None
+        1 for each treated period of a unit and 0 for each other one, instead of starts and ends.
     groups : dict of str, or None
         The group of each treated unit, if the table says it.
     """
@@ -46,6 +57,8 @@ class Targets:
     starts: dict[str, str | None]
     weights: dict[str, float] | None
     averages: dict[str, int] | None = None
+    ends: dict[str, str | None] | None = None
+    treated: dict[str, pd.Series[float]] | None = None
     groups: dict[str, str] | None = None
 
 
@@ -54,6 +67,8 @@ def read(
     said: TableSpec,
     *,
     start: str | None,
+    end: str | None = None,
+    treated: str | None = None,
     weight: str | None = None,
     averages: str | None = None,
     group: str | None = None,
@@ -61,25 +76,26 @@ def read(
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
 
-    Without a column of starts, all units have the one that is given.
+    Without a column of starts, all units have the one that is given, or ``treated`` names a column of 0 and 1.
     """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     unit, dialect = said.unit, said.dialect
     with in_file(path):
-        given = [name for name in (unit, start, weight, averages, group) if name is not None]
+        columns = {"unit": unit, "start": start, "end": end, "group": group}
+        counted = {"weight": weight, "averages": averages, "treated": treated}
+        named = {column: name for column, name in (columns | counted).items() if name is not None}
+        given = list(named.values())
         if len(set(given)) < len(given):
-            raise TableError(f"{UNIT}, {START}, {WEIGHT}, {AVERAGES} and {GROUP} must name different columns.")
+            *others, last = (str(_OPTIONS[column]) for column in named)
+            raise TableError(f"{', '.join(others)} and {last} must name different columns.")
         table = open_table(path, [], dialect, given)
         header = table.schema.names
-        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES), (group, GROUP)):
-            if name is not None:
-                find(header, name, it)
+        for column, name in named.items():
+            find(header, name, _OPTIONS[column])
         time, outcome = _the_others(header, given, said.time, said.outcome)
-        labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
-        labels |= {} if group is None else {"group": group}
-        numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
-        numbers |= {} if averages is None else {"averages": averages}
+        labels = {"time": time} | {column: name for column, name in named.items() if column in columns}
+        numbers = {"value": outcome} | {column: name for column, name in named.items() if column in counted}
         table = table.with_text(list(labels.values()))
         for column, name in (labels | numbers).items():
             require_column(table, name, _OPTIONS[column], number=column in numbers)
@@ -94,16 +110,26 @@ def read(
         require_rows(len(found["unit"]), path)
         when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), said.time_format)
         starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
-        frame = pd.DataFrame(found | {"time": list(when), "start": starts})
+        ends = {} if end is None else {"end": [_written(label) for label in found["end"]]}
+        frame = pd.DataFrame(found | {"time": list(when), "start": starts} | ends)
         return _targets(frame, labels | numbers, path)
 
 
 def treated_units(
-    path: Path, said: TableSpec, start: str, *, weight: str | None = None, group: str | None = None
+    path: Path,
+    said: TableSpec,
+    start: str,
+    *,
+    end: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
 ) -> Targets:
-    """Read when units of a panel were first treated: one row per unit; one with an empty start was never treated."""
+    """Read when units of a panel were treated: one row per unit.
+
+    A unit with an empty start was never treated, and the treatment of one with an empty end goes on.
+    """
     with in_file(path):
-        named = {UNIT: said.unit, START: start, WEIGHT: weight, GROUP: group}
+        named = {UNIT: said.unit, START: start, END: end, WEIGHT: weight, GROUP: group}
         columns = {it: name for it, name in named.items() if name is not None}
         table = open_table(path, list(columns.values()), said.dialect, list(columns.values()))
         for it, name in columns.items():
@@ -113,6 +139,7 @@ def treated_units(
         starts: dict[str, str | None] = {}
         weights: dict[str, float] = {}
         groups: dict[str, str] = {}
+        ends: dict[str, str | None] = {}
         seen: set[str] = set()
         for rows in rows_of(table, list(columns.values())):
             cells = {
@@ -129,13 +156,21 @@ def treated_units(
                 if not name or _written(label) is None:
                     continue
                 starts[name] = _written(label)
+                if end is not None:
+                    ends[name] = _written(cells[END][k])
                 if weight is not None:
                     weights[name] = float(cells[WEIGHT][k])
                 if group is not None:
                     groups[name] = _group(cells[GROUP][k], name, group)
         if not starts:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
-        return Targets({}, starts, weights if weight else None, None, groups if group else None)
+        return Targets(
+            {},
+            starts,
+            weights=weights if weight else None,
+            groups=groups if group else None,
+            ends=ends if end else None,
+        )
 
 
 def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:
@@ -171,12 +206,21 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     weights: dict[str, float] = {}
     averages: dict[str, int] = {}
     groups: dict[str, str] = {}
+    ends: dict[str, str | None] = {}
+    treated: dict[str, pd.Series[float]] = {}
     for label, rows in frame.groupby("unit", sort=False):
         name = str(label)
         twice = rows["time"].duplicated()
         if twice.any():
             raise TableError(f"unit {name!r} has the period {period_name(rows['time'][twice].iloc[0])} twice.")
         starts[name] = _same(rows["start"], name, names.get("start", ""), START)
+        index = pd.Index(rows["time"], name=time)
+        if "treated" in frame:
+            treated[name] = pd.Series(rows["treated"].to_numpy(), index=index)
+            when = index[rows["treated"].to_numpy() > 0]
+            starts[name] = period_name(when[0]) if len(when) else None
+        if "end" in frame and starts[name] is not None:
+            ends[name] = _same(rows["end"], name, names["end"], END)
         if "weight" in frame and starts[name] is not None:
             weight = _same(rows["weight"], name, names["weight"], WEIGHT)
             if weight is None:
@@ -188,15 +232,18 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
                 averages[name] = _whole(number, name, names["averages"])
         if "group" in frame and starts[name] is not None:
             groups[name] = _group(_same(rows["group"], name, names["group"], GROUP), name, names["group"])
-        series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
+        series[name] = pd.Series(rows["value"].to_numpy(), index=index, name=outcome)
     if all(date is None for date in starts.values()):
-        raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
+        empty = f"column {names['start']!r} ({START}) is empty" if "start" in names else "none is marked as treated"
+        raise TableError(f"no unit has a first treated period: {empty}.")
     return Targets(
         series,
         starts,
-        weights if "weight" in frame else None,
-        averages if "averages" in frame else None,
-        groups if "group" in frame else None,
+        weights=weights if "weight" in frame else None,
+        averages=averages if "averages" in frame else None,
+        ends=ends if "end" in frame else None,
+        treated=treated if "treated" in frame else None,
+        groups=groups if "group" in frame else None,
     )
 
 
