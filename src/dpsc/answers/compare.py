@@ -202,7 +202,7 @@ class Comparison:
         return [_target(document, common) for _, document in self.answers]
 
     def _drawn(self, sheet: plot.Sheet) -> Axes:
-        return choices.compared(self.answers, sheet, self.title if self.adjusted else _QUESTION)
+        return choices.compared(self.answers, sheet)
 
     def _numbers(self) -> list[dict[str, Any]]:
         adjusted = holm([document.get("p_value") for _, document in self.answers])
@@ -257,6 +257,7 @@ _FACTS: dict[str, Callable[[Document], Any]] = {
     "first treated period": lambda document: document["treatment_time"],
     "release": lambda document: document["parameters"].get("release"),
     "donors": lambda document: document["parameters"].get("n"),
+    "segments of donors": lambda document: document["parameters"].get("pool"),
     "budget": lambda document: _budget(document["guarantee"]),
     "level": lambda document: document["level"],
     "units": lambda document: document.get("units"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dpsc.answers import words
 from dpsc.answers.base import Answer, Pooled
 from dpsc.answers.effects import Effect
-from dpsc.answers.placebos import Trials
+from dpsc.answers.placebos import OTHER_POOL, Trials
 from dpsc.answers.words import number, p_text, sentence
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
@@ -32,6 +32,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> str:
     verdict = [] if result.verdict is None else [sentence(result.verdict.reason)]
     first = result.verdict is not None and result.verdict.comes_first
     said += [*(verdict * first), *words.answer(result, units), *_chances(result.average, result)]
+    said += [*words.developed(result, units), *words.worth(result, units)]
     if result.interval_kind == "effect" and (seen := words.could_be_seen(result.detectable(), units)):
         said.append(seen)
     said += [*(verdict * (not first)), *_tried(trials), *_asked_before(trials.others, [when]), *_notes(result)]
@@ -53,6 +54,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         *words.study_answer(study, units),
         *_chances(study.average, first),
     ]
+    said += [*words.developed(study, units), *words.worth(study, units)]
     verdict = words.study_verdict(study)
     if verdict is not None:
         said += [sentence(verdict.headline), sentence(verdict.reason)]
@@ -64,7 +66,11 @@ def _donors(result: Answer, more: str = "") -> str:
     index, n = result.target.index, int(result.parameters.get("n", len(result.weights)))
     first, last = period_name(index[0]), period_name(index[-1])
     periods = f"{len(index)} periods, from {first} to {last}{more}"
-    return f"The comparison is a synthetic control from {n:,} donors over {periods}."
+    donors = f"{n:,} donors"
+    if "pool" in result.parameters and result.parameters["pool_donors"] != n:
+        about = f"{result.parameters['pool_donors']:,.0f}"
+        donors = f"the donors of {result.parameters['pool']}, about {about} of {n:,},"
+    return f"The comparison is a synthetic control from {donors} over {periods}."
 
 
 def protection(guarantee: Guarantee | None, reason: str) -> list[str]:
@@ -100,6 +106,16 @@ def _tried(trials: Trials) -> list[str]:
     said = [sentence(f"in placebo tests, {' and '.join(checks)}")] if checks else []
     if trials.sensitivity is not None:
         table = trials.sensitivity.table
+        pools = table[table["choice"].str.startswith(OTHER_POOL)].dropna(subset="effect")
+        if len(pools):
+            low, high = words.column([pools["effect"].min(), pools["effect"].max()], sign=True)
+            many = "the other pool of donors" if len(pools) == 1 else f"the {len(pools)} other pools of donors"
+            effect = f"is {low}" if len(pools) == 1 else f"is from {low} to {high}"
+            helped = int((pools["donors_help"] == "yes").sum())
+            said.append(
+                f"From {many} that are large enough for the noise, the average effect {effect}; they track the target "
+                f"in {helped} of {len(pools)}."
+            )
         effects = table["effect"][table["choice"].str.startswith("dated")].dropna()
         if len(effects):
             low, high = words.column([effects.min(), effects.max()], sign=True)

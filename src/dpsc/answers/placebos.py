@@ -15,9 +15,11 @@ from dpsc.answers.effects import Effect
 from dpsc.answers.words import number
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import Phase
 from dpsc.types import Label
 
 ALSO_ASKED = "asked for, too"
+OTHER_POOL = "donors: "
 _EARLIER = (1, 2, 3, 4)
 _LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
 
@@ -51,12 +53,20 @@ class Repeats(Protocol):
         """Ask the same about another unit."""
         ...
 
+    def during(self, phases: tuple[Phase, ...]) -> Repeats:
+        """Return what asks about a treatment with these phases."""
+        ...
+
     def others(self) -> Mapping[str, Answer]:
         """Ask the same about each donor, by name, as if it had been treated; nothing where donors are not public."""
         ...
 
     def without_each(self) -> Mapping[str, Answer]:
         """Ask the same without each donor, by name; nothing where donors are not public."""
+        ...
+
+    def pools(self) -> Mapping[str, Answer]:
+        """Ask the other pools of segments that are readable, by name; nothing where there are no segments."""
         ...
 
 
@@ -76,7 +86,11 @@ class NoRepeats:
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise ParameterError("this is free only from a Gram release; here it would touch the donors again.")
 
-    again = pseudo_units = of = others = without_each = _refuse
+    def during(self, phases: tuple[Phase, ...]) -> Repeats:
+        """Return the same."""
+        return self
+
+    again = pseudo_units = of = others = without_each = pools = _refuse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,7 +167,8 @@ class Sensitivity:
         One row per choice: what ``choice`` was made, the ``treatment_time``, how many periods ``before`` it were used,
         and the average ``effect`` from the real intervention on, with ``lower``, ``upper`` and ``p_value``. To date it
         earlier is to leave out the last periods before it; ``ahead`` is the average effect in those periods, which
-        anticipation would show. The first row is the answer itself.
+        anticipation would show. The first row is the answer itself; of a release with segments the next ones are every
+        other pool of them that is readable, and ``donors_help`` says for which of them donors help.
     """
 
     table: pd.DataFrame
@@ -236,11 +251,14 @@ def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
 
 
 def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
-    """Return the average effect at every earlier date, over as many periods as the intervention has, or are there."""
-    rows = {}
+    """Return the average effect at every earlier date, over as many periods as the intervention has, or are there.
+
+    Periods in which the treatment is off, or which are left out, have as many between the others as it has.
+    """
+    rows, longest = {}, 1 + int(np.flatnonzero(result.is_on)[-1])
     for date in repeats.placebo_dates:
-        placebo = repeats.placebo(date, longest=len(result.counterfactual))
-        rows[period_name(date)] = _row(placebo.average) | {"periods": len(placebo.counterfactual)}
+        placebo = repeats.placebo(date, longest=longest)
+        rows[period_name(date)] = _row(placebo.average) | {"periods": int(placebo.is_on.sum())}
     if not rows:
         raise ParameterError("a placebo needs at least 3 periods before the intervention.")
     return Placebos("time", result.average, pd.DataFrame.from_dict(rows, orient="index"))
@@ -277,9 +295,11 @@ def _over_error(answer: Answer) -> float:
 
 
 def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
-    """Return the average effect for earlier dates, with periods before the intervention left out, from later starts."""
+    """Return the average effect with other pools of donors, for earlier dates, from later starts."""
     T0, index = result.T0, result.target.index
+    pools = repeats.pools()
     rows = [_choice("as it is", result, result)]
+    rows += [_choice(f"{OTHER_POOL}{pool}", other, result) for pool, other in pools.items()]
     for k in _EARLIER:
         if T0 - k >= 2:
             dated = repeats.again(earlier=k)
@@ -290,14 +310,16 @@ def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
         if first >= 1 and T0 - first >= 2:
             choice = f"from {period_name(index[first])} on"
             rows.append(_choice(choice, repeats.again(first=first), result))
-    return Sensitivity(pd.DataFrame(rows))
+    table = pd.DataFrame(rows)
+    return Sensitivity(table if pools else table.drop(columns="donors_help"))
 
 
 def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:
     """Return one row: the average effect over the treated periods of ``over``."""
-    effect = other.average_over(over.observed.index)
+    effect = other.average_over(over.observed.index[over.is_on > 0])
     said = {"choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0}
-    return said | _row(effect) | {"ahead": float("nan")}
+    grade = None if other.verdict is None else other.verdict.grade
+    return said | _row(effect) | {"ahead": float("nan"), "donors_help": grade}
 
 
 def _row(effect: Effect) -> dict[str, float]:

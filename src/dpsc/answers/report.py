@@ -171,7 +171,7 @@ class Reportable(ABC):
         return self.files(units, dates_tried).write(Path(path), command, brief=brief)
 
     def to_excel(self, path: str | Path, *, units: str | None = None) -> Path:
-        """Write a workbook: answer, effects, periods, what was tried, parameters, guarantee. Needs openpyxl."""
+        """Write a workbook: answer, tables, what was tried, guarantee, charts drawn from cells. Needs XlsxWriter."""
         content = self.files(units).xlsx()
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         files.write(Path(path), content)
@@ -272,7 +272,7 @@ def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
 
 def of_result(result: Answer, trials: Trials, document: Document, command: str) -> str:
     """Return the page of one answer."""
-    seen = bool(result.observed.notna().any())
+    seen = bool(result.counted.any())
     for_effect = result.interval_kind == "effect"
     units = document["units"]
     kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]
@@ -340,7 +340,7 @@ def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) 
 
 def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
     """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
-    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None), on_page=True))
+    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
     return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
 
 

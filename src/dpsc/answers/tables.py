@@ -1,6 +1,7 @@
 """An answer's tables as columns of text: for pages and the terminal, in Markdown and in LaTeX.
 
-Numbers that are read together have the same digits.
+Numbers that are read together have the same digits. Each table keeps the values that it was written from: workbooks
+have a sheet for each.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class TextTable(NamedTuple):
-    """A table with a header; the first ``labels`` columns are text, the others are numbers."""
+    """A table with a header; the first ``labels`` columns are text, the others are numbers.
+
+    ``values`` are the rows that it was written from, with every digit, by the names of ``result.json``.
+    """
 
     header: list[str]
     rows: list[list[str]]
     labels: int = 1
+    values: Rows = ()
 
     def to_markdown(self) -> str:
         r"""Write it with pipes, numbers to the right.
@@ -86,6 +91,8 @@ def of(document: Document) -> dict[str, TextTable]:
         effects = effects_table(document["effects"], [row["of"] for row in document["effects"]])
         found = {
             "effects": effects,
+            "after the treatment": contrasts_table(document["contrasts"]),
+            "worth": worth_table(document["worth"]),
             "units": by_unit_table(document["by_unit"]),
             "event time": counted_table(document["by_event_time"], "periods_after", "periods after"),
             "calendar time": counted_table(document["by_calendar_time"], "time", "period"),
@@ -93,7 +100,9 @@ def of(document: Document) -> dict[str, TextTable]:
     else:
         in_time, in_space = (document["placebos"][kind] or {"placebos": []} for kind in ("in_time", "in_space"))
         found = {
-            "effects": effects_table(document["effects"][:2], ["average", "total"]),
+            "effects": effects_table(document["effects"][:2], ["average", "total"], document["effects"]),
+            "after the treatment": contrasts_table(document["contrasts"]),
+            "worth": worth_table(document["worth"]),
             "periods": periods_table(document["periods"]),
             "without donors": baselines_table(document),
             "placebos": placebos_table(in_time["placebos"], "treatment_time", "pretended date"),
@@ -120,8 +129,8 @@ def latex(title: str, text: str, tables: Mapping[str, TextTable]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def effects_table(rows: Rows, names: Sequence[str]) -> TextTable:
-    """Return effects with their intervals, in percent, and with p-values."""
+def effects_table(rows: Rows, names: Sequence[str], values: Rows = ()) -> TextTable:
+    """Return effects with their intervals, in percent, and with p-values; ``values`` may have more of them."""
     effect, low, high = _alike(rows, ("effect", "lower", "upper"))
     part, least, most = (
         [_unit(text) for text in column([row[name] for row in rows], sign=True, decimals=1)]
@@ -129,7 +138,26 @@ def effects_table(rows: Rows, names: Sequence[str]) -> TextTable:
     )
     columns = {"effect": effect, "interval": _between(low, high), "in percent": part}
     columns |= {"interval ": _between(least, most), "p-value": [p_text(row["p_value"]) for row in rows]}
-    return table({"": names} | _known(columns))
+    return table({"": names} | _known(columns), values=values or rows)
+
+
+def contrasts_table(found: Document) -> TextTable:
+    """Return what was seen after a treatment that ended, and how the effect develops."""
+    rows = found["rows"] if found["ended"] else []
+    return table({"": [row["of"] for row in rows]} | _effect_columns(rows), values=rows) if rows else TextTable([], [])
+
+
+def worth_table(found: Document | None) -> TextTable:
+    """Return what the total effect is worth, each line with digits of its own."""
+    if found is None:
+        return TextTable([], [])
+    money = f" ({found['currency']})" if found["currency"] else ""
+    names = [row["of"] + (money if row["of"].startswith("value") else "") for row in found["rows"]]
+    cells = [column([row["effect"], row["lower"], row["upper"]]) for row in found["rows"]]
+    between = _between([low for _, low, _ in cells], [high for _, _, high in cells])
+    return table(
+        _known({"": names, "estimate": [middle for middle, _, _ in cells], "interval": between}), values=found["rows"]
+    )
 
 
 def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
@@ -149,7 +177,8 @@ def periods_table(rows: Rows) -> TextTable:
     }
     columns |= _interval(rows, "counterfactual", "its interval", paths, sign=False)
     columns["effect"] = column(gaps, sign=True)
-    return table(columns | _interval(rows, "gap", "its interval ", gaps, sign=True))
+    treatment = {"treatment": [row["treatment"] for row in rows]} if "treatment" in rows[0] else {}
+    return table(columns | _interval(rows, "gap", "its interval ", gaps, sign=True) | treatment, values=rows)
 
 
 def _interval(rows: Rows, name: str, header: str, like: Sequence[Any], *, sign: bool) -> dict[str, list[str]]:
@@ -163,14 +192,17 @@ def sensitivity_table(rows: Rows) -> TextTable:
     """Return the average effect under other choices."""
     if not rows:
         return TextTable([], [])
+    help = {"do donors help": [_LIGHTS[row["donors_help"]] for row in rows]} if "donors_help" in rows[0] else {}
     return table(
         {
             "choice": [row["choice"] for row in rows],
             "first treated": [row["treatment_time"] for row in rows],
+            **help,
             "periods before": [str(row["before"]) for row in rows],
             **_effect_columns(rows),
         },
-        labels=2,
+        labels=2 + len(help),
+        values=rows,
     )
 
 
@@ -180,7 +212,7 @@ def donors_table(rows: Rows) -> TextTable:
         return TextTable([], [])
     weights = column([row["weight"] for row in rows], decimals=2)
     without = _effect_columns(rows) if "effect" in rows[0] else {}
-    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **without})
+    return table({"donor": [str(row["donor"]) for row in rows], "weight": weights, **without}, values=rows)
 
 
 def placebos_table(rows: Rows, key: str, header: str) -> TextTable:
@@ -191,23 +223,33 @@ def placebos_table(rows: Rows, key: str, header: str) -> TextTable:
     known = {name: [row[name] for row in rows] for name in ("periods", "over_error") if name in rows[0]}
     counts = {"periods": list(map(str, known["periods"]))} if "periods" in known else {}
     over = {"effect over error": column(known["over_error"], sign=True)} if "over_error" in known else {}
-    return table({header: names, **counts, **_effect_columns(rows), **over})
+    values = [
+        {header: name} | {k: v for k, v in row.items() if k != key} for name, row in zip(names, rows, strict=True)
+    ]
+    return table({header: names, **counts, **_effect_columns(rows), **over}, values=values)
+
+
+_LIGHTS = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
 
 
 def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
-    lights = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "–"}
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
+    when = {"first treated": [row["treatment_time"] for row in rows]}
+    if any(row.get("treatment_end") for row in rows):
+        spans = [(row["treatment_time"], row["treatment_end"]) for row in rows]
+        when = {"treated": [f"{first} to {last}" if last else f"from {first} on" for first, last in spans]}
     return table(
         {
             "unit": [str(row["unit"]) for row in rows],
-            "first treated": [row["treatment_time"] for row in rows],
-            "do donors help": [lights[row["donors_help"]] for row in rows],
+            **when,
+            "do donors help": [_LIGHTS[row["donors_help"]] for row in rows],
             "periods": [str(row["periods"]) for row in rows],
             **weights,
             **_effect_columns(rows),
         },
         labels=3,
+        values=rows,
     )
 
 
@@ -218,7 +260,8 @@ def counted_table(rows: Rows, key: str, header: str) -> TextTable:
             header: [str(row[key]) for row in rows],
             "units": [str(row["units"]) for row in rows],
             **_effect_columns(rows),
-        }
+        },
+        values=rows,
     )
 
 
@@ -244,13 +287,14 @@ def baselines_table(document: Document) -> TextTable:
         return TextTable([], [])
     values = [document["average_effect"], *document["baselines"].values()]
     names = ["the answer, with donors", *(_WITHOUT_DONORS.get(n, n) for n in document["baselines"])]
-    return table({"forecast": names, "average effect": column(values, sign=True)})
+    raw = [{"forecast": name, "effect": value} for name, value in zip(names, values, strict=True)]
+    return table({"forecast": names, "average effect": column(values, sign=True)}, values=raw)
 
 
-def table(columns: Mapping[str, Sequence[str]], labels: int = 1) -> TextTable:
+def table(columns: Mapping[str, Sequence[str]], labels: int = 1, values: Rows = ()) -> TextTable:
     """Return a table, given its columns; two may have the same header but for a space at its end."""
     return TextTable(
-        [name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels
+        [name.strip() for name in columns], [list(row) for row in zip(*columns.values(), strict=True)], labels, values
     )
 
 

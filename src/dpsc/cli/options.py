@@ -76,7 +76,9 @@ def option(help: str, *names: str, default: Any = None, panel: str | None = None
 COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
+_treated, _worth = partial(option, panel="When it was on"), partial(option, panel="What it is worth")
 _in_groups = partial(option, panel="People in groups")
+_segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
 
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
@@ -145,6 +147,23 @@ class DonorTableOptions(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SegmentOptions:
+    """By what donors are divided, and into which segments."""
+
+    by: str | None = _segments(
+        "The column of segments: age band, plan, region. The release then holds a matrix for each, at no further cost, "
+        "and analysts may ask the donors of the target's own kind."
+    )
+    labels: str | None = _segments(
+        "The segments, declared: basic,plus,pro. Donors with another label, several, or none are in 'other'."
+    )
+
+    def spec(self, table: TableSpec) -> TableSpec:
+        """Add what was said of segments to what was said of their table."""
+        return replace(table, by=self.by, labels=self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Groups:
     """People inside units, each of whom is protected: the table of units and periods is released itself."""
 
@@ -157,6 +176,10 @@ class Groups:
     person_bound: float | None = _in_groups(
         "A bound on the length of all values of a person together, from public knowledge; a small one asks for less "
         "noise and cuts more."
+    )
+    person_bound_quantile: float | None = _in_groups(
+        "Find that bound privately instead, so that about this share of people stay as they are, for example 0.5; a "
+        "twentieth of the budget pays for it."
     )
     cells_per_period: int | None = _in_groups("In how many units a person counts in one period: 1.")
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
@@ -213,6 +236,33 @@ class Payer:
         """Open the ledger, if there is one."""
         terms = {"partition": self.partition, "purpose": self.purpose}
         return terminal.Account(self.ledger, self.dataset, **terms, no_ledger=self.no_ledger)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreatmentOptions:
+    """When the treatment ends, which of its periods are left out, and what its effect is worth."""
+
+    treatment_end: str | None = _treated(
+        "The last treated period, of the target or of all units, if the treatment ended: what was seen after it, and "
+        "whether the effect fades, is then reported too.",
+        "--treatment-end",
+        "--until",
+    )
+    gap: int = _treated(
+        "How many periods to leave out, the first treated one and those that follow: neither fitted nor in the effect.",
+        default=0,
+        min=0,
+    )
+    value_per_unit: float | None = _worth(
+        "What one unit of the outcome is worth in one period, for each unit that the target averages; negative if less "
+        "of the outcome is worth something; 1 if the outcome is money."
+    )
+    cost: float | None = _worth("What the intervention cost: the return is the value for each unit of it.", min=0)
+    currency: str | None = _worth("Of value and cost, e.g. EUR.")
+
+    def said(self) -> dict[str, Any]:
+        """Return what was said, by the names of parameters."""
+        return asdict(self) | {"currency": self.currency or ""}
 
 
 @dataclass(frozen=True, kw_only=True)

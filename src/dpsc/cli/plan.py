@@ -244,8 +244,10 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
     )
     middle = planned.table["epsilon"].iloc[len(planned.table) // 2]
     ways = planned.ways(float(middle), None if not groups.person_bound else groups.person_bound[0])
+    finding = planned.finding(float(middle))
     if json:
         found = {"table": planned.table.to_dict("records"), "ways": ways.reset_index().to_dict("records")}
+        found |= {"finding_the_person_bound": finding}  # type: ignore[dict-item]
         typer.echo(js.dumps(found, allow_nan=False))
         return
     unit = "the outcome's units" if series is None else str(series.name)
@@ -266,10 +268,12 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         del heads["fewest_people"], heads["error"]
     screen, T0 = terminal.console(), T - after
     title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
-    shown = [_panel_grid(title, planned.table, heads)]
+    shown: list[Grid | Text] = [_panel_grid(title, planned.table, heads)]
     ways_heads = {"change": ""} | {name: heads[name] for name in ("kept", "noise", "noise_over_change")}
     ways_heads |= {name: heads[name] for name in ("fewest_people", "detectable", "error") if name in heads}
     shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
+    if finding is not None:
+        shown.append(Text(_FINDING.format(epsilon=middle, more=finding["more_noise"], **finding)))
     terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
 
 
@@ -297,6 +301,10 @@ def _panel_grid(title: str, table: pd.DataFrame, heads: dict[str, str]) -> Grid:
     return grid
 
 
+_FINDING = (
+    "If you do not know a bound on a person, dpsc release --person-bound-quantile 0.5 finds one privately: {more:.1%} "
+    "more noise than if it were known; at ε = {epsilon:g} it takes about {fewest_people:,.0f} people in all."
+)
 _LEGEND_OF_PANELS = (
     "Attacker: someone who knows all other people guesses which of two equally likely sets of records a person has; "
     "50% is blind.",

@@ -12,7 +12,19 @@ import typer
 from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, Knowledge, Payer, command, option
+from dpsc.cli.options import (
+    COLUMNS,
+    DonorTableOptions,
+    Force,
+    Groups,
+    IKnow,
+    Json,
+    Knowledge,
+    Payer,
+    SegmentOptions,
+    command,
+    option,
+)
 from dpsc.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -103,6 +115,7 @@ def release(
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
+    segments: SegmentOptions,
     knowledge: Knowledge,
     groups: Groups,
     how: How,
@@ -118,6 +131,7 @@ def release(
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
     if groups.person is not None:
+        _require_for_people(asdict(segments))
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return
     if asked.append is not None:
@@ -127,7 +141,7 @@ def release(
     page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
-    specs = [groups.spec(spec) for spec in table.specs(unit)]
+    specs = [segments.spec(groups.spec(spec)) for spec in table.specs(unit)]
     asked.require_one_outcome(specs, table)
     each, sources = {}, {}
     for said, known in zip(specs, knowledge.each(len(specs)), strict=True):
@@ -142,8 +156,9 @@ def release(
         steps.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
         sources[said.name] = donors_in(
             donors,
-            replace(said, missing=chosen.missing),
+            replace(said, missing=chosen.missing, by=None if chosen.segments is None else chosen.segments.by),
             chosen.periods,
+            labels=None if chosen.segments is None else chosen.segments.labels,
             bounds=table.bounds,
             exclude=how.exclude or (),
             engine=how.engine,  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ from dpsc.answers.tables import TextTable
 from dpsc.answers.words import (
     answer,
     column,
+    developed,
     donors_help,
     no_effect_chance,
     number,
@@ -39,6 +40,7 @@ from dpsc.answers.words import (
     signed,
     study_answer,
     study_verdict,
+    worth,
 )
 from dpsc.cli import terminal
 from dpsc.cli.options import AnswerOptions
@@ -68,11 +70,14 @@ def show_result(result: Result, units: str | None = None) -> None:
     for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
         if end in frame:
             columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
+    if result.phases:
+        columns["treatment"] = list(result.phases)
     facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
         facts |= _effects(result)
     table = _table(tables.table(columns), title=result.headline)
-    said = _answer(answer(result, units), result.verdict)
+    sentences = [*answer(result, units), *developed(result, units), *worth(result, units)]
+    said = _answer(sentences, result.verdict)
     terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), *said)
 
 
@@ -92,7 +97,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
-        *_answer(study_answer(study, units), study_verdict(study)),
+        *_answer([*study_answer(study, units), *developed(study, units), *worth(study, units)], study_verdict(study)),
     )
 
 
@@ -210,8 +215,11 @@ def show_release(
 
 def _own(release: ReleasedMatrix) -> dict[str, str]:
     """Return what is said of one outcome."""
+    divided = release.segments is not None
     return {
         "noise": release_words.noise(release),
+        **({"segments": release_words.segments(release)} if divided else {}),
+        **({"may be asked": release_words.readable(release)} if divided else {}),
         "to be seen": release_words.seen(release),
         "directions": release_words.directions(release),
         "scale": release_words.scale(release),
@@ -243,7 +251,9 @@ def _outcome_json(release: ReleasedMatrix) -> JsonObject:
         "guarantee": guarantee_json(release.guarantee),
         "no_guarantee": release.no_guarantee or None,
         "noise_scale": release.noise_scale,
-        "noise_in_donors": release_words.noise_in_donors(release),
+        "noise_in_donors": release.noise_in_donors,
+        "by": None if release.segments is None else release.segments.by,
+        "segments": release_words.segment_rows(release),
         "stand_out": release.population.directions,
         "directions": release.row_map.directions,
         "scale": {
@@ -273,7 +283,7 @@ def is_file(out: Path) -> bool:
             + more
         )
     if ending == ".xlsx":
-        excel.require_openpyxl()
+        excel.require_writer()
     return ending in _ENDINGS
 
 

@@ -30,6 +30,7 @@ from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.outcomes import ReleasedOutcomes
 from dpsc.release.panel import ReleasedPanel
 from dpsc.release.rowmap import whitened_size
+from dpsc.release.segments import OTHER, READABLE
 from dpsc.types import JsonObject
 
 if TYPE_CHECKING:
@@ -76,14 +77,9 @@ def periods(release: ReleasedMatrix) -> str:
     return said + "; ".join([_FROM.get(release.periods_from, ""), *holes(release.times)])
 
 
-def noise_in_donors(release: ReleasedMatrix) -> float:
-    """Return the size of the largest direction of the noise, as a number of donors who all move in this direction."""
-    return release.noise_scale * math.sqrt(2 * release.row_map.size)
-
-
 def noise(release: ReleasedMatrix) -> str:
     """Say how large the noise is, by what it can hide."""
-    return noise_of(noise_in_donors(release) / release.n, release.n)
+    return noise_of(release.noise_in_donors / release.n, release.n)
 
 
 def noise_of(share: float, n: int) -> str:
@@ -92,6 +88,35 @@ def noise_of(share: float, n: int) -> str:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
     return f"as large as {count} of the {n:,} donors moving alike: {share:.1%} of what all donors say together"
+
+
+def segments(release: ReleasedMatrix) -> str:
+    """Say by what donors are divided, and about how many each segment has; empty if they are not."""
+    if release.segments is None:
+        return ""
+    several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
+    alone = release.of(OTHER).noise_in_donors
+    error = f"each give or take {2 * release.sizes_error:,.0f}, with noise as large as {alone:,.0f} donors moving alike"
+    return f"by {release.segments.by}: {', '.join(several)}; {error}"
+
+
+def segment_rows(release: ReleasedMatrix) -> list[JsonObject]:
+    """Return each segment, about how many donors it has, and whether they are enough to be read by themselves."""
+    if release.segments is None:
+        return []
+    one = [release.of(label) for label in release.segments.labels]
+    return [
+        {"segment": label, "donors": round(part.donors), "error": part.donors_error, "readable": part.readable}
+        for label, part in zip(release.segments.labels, one, strict=True)
+    ]
+
+
+def readable(release: ReleasedMatrix) -> str:
+    """Say which segments may be asked by themselves."""
+    rows, least = segment_rows(release), math.ceil(READABLE * release.of(OTHER).noise_in_donors)
+    those = [row["segment"] for row in rows if row["readable"]]
+    which = {0: "no segment", len(rows): "every segment"}.get(len(those), ", ".join(those))
+    return f"{which}; one with fewer than about {least:,} donors says little"
 
 
 def seen(release: ReleasedMatrix) -> str:
@@ -201,7 +226,8 @@ def record(
                 "data_domain": f"one row per donor: {outcomes(release)} in {span(first)}; any "
                 "numbers, of which some may be missing, brought to length one by a public map of the donor's own row",
                 "unprotected_quantities": f"the number of donors ({first.n}) and the order of their rows; the "
-                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter",
+                "periods, the outcome's name, the kernel, the reference path, bounds and every other parameter"
+                + ("" if first.segments is None else f"; the names of the segments ({first.segments})"),
             },
             "privacy_loss": {
                 "privacy_unit": "Donor: one unit's whole record, every value in every period",
@@ -247,7 +273,8 @@ def record(
                 else "One mechanism.",
                 "post_processing": "None in the file.",
                 "justification": None,
-                "utility": f"The noise is {of_each(release, noise)}; {of_each(release, seen)}.",
+                "utility": f"The noise is {of_each(release, noise)}; {of_each(release, seen)}."
+                + ("" if first.segments is None else f" Donors {of_each(release, segments)}."),
                 "additional_information": "; ".join(_about_the_file(first, sha256)),
             },
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
@@ -284,7 +311,7 @@ def card(release: ReleasedMatrix) -> str:
     return report.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
 
 
-_SAYINGS = donors, noise, seen, mechanism, periods, kernel, directions, scale, reference
+_SAYINGS = donors, noise, segment_rows, seen, mechanism, periods, kernel, directions, scale, reference
 
 
 def page(release: Released, name: str, sha256: str) -> str:
@@ -300,6 +327,7 @@ def page(release: Released, name: str, sha256: str) -> str:
         guarantee=guarantee,
         name=name,
         quoted=shlex.quote(name),
+        segment=shlex.quote("other" if first.segments is None else first.segments.labels[0]),
         title="the outcome" if outcomes(release) == "outcome" else outcomes(release),
         first=period_name(first.times[0]),
         last=period_name(first.times[-1]),

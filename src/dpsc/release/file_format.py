@@ -346,9 +346,7 @@ def _build(body: JsonObject, kind: type[R]) -> R:
     T, directions = len(times), body["directions"]
     require(directions is None or (type(directions) is int and 1 <= directions <= T - 1), "the directions are wrong")
     size = T if directions is None else directions + 1
-    segments = (
-        None if body["segments"] is None else Segments(body["segments"]["by"], texts_from(body["segments"]["labels"]))
-    )
+    segments = None if body["segments"] is None else Segments.of(body["segments"])
     uppers = body["matrices"]
     several = 1 if segments is None else len(segments.labels)
     require(isinstance(uppers, list) and len(uppers) == several, "there is not one matrix for each segment")

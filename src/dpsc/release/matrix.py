@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
-from dpsc.errors import ParameterError, ReleaseError
+from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
@@ -22,7 +23,7 @@ from dpsc.release.kernel import Kernel
 from dpsc.release.population import Population
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import MOST_COUNTS, Scale
-from dpsc.release.segments import LABELS, Segments
+from dpsc.release.segments import LABELS, READABLE, PoolLike, Segments
 from dpsc.types import Array, Integers, Times, one_thread
 from dpsc.version import __version__
 
@@ -164,6 +165,11 @@ class ReleasedMatrix:
         return self.diagonal_scale / 4.0**self.grid_bits * float(np.linalg.norm(self.weights))
 
     @property
+    def noise_in_donors(self) -> float:
+        """The size of the largest direction of the noise, as a number of donors who all move in this direction."""
+        return self.noise_scale * math.sqrt(2 * self.row_map.size)
+
+    @property
     def noisy_moments(self) -> Array:
         """The noisy second-moment matrix of the vectors of length one, in real numbers."""
         if self.segments is None:
@@ -189,6 +195,58 @@ class ReleasedMatrix:
     def donors(self) -> float:
         """How many donors answers are drawn from: n, or about as many as its pool of segments has."""
         return float(self.weights @ self.sizes) if self.pool else float(self.n)
+
+    @property
+    def donors_error(self) -> float:
+        """The standard deviation of the noise in :attr:`donors`; none in n, which is public."""
+        apart = self.weights - self.weights.mean()
+        return float(np.linalg.norm(apart)) * self.diagonal_scale / 4.0**self.grid_bits * math.sqrt(self.row_map.size)
+
+    @property
+    def readable(self) -> bool:
+        """Whether the donors that answer are enough to stand out above the noise: about, as their number is."""
+        return self.donors >= READABLE * self.noise_in_donors
+
+    @property
+    def asked(self) -> str:
+        """Which segments answer, in words; empty if there are none."""
+        return "" if self.segments is None else self.segments.named(self.weights.tolist(), self.sizes.tolist())
+
+    def of(self, pool: PoolLike) -> Self:
+        """Return the same release, of which some segments answer; it costs nothing more.
+
+        Parameters
+        ----------
+        pool : str, list of str or mapping
+            One segment, several that are added up, or segments with the shares that they have in the target: each
+            then counts by its share, however many donors it has.
+
+        Examples
+        --------
+        >>> from dpsc import GramRelease
+        >>> rows = np.cumsum(np.random.default_rng(0).normal(size=(400, 12)), axis=1)
+        >>> make = GramRelease(epsilon=2.0, delta=1e-6, scale=3.0)
+        >>> release = make.release(rows, by=["north", "south"] * 200, labels=["north", "south"])
+        >>> release.of("north").asked
+        'segment north'
+        """
+        if self.segments is None:
+            raise ParameterError(
+                f"this release is not divided into segments, so there is no {Parameter('pool')} to choose."
+            )
+        shares = self.segments.shares(pool)
+        together = sum(float(self.sizes[place]) for place in shares)
+        weights = [0.0] * len(self.segments.labels)
+        for place, share in shares.items():
+            weights[place] = 1.0 if share is None else share * together / float(self.sizes[place])
+        return replace(self, pool=() if set(weights) == {1.0} else tuple(weights))
+
+    def pools(self) -> tuple[Self, ...]:
+        """Return the pools that are worth asking: all segments together, then each that is readable by itself."""
+        if self.segments is None:
+            return (self,)
+        each = (self.of(label) for label in self.segments.labels)
+        return replace(self, pool=()), *(one for one in each if one.readable)
 
     @cached_property
     def population(self) -> Population:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import GRID_BITS, LARGEST_NUMBER, LARGEST_T, budget_mu, require_public_labels
 from dpsc.release.rowmap import SMALL_CONSTANT, constant_over_scale, directions_for, require_constant, whitened_size
 from dpsc.release.scale import MOST_COUNTS, estimated, guess_from, require_scale
+from dpsc.release.segments import Segments
 from dpsc.tables.spec import Missing, rule_for
 from dpsc.types import Array, JsonObject, TargetLike, Times
 from dpsc.version import __version__
@@ -56,6 +57,8 @@ class Settings:
         A suggestion for missing cells: releases that differ in it add up, but their donors were read differently.
     epsilon, delta : float, optional
         A suggestion; each site decides on its own budget.
+    segments : Segments, optional
+        The column of segments and their labels, the same at all sites.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Settings:
     missing: Missing | None = None
     epsilon: float | None = None
     delta: float | None = None
+    segments: Segments | None = None
 
     def __post_init__(self) -> None:
         require_scale(self.scale)
@@ -128,6 +132,8 @@ class Settings:
             "periods": None if self.periods is None else periods_to_json(self.periods),
             "reference": None if self.reference is None else [float(v) for v in self.reference],
         }
+        if self.segments is not None:
+            body["segments"] = asdict(self.segments)  # an earlier version, which knows none, then refuses the file
         return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
     @property
@@ -177,6 +183,8 @@ def _build(said: JsonObject) -> Settings:
         if not isinstance(given["reference"], list) or any(type(v) not in (int, float) for v in given["reference"]):
             raise ReleaseError("the reference path is not a list of numbers.")
         given["reference"] = np.array(given["reference"], dtype=np.float64)
+    if "segments" in given:
+        given["segments"] = Segments.of(given["segments"])
     return Settings(**given)
 
 
@@ -204,7 +212,7 @@ def agreed(
     scale, like
         As in :class:`dpsc.GramRelease`; one of them is needed, because sites cannot count donors together.
     **labels
-        ``periods``, ``reference``, ``outcome`` and ``missing``.
+        ``periods``, ``reference``, ``outcome``, ``missing`` and ``segments``.
     """
     if (scale is None) == (like is None):
         raise ParameterError(

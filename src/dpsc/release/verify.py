@@ -103,7 +103,7 @@ def _size(release: ReleasedMatrix) -> Check:
     largest changes by at most s per standard normal deviation of the noise, so it exceeds E + t with a probability of
     at most exp(-t^2 / (2 s^2)).
     """
-    most = describe.noise_in_donors(release) + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
+    most = release.noise_in_donors + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
     values = np.linalg.eigvalsh(release.noisy_moments)
     fits = bool(values[0] >= -most and values[-1] <= release.n + most)
     why = f"sizes from {values[0]:,.0f} to {values[-1]:,.0f}; {release.n:,} donors and this noise make "
@@ -111,14 +111,16 @@ def _size(release: ReleasedMatrix) -> Check:
 
 
 def _noise(release: ReleasedMatrix) -> Check:
-    """Compare the noise that can be seen with the noise that is claimed, from both sides."""
-    chance, seen = _too_quiet(release)
+    """Compare the noise that can be seen with the noise that is claimed, from both sides; in every segment."""
+    parts = [release] if release.segments is None else [release.of(label) for label in release.segments.labels]
+    chance, seen = min(_too_quiet(part) for part in parts)
+    chance *= len(parts)
     if chance < FALSE_ALARM:
         why = (
             f"where donors say least, entries vary {seen:.2g} times as much as the noise alone would: noise is missing"
         )
         return Check("noise", "FAILS", why)
-    proved = min(1.0, _at_least(release))
+    proved = min(1.0, *(_at_least(part) for part in parts))
     why = f"at least {100 * proved:.0f}% of the claimed noise is certainly there"
     if proved >= _ENOUGH:
         return Check("noise", "holds", why)

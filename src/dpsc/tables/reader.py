@@ -221,23 +221,39 @@ def series(path: Path, said: TableSpec = NOTHING_SAID, *, advice: str = "") -> p
     return series_in(open_series(path, said), path, said, advice=advice)
 
 
-def open_series(path: Path, said: TableSpec) -> Table:
+def series_beside(
+    path: Path, said: TableSpec, beside: str | None, *, advice: str = ""
+) -> tuple[pd.Series[float], pd.Series[float] | None]:
+    """Read a public series, and beside it another column of numbers by the same periods if it is named."""
+    table = open_series(path, said, beside)
+    first = series_in(table, path, said, beside, advice=advice)
+    if beside is None:
+        return first, None
+    with in_file(path):
+        spec.find(table.schema.names, beside, Parameter("treated_column", ""))
+    time = next(name for name in table.schema.names if name == said.time or name not in (beside, first.name))
+    return first, series_in(table, path, replace(said, time=time, outcome=beside))
+
+
+def open_series(path: Path, said: TableSpec, beside: str | None = None) -> Table:
     """Open a file with a public series."""
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
-        return open_table(path, [], said.dialect, [said.time, said.outcome])
+        return open_table(path, [], said.dialect, [said.time, said.outcome, beside])
 
 
-def series_in(table: Table, path: Path, said: TableSpec, *, advice: str = "") -> pd.Series[float]:
+def series_in(
+    table: Table, path: Path, said: TableSpec, beside: str | None = None, *, advice: str = ""
+) -> pd.Series[float]:
     """Return the public series of a table: see :func:`series`."""
     time, outcome = said.time, said.outcome
     with in_file(path):
-        names = table.schema.names
+        names = [name for name in table.schema.names if name != beside]
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
-                f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
-                + advice
+                f"there are {len(table.schema.names)} columns; say which hold the periods and the numbers: {TIME}, "
+                f"{OUTCOME}.{advice}"
             )
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome

@@ -20,7 +20,8 @@ from dpsc.custodian.gram import dask as engine
 from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import source_of, sum_of_rows
 from dpsc.errors import TableError
-from dpsc.release import file_format
+from dpsc.release import file_format, verify
+from dpsc.release import settings as site_settings
 from dpsc.release.matrix import MOST_COORDINATES, require_room
 from dpsc.release.segments import Segments
 from dpsc.types import Array, Integers
@@ -75,8 +76,7 @@ def test_all_engines_divide_donors_in_the_same_way(
     shuffled = as_long.sample(frac=1, random_state=0)
     for name, frame in (("wide", as_wide), ("long", as_long), ("shuffled", shuffled)):
         said: dict[str, Any] = {"unit": "who", "wide": True} if name == "wide" else columns
-        engines = ["memory", "dask"] if name == "shuffled" else ["memory", "stream", "dask"]
-        for kind, way in ((kind, way) for kind in ("csv", "parquet") for way in engines):
+        for kind, way in ((kind, way) for kind in ("csv", "parquet") for way in ("memory", "stream", "dask")):
             where: dict[str, Any] = {"scheduler": cluster.scheduler_address} if way == "dask" else {"engine": way}
             found = scan(save(frame, tmp_path / f"{name}.{kind}"), **said, **how, **where)
             summed = MAKE.custodian_sum(found)
@@ -164,6 +164,45 @@ def test_each_matrix_has_noise_of_its_own_of_the_stated_scale(rows: Array, plans
     assert release.diagonal_scale == MAKE.release(rows).diagonal_scale  # three segments cost what one matrix costs
 
 
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        ([1.0, 2.0, 3.0, np.nan], "1,2"),
+        ([1.0, 2.0, 3.0, np.nan], [1, 2.0]),
+        (["1", " 1.0", "01", "2.00"], "1,2"),
+        ([True, False, True, True], [True]),
+        (["NA", "EU", "None", " "], "NA,EU"),
+        (pd.Categorical(["a", "b", None, "c"]), "a,b"),
+        (pd.array(["a", None, "\u00a0b", "  "], dtype="string"), "a,b"),
+    ],
+)
+def test_a_label_is_the_same_in_frames_and_files_of_all_kinds(
+    rows: Array, column: Any, labels: Any, tmp_path: Path
+) -> None:
+    """Numbers with and without decimals, truth values, categories, and what is no label; a file may write them so."""
+    frame = wide(rows[:40]).assign(plan=pd.Series(column).take(np.arange(40) % 4).to_numpy())
+    long_frame = long(rows[:40]).assign(plan=np.repeat(frame["plan"].to_numpy(), T))
+    how: dict[str, Any] = {"by": "plan", "labels": labels, "periods": [f"w{t}" for t in range(1, T + 1)]}
+    columns: dict[str, Any] = {"unit": "who", "time": "week", "outcome": "cost"}
+    expected = MAKE.custodian_sum(Donors.from_long(long_frame, **columns, **how)).total
+    assert all(len(np.flatnonzero(block)) for block in expected[:-1])  # each declared one was found
+    for shape, said, kind in (("wide", frame, "csv"), ("long", long_frame, "csv"), ("long", long_frame, "parquet")):
+        path = save(said, tmp_path / f"{shape}.{kind}")
+        where: dict[str, Any] = {"unit": "who", "wide": True} if shape == "wide" else columns
+        for engine_of in ("memory", "stream"):
+            found = MAKE.custodian_sum(scan(path, engine=engine_of, **where, **how)).total
+            np.testing.assert_array_equal(found, expected, err_msg=f"{shape} {kind} {engine_of}")
+
+
+@pytest.mark.parametrize("periods", [None, [f"w{t}" for t in range(1, T + 1)]])
+def test_a_file_of_a_folder_without_the_column_is_refused_by_name(rows: Array, periods: Any, tmp_path: Path) -> None:
+    frame = wide(rows).assign(plan="basic")
+    save(frame[:100], tmp_path / "1.csv")
+    save(frame[100:].drop(columns="plan"), tmp_path / "2.csv")
+    with pytest.raises(TableError, match=r"2\.csv: there is no column 'plan', which other files"):
+        MAKE.release(scan(tmp_path, unit="who", wide=True, by="plan", labels=LABELS, periods=periods))
+
+
 @pytest.fixture(scope="module")
 def release(rows: Array, plans: Array) -> Release:
     return MAKE.release(rows, by=pd.Series(plans, name="plan"), labels=LABELS)
@@ -195,7 +234,8 @@ def test_sizes_are_read_off_the_noisy_matrices_and_add_up_to_n(rows: Array, plan
     for _ in range(60):
         release = MAKE.release(summed)
         errors.append((release.sizes - true) / release.sizes_error)
-        assert release.sizes.sum() == pytest.approx(N, rel=1e-4)
+        if release.sizes.min() > 1:  # fewer are shown as one: noise may say that there are none
+            assert release.sizes.sum() == pytest.approx(N, rel=1e-4)
     assert 0.75 < float(np.std(errors)) < 1.3
 
 
@@ -252,7 +292,7 @@ def test_more_segments_than_the_slack_is_charged_for_are_refused_before_donors_a
     [
         ({"by": "plan"}, ParameterError, "declare labels"),
         ({"labels": LABELS}, ParameterError, "belong to by="),
-        ({"by": "plan", "labels": "basic,plus"}, ParameterError, "declare labels"),
+        ({"by": "plan", "labels": "basic,basic"}, ParameterError, "different segments"),
         ({"by": "plan", "labels": ["basic", "basic"]}, ParameterError, "different segments"),
         ({"by": "plan", "labels": []}, ParameterError, "1 to 63"),
         ({"by": "plan", "labels": ["a\x07"]}, ParameterError, "printable"),
@@ -284,3 +324,49 @@ def test_a_pool_that_is_none_is_refused(release: Release, rows: Array) -> None:
         release.of({"basic": 0.0})
     with pytest.raises(ParameterError, match="not divided into segments"):
         MAKE.release(rows).of("plus")
+
+
+def test_a_pool_as_it_is_typed_is_the_pool_that_is_given(release: Release) -> None:
+    assert PLANS.typed("basic , plus") == ["basic", "plus"]
+    assert PLANS.typed("basic=1, plus=3") == {"basic": 1.0, "plus": 3.0}
+    assert Segments("size", ("<=9,5", "a=b", "other")).typed("<=9,5") == ["<=9,5"]
+    assert Segments("size", ("a=b", "c", "other")).typed("a=b,c") == ["a=b", "c"]
+    for text, match in (("basic=1,plus", "every segment"), ("basic=x", "above 0"), ("basic=1,basic=2", "twice")):
+        with pytest.raises(ParameterError, match=match):
+            PLANS.typed(text)
+    assert release.of("plus").asked == "plan plus"
+    assert release.of({"basic": 1, "plus": 3}).asked == "plan basic (25%) and plus (75%)"
+    assert release.of(["other", "plus", "basic"]).asked == release.asked == "all segments of plan"
+    assert release.of(list(PLANS.labels)).donors == N  # which is public
+
+
+def test_sites_agree_on_segments_before_they_spend(rows: Array, tmp_path: Path) -> None:
+    agreed = site_settings.agreed(N, T, 1.0, 1e-6, sites=2, scale=3.0, segments=PLANS)
+    agreed.save(tmp_path / "settings.json")
+    assert site_settings.load(tmp_path / "settings.json").segments == PLANS
+    assert "segments" not in replace(agreed, segments=None).dumps()  # earlier versions read it
+    body = json.loads(agreed.dumps())
+    body["segments"]["labels"] = ["basic", 7]
+    with pytest.raises(ReleaseError, match="schema"):
+        site_settings.loads(json.dumps(body))
+    make = GramRelease.from_settings(agreed)
+    plans = [pd.Series(["plus", "basic", "x"] * 39 + ["plus"] * (2 - k), name="plan") for k in (0, 1)]
+    sites = [make.release(rows[k::2], by=plans[k], labels=LABELS) for k in (0, 1)]
+    assert Release.merge(sites, disjoint=True).segments == PLANS
+    other = make.release(rows[::2], by=plans[0], labels=["plus", "basic"])
+    with pytest.raises(ReleaseError, match=r"differ in segments \(plan: plus, basic, other and"):
+        Release.merge([other, sites[1]], disjoint=True)
+
+
+def test_noise_that_is_missing_in_one_segment_is_seen_in_the_file(rows: Array) -> None:
+    """The sum of all matrices would hide it."""
+    summed = GramRelease(epsilon=0.3, delta=1e-6, scale=3.0).custodian_sum(
+        np.tile(rows, (1, 3)), by=["basic"] * N, labels=[f"s{k}" for k in range(8)]
+    )
+    made = GramRelease(epsilon=0.3, delta=1e-6, scale=3.0).release(summed)
+    verdicts = {check.what: check.verdict for check in verify.checks(made)}
+    assert "FAILS" not in verdicts.values()
+    quiet = made.matrix.copy()
+    quiet[3] = summed.total[3]
+    checked = {check.what: check.verdict for check in verify.checks(replace(made, matrix=quiet))}
+    assert checked["noise"] == "FAILS"

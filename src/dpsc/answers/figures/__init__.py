@@ -35,10 +35,7 @@ def draw(answer: Drawn, kind: str, sheet: Sheet | None = None, units: str | None
 
 
 def as_bytes(figure: Figure, format: Literal["png", "svg"], dpi: float = 200) -> bytes:
-    """Return a figure as the content of a file, the same every time: no date in it, no random names.
-
-    It is laid out once, and stays so: saving a figure that has a layout engine lays it out twice.
-    """
+    """Return a figure as the content of a file, the same every time: no date in it, no random names."""
     import matplotlib as mpl
 
     buffer = io.BytesIO()
@@ -49,8 +46,5 @@ def as_bytes(figure: Figure, format: Literal["png", "svg"], dpi: float = 200) ->
             "figure.constrained_layout.use": False,
         }
     ):
-        if figure.get_layout_engine() is not None:
-            figure.draw_without_rendering()
-            figure.set_layout_engine(None)
         figure.savefig(buffer, format=format, dpi=dpi, metadata={"Date": None} if format == "svg" else None)
     return buffer.getvalue()

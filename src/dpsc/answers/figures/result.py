@@ -2,95 +2,87 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from dpsc.answers.base import Answer
-from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, VERMILION, PeriodAxis, Sheet, label_x, label_y, plain
-from dpsc.answers.words import donors_help, outcome, percent, sentence
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, LABEL, LINE, THIN, VERMILION, PeriodAxis, Sheet
+from dpsc.answers.words import donors_help, in_units, outcome, percent, sentence
+from dpsc.periods.treatment import LEFT_OUT, OFF
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OBSERVED, WITHOUT = "observed", "without the intervention (estimated)"
-PRIVACY = "part of it that privacy noise alone would cause (from the intervention on)"
+OBSERVED, WITHOUT, PRIVACY = "observed", "without the intervention", "privacy noise alone"
+_SHADED = {LEFT_OUT: "left out", OFF: "treatment off"}
 _FEW = 60  # periods: more have no markers
-_ABOVE = 18.0  # points between axes and title, for the name of the intervention
+_ABOVE = 0.14  # inches for the name of the intervention
 
 
 def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the path and, below it, the gaps; on given axes the path alone."""
     if sheet.ax is not None:
         return path(result, sheet, units)
-    caption = caption_of(result, sheet)
-    figure = sheet.figure(5.0)
+    figure = sheet.figure(4.6)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, 1])
-    draw_path(top, result, units)
+    draw_path(top, result)
     draw_gaps(bottom, result)
-    label_y(bottom, _in_units("difference", units))
-    PeriodAxis(result.target.index).mark(top, result.T0, named=True)
     PeriodAxis(result.target.index).mark(bottom, result.T0, named=False)
-    _label_times(bottom, result)
-    top.tick_params(labelbottom=False)
-    handles, labels = top.get_legend_handles_labels()
-    lower = dict(zip(*reversed(bottom.get_legend_handles_labels()), strict=True))
-    both = [(handle, lower[label]) if label in lower else handle for handle, label in zip(handles, labels, strict=True)]
-    sheet.entitle(top, result.title or question(result), result.private, _ABOVE)
-    sheet.below(top, both, labels, caption)
-    upper: Axes = top
-    return upper
+    bottom.set_title("observed less counterfactual", loc="left", x=0, fontsize=LABEL, color=GREY, pad=4)
+    return _finish(top, result, sheet, question(result), in_units(outcome(result), units), between=(0.0, 0.32))
 
 
 def path(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw observed and counterfactual over time."""
-    axes = sheet.axes(3.6)
-    draw_path(axes, result, units)
-    return _finish(axes, result, sheet, question(result))
+    axes = sheet.axes(3.1)
+    draw_path(axes, result)
+    return _finish(axes, result, sheet, question(result), in_units(outcome(result), units))
 
 
 def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the gap between observed and counterfactual, before the intervention too, with a line at zero."""
-    axes = sheet.axes(3.2)
+    axes = sheet.axes(2.7)
     draw_gaps(axes, result)
-    label_y(axes, _in_units(f"difference in {outcome(result)}", units))
-    return _finish(axes, result, sheet, f"What difference did the intervention make to {outcome(result)}?")
+    what = in_units(f"observed less counterfactual {outcome(result)}", units)
+    return _finish(axes, result, sheet, f"The effect on {outcome(result)} in each period", what)
 
 
 def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw what the effects add up to, from the intervention on."""
-    axes = sheet.axes(3.2)
-    times, found = PeriodAxis(result.target.index), result.cumulative()
-    after = times.values[result.T0 :]
-    axes.axhline(0, color=GREY, lw=1)
-    axes.plot(
-        after, found["effect"], color=BLUE, lw=2, marker=_marker("s", len(after)), ms=4, label="sum of the effects"
-    )
+    axes = sheet.axes(2.7)
+    found, times = result.cumulative(), PeriodAxis(result.observed.index)
+    form = _marker("s", len(found))
+    axes.axhline(0, color=GREY, lw=THIN)
+    axes.plot(times.values, found["effect"], color=BLUE, lw=LINE, marker=form, ms=4, label="_sum of the effects")
     if result.interval_kind != "none":
-        band(axes, after, found["lower"], found["upper"], BLUE, interval_name(result))
-    label_y(axes, _in_units(f"sum of the effects on {outcome(result)}", units))
-    plain(axes)
-    if len(after) == 1:
-        _around(axes, times.values)
-    times_after = PeriodAxis(result.observed.index)
-    times_after.write(axes)
-    label_x(axes, _time_name(result))
-    usual = f"What did the effects on {outcome(result)} add up to?"
-    return sheet.finish(axes, result.title or usual, result.private, caption_of(result, sheet))
+        band(axes, times.values, found["lower"], found["upper"], BLUE, interval_name(result))
+    if len(found) == 1:
+        _around(axes, PeriodAxis(result.target.index).values)
+    times.write(axes)
+    return sheet.finish(
+        axes,
+        f"The effect on {outcome(result)}, added up",
+        result.private,
+        measured=in_units(f"sum since the intervention of the effects on {outcome(result)}", units),
+        along=_time_name(result),
+        small_print=small_print(result),
+    )
 
 
-def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
+def draw_path(axes: Axes, result: Answer) -> None:
     """Draw the observed line, the counterfactual over the whole axis, and its band."""
     times = PeriodAxis(result.target.index).values
-    axes.plot(times, result.target, color=BLACK, lw=1.9, marker=_marker("o", len(times)), ms=3.2, label=OBSERVED)
+    axes.plot(times, result.target, color=BLACK, lw=LINE, marker=_marker("o", len(times)), ms=3.2, label=OBSERVED)
     whole = np.concatenate([result.fitted, result.counterfactual])
-    axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=1.9, ls=(0, (4, 1.6)), label=WITHOUT)
+    axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=LINE, ls=(0, (4, 1.6)), label=WITHOUT)
     for lower, upper, start, label in bands(result):
         band(axes, times[start:], lower, upper, VERMILION, label)
-    label_y(axes, _in_units(outcome(result), units))
-    plain(axes)
+    shade_phases(axes, result, PeriodAxis(result.target.index))
     if len(times[result.T0 :]) == 1 and result.fitted.empty:
         axes.plot(times[-1:], result.counterfactual, color=VERMILION, marker="D", ms=5)
 
@@ -98,15 +90,28 @@ def draw_path(axes: Axes, result: Answer, units: str | None = None) -> None:
 def draw_gaps(axes: Axes, result: Answer) -> None:
     """Draw observed less counterfactual and its band, before the intervention as after it."""
     times = PeriodAxis(result.target.index).values
-    axes.axhline(0, color=GREY, lw=1)
+    axes.axhline(0, color=GREY, lw=THIN)
     whole = gaps_of(result)
-    axes.plot(
-        times[-len(whole) :], whole, color=BLUE, lw=1.9, marker=_marker("s", len(times)), ms=3.4, label="difference"
-    )
+    form = _marker("s", len(times))
+    axes.plot(times[-len(whole) :], whole, color=BLUE, lw=LINE, marker=form, ms=3.4, label="_difference")
     for lower, upper, start, label in bands(result):
         seen = result.target.iloc[start:].to_numpy(dtype=np.float64)
         band(axes, times[start:], seen - upper, seen - lower, BLUE, label)
-    plain(axes)
+    shade_phases(axes, result, PeriodAxis(result.target.index))
+
+
+def shade_phases(axes: Axes, result: Answer, times: PeriodAxis) -> None:
+    """Shade the periods that are left out, and those in which the treatment is off after it began."""
+    first, phases, named = list(times.index).index(result.treatment_time), result.phases, set[str]()
+    turns = [k for k in range(len(phases) + 1) if k in (0, len(phases)) or phases[k] != phases[k - 1]]
+    for begin, end in pairwise(turns):
+        if (label := _SHADED.get(phases[begin])) is not None:
+            last = first + end
+            right = times.before(last) if last < len(times.index) else times.values[-1]
+            dark = 0.28 if phases[begin] == LEFT_OUT else 0.12
+            name = None if label in named else label
+            axes.axvspan(times.before(first + begin), right, color=GREY, alpha=dark, lw=0, zorder=0, label=name)
+            named.add(label)
 
 
 def gaps_of(result: Answer) -> Array:
@@ -153,12 +158,11 @@ def question(result: Answer) -> str:
     return f"What would {outcome(result)} have been without the intervention?"
 
 
-def caption_of(result: Answer, sheet: Sheet) -> str:
-    """Return the small print: whether donors help, warnings, method and guarantee; a page says it once, by itself."""
-    if sheet.on_page:
-        return ""
+def small_print(result: Answer) -> str:
+    """Return the line for a figure that stands alone: method, guarantee, whether donors help, whether to read on."""
     light = [] if result.verdict is None else [donors_help(result.verdict)]
-    return "\n".join([*light, *(sentence(f"note: {note}") for note in result.notes), method_of(result)])
+    more = ["Its notes are in the report."] if result.notes else []
+    return " ".join([method_of(result), *light, *more])
 
 
 def method_of(result: Answer) -> str:
@@ -174,28 +178,30 @@ def promise(guarantee: Guarantee | None, reason: str) -> str:
     return f"Differentially private: ε = {guarantee.epsilon:.4g}{delta}."
 
 
-def effect_on(result: Answer, units: str | None) -> str:
-    """Name the average effect, for an axis."""
-    return _in_units(f"average effect on {outcome(result)}", units)
-
-
-def _finish(axes: Axes, result: Answer, sheet: Sheet, usual: str) -> Axes:
+def _finish(
+    axes: Axes, result: Answer, sheet: Sheet, usual: str, measured: str, between: tuple[float, float] = (0.0, 0.0)
+) -> Axes:
     times = PeriodAxis(result.target.index)
     times.mark(axes, result.T0, named=True)
     if len(result.observed) == 1 and result.fitted.empty:
         _around(axes, times.values)
-    _label_times(axes, result)
-    return sheet.finish(axes, result.title or usual, result.private, caption_of(result, sheet), above=_ABOVE)
-
-
-def _label_times(axes: Axes, result: Answer) -> None:
-    PeriodAxis(result.target.index).write(axes)
-    label_x(axes, _time_name(result))
+    times.write(axes)
+    return sheet.finish(
+        axes,
+        result.title or usual,
+        result.private,
+        measured=measured,
+        along=_time_name(result),
+        small_print=small_print(result),
+        above=_ABOVE,
+        between=between,
+    )
 
 
 def _time_name(result: Answer) -> str:
+    """Name numbered periods; dates are known by their look."""
     name = result.target.index.name
-    return "" if name is None or name == "time" else str(name)
+    return str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time") else ""
 
 
 def _around(axes: Axes, times: Any) -> None:
@@ -206,7 +212,3 @@ def _around(axes: Axes, times: Any) -> None:
 
 def _marker(form: str, periods: int) -> str:
     return form if periods <= _FEW else ""
-
-
-def _in_units(text: str, units: str | None) -> str:
-    return f"{text} ({units})" if units else text

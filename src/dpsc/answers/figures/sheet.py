@@ -1,4 +1,4 @@
-"""The sheet that a figure is drawn on: colours, axes of periods, a title that is a question, a legend, a caption."""
+"""The sheet that every figure is drawn on: its size, letters, lines, colours, and what stands around the axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PURPLE = "#E69F00", "#D55E00", "#CC79A7"
-GREY = "#777777"  # reference lines and small text
+GREY = "#5b636d"  # reference lines and small text
 GRID = "#e6e6e6"
 
 
@@ -72,143 +72,215 @@ def _pieces(word: str, inches: float, size: float, weight: str) -> list[str]:
     return pieces
 
 
-WIDTH = 6.0  # inches: letters of 9 points can still be read when the figure is 420 pixels wide
-TITLE, LABEL, SMALL = 11.0, 9.5, 8.5  # sizes of letters, in points
-_MARGIN = 0.08  # inches around everything
-_LINE = 1.3  # the height of a line, in letters
+WIDE, NARROW = 7.2, 4.0  # inches: a column of text on a desk and on a phone; letters have one size on both
+TITLE, LABEL, SMALL = 12.0, 9.5, 8.5  # sizes of letters, in points
+LINE, THIN, DOTTED = 1.8, 0.9, (0, (1, 1.5))  # points: lines of data, and lines to compare with
+_LEFT, _ABOVE, _ROW = 0.4, 0.12, 1.35 / 72  # inches: beside axes at the least, over them, a row for each point
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where to draw: on a new figure, with legend and caption below, or on axes that somebody has.
+    """The canvas of every figure: from top to bottom title, what is measured, key, axes, small print.
 
     Attributes
     ----------
     ax : Axes, optional
         Draw here instead of on a new figure.
     title : str, optional
-        Instead of the usual one.
+        Instead of the usual one. An empty one leaves out the small print, too: a page around the figure says both.
     figsize : pair of float, optional
         Of the new figure, in inches; without a height (None) it is as high as it needs to be.
     shown : bool
         Make the new figure through pyplot if this is a notebook, which then shows it.
-    on_page : bool
-        The page around the figure says what holds of the whole answer: captions leave it out.
     """
 
     ax: Axes | None = None
     title: str | None = None
     figsize: tuple[float, float | None] | None = None
     shown: bool = False
-    on_page: bool = False
 
     @property
     def width(self) -> float:
         """The width of the figure in inches."""
-        return figure_of(self.ax).get_figwidth() if self.ax is not None else (self.figsize or (WIDTH,))[0]
+        return figure_of(self.ax).get_figwidth() if self.ax is not None else (self.figsize or (WIDE,))[0]
 
     def axes(self, height: float) -> Axes:
-        """Return the axes to draw on; a new figure has this height in inches if none was asked for."""
+        """Return the axes to draw on; new ones are so many inches high."""
         return self.ax if self.ax is not None else self.figure(height).subplots()
 
     def figure(self, height: float) -> Figure:
-        """Return a new figure; refuse where axes were given."""
+        """Return a new figure, for axes of this height in inches; refuse where axes were given."""
         if self.ax is not None:
             raise ParameterError("this figure has several panels and needs a figure of its own: leave out ax.")
-        high = None if self.figsize is None else self.figsize[1]
-        size = (self.width, height if high is None else high)
         if self.shown and _in_a_notebook():
             from matplotlib import pyplot
 
-            figure = pyplot.figure(figsize=size)
+            figure = pyplot.figure(figsize=(self.width, height))
         else:
             from matplotlib.figure import Figure
 
-            figure = Figure(figsize=size)
-        figure.set_layout_engine("constrained", h_pad=0.06, w_pad=0.06)
+            figure = Figure(figsize=(self.width, height))
+        figure.subplots_adjust(left=_LEFT / self.width, right=1 - 0.1 / self.width)  # about
         return figure
 
-    def finish(self, axes: Axes, usual: str, private: bool, caption: str, *, above: float = 6.0) -> Axes:
-        """Write the title over the axes, and legend and caption below; given axes have their legend inside.
+    def finish(
+        self,
+        axes: Axes,
+        usual: str,
+        private: bool,
+        *,
+        measured: str,
+        along: str = "",
+        small_print: str = "",
+        grid: Literal["x", "y"] = "y",
+        above: float = 0.0,
+        between: tuple[float, float] = (0.0, 0.0),
+    ) -> Axes:
+        """Write what is around the axes, and put everything in its place.
 
-        ``above`` is what is between axes and title, in points.
+        Parameters
+        ----------
+        axes : Axes
+            The only ones, or the first of several, which share title and key.
+        usual : str
+            The title if none was asked for.
+        private : bool
+            Without a guarantee the title says NOT PRIVATE.
+        measured : str
+            What the values are, in their units.
+        along : str
+            What is along the horizontal axis, if its labels do not say so.
+        small_print : str
+            For a figure that stands alone.
+        grid : {"x", "y"}
+            The axis that values are read from.
+        above : float
+            Inches for what stands over the axes.
+        between : pair of float
+            Inches between the columns and between the rows of several axes.
         """
-        self.entitle(axes, usual, private, above)
-        handles, labels = axes.get_legend_handles_labels()
-        if self.ax is None:
-            self.below(axes, handles, labels, caption)
-        elif handles:
-            broken = [wrapped(label, 0.6 * inches_wide(axes), SMALL - 1) for label in labels]
-            axes.legend(handles, broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
-        return axes
-
-    def entitle(self, axes: Axes, usual: str, private: bool, above: float = 6.0) -> None:
-        """Write the title over the axes, broken where they end."""
-        figure = figure_of(axes)
-        boxes = [(one.bbox, one.get_tightbbox()) for one in figure.axes]
-        beside = max(inner.x0 - outer.x0 for inner, outer in boxes if outer is not None) / figure.dpi
-        room = inches_wide(axes) if self.ax is not None else figure.get_figwidth() - beside - 3 * _MARGIN
-        text = wrapped(self.words(usual, private), room, TITLE, "bold")
-        axes.set_title(text, loc="left", fontsize=TITLE, fontweight="bold", pad=above, parse_math=False)
-
-    def words(self, usual: str, private: bool) -> str:
-        """Return the title, the usual one if none was asked for; it says NOT PRIVATE where there is no guarantee."""
         title = usual if self.title is None else self.title
-        return title if private else f"{title}\nNOT PRIVATE".strip()
+        title = title if private else f"{title}\nNOT PRIVATE".strip()
+        figure = figure_of(axes)
+        panels = [axes] if self.ax is not None else [panel for panel in figure.axes if panel.get_visible()]
+        key: dict[str, Any] = {}
+        for panel in panels:
+            _plain(panel, grid)
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+                key.setdefault(label, handle)
+        panels[-1].set_xlabel(wrapped(along, inches_wide(axes), LABEL), fontsize=LABEL, parse_math=False)
+        if self.ax is not None:
+            _on_given(axes, title, measured, key, grid)
+            return axes
+        edge = 0.02 if self.title == "" else 0.12  # a page has margins of its own
+        room = self.width - 2 * edge
 
-    def below(self, axes: Axes, handles: Sequence[Any], labels: Sequence[str], caption: str) -> None:
-        """Write the legend below the axes and the caption below it, and make room for both.
+        def written(text: str, size: float, gid: str, **style: Any) -> tuple[Any, float]:
+            text = wrapped(text, room, size, style.get("fontweight", "normal"))
+            drawn = figure.text(0, 0, text, fontsize=size, gid=gid, linespacing=1.2, parse_math=False, **style)
+            return drawn, (text.count("\n") + 1) * size * _ROW if text else 0.0
 
-        Constrained layout keeps room for one thing at the foot of a figure, so that both are one: the caption is the
-        legend's title, which is moved from above its entries to below them.
-        """
-        if not labels and not caption:
-            return
-        figure, wide = figure_of(axes), self.width - 2 * _MARGIN
+        heading, high = written(title, TITLE, "title", fontweight="bold", va="top")
+        what, row = written(measured, LABEL, "measured", color=GREY, va="top")
+        small_print = "" if self.title == "" else small_print
+        small, foot = written(small_print, SMALL - 1, "small print", color=GREY, va="bottom")
         legend = figure.legend(
-            handles,
-            [wrapped(label, wide - 0.6, LABEL) for label in labels],
-            loc="outside lower left",
-            ncols=_columns(labels, wide),
+            key.values(),
+            [wrapped(label, room - 0.5, LABEL) for label in key],
+            loc="upper left",
+            ncols=_columns(list(key), room),
             frameon=False,
             fontsize=LABEL,
-            columnspacing=1.4,
+            handlelength=1.6,
+            handletextpad=0.5,
+            columnspacing=1.2,
             borderpad=0,
-            handler_map=_side_by_side(),
-            title=wrapped(caption, wide, SMALL),
-            title_fontsize=SMALL,
-            alignment="left",
+            borderaxespad=0,
         )
-        legend.get_title().set(color=GREY, linespacing=_LINE, parse_math=False, gid="caption")
-        box: Any = legend.get_children()[0]
-        box.get_children().reverse()
-        box.sep = 7  # points between legend and caption
-        if self.figsize is None or self.figsize[1] is None:
-            foot = legend.get_window_extent().height / figure.dpi + 2 * _MARGIN
-            figure.set_size_inches(self.width, figure.get_figheight() + foot)
+        tops = [edge, edge + high, edge + high + row + 0.03]
+        top = tops[2] + (legend.get_window_extent().height / figure.dpi if key else 0.0) + above + _ABOVE
+        bottom = edge + foot + (0.08 if foot else 0.0) + _below(panels[-1])
+        beside = 0.1 + max(_widest(panel.get_yticklabels()) for panel in panels)
+        left, apart = max(_LEFT, edge + beside), (between[0] + beside, between[1])
+        right = max(edge + 0.05, _beyond(panels[-1], self.width - left))
+        whole = (self.figsize or (0, None))[1] or top + figure.get_figheight() + bottom
+        figure.set_size_inches(self.width, whole)
+        down, across = axes.get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
+        figure.subplots_adjust(
+            left=left / self.width,
+            right=1 - right / self.width,
+            top=1 - top / whole,
+            bottom=bottom / whole,
+            wspace=across * apart[0] / (self.width - left - right - (across - 1) * apart[0]),
+            hspace=down * apart[1] / (whole - top - bottom - (down - 1) * apart[1]),
+        )
+        x = edge / self.width
+        for text, y in ((heading, 1 - tops[0] / whole), (what, 1 - tops[1] / whole), (small, edge / whole)):
+            text.set_position((x, y))
+        legend.set_bbox_to_anchor((x, 1 - tops[2] / whole), figure.transFigure)
+        return axes
 
 
-def plain(axes: Axes, *, grid: str = "y") -> None:
-    """Take away what no reader needs, and draw a faint grid."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis=grid, color=GRID, lw=0.6)  # type: ignore[arg-type]
+def _on_given(axes: Axes, title: str, measured: str, key: dict[str, Any], grid: str) -> None:
+    """Write title and labels of axes that somebody has, and the key inside them."""
+    wide, high = inches_wide(axes), figure_of(axes).get_figheight() * axes.get_position().height
+    axes.set_title(wrapped(title, wide, TITLE, "bold"), loc="left", fontsize=TITLE, fontweight="bold", parse_math=False)
+    write, room = (axes.set_ylabel, 0.85 * high) if grid == "y" else (axes.set_xlabel, wide)
+    write(wrapped(measured, max(1.0, room), LABEL), fontsize=LABEL, parse_math=False)
+    if key:
+        broken = [wrapped(label, 0.6 * wide, SMALL - 1) for label in key]
+        axes.legend(key.values(), broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
+
+
+def _plain(axes: Axes, grid: Literal["x", "y"]) -> None:
+    """Take away what no reader needs; draw a faint grid and round numbers with the same digits."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator
+
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set(visible=grid == "y", color=GREY, linewidth=THIN)
+    axes.grid(axis=grid, color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize=LABEL, color=GREY)
+    axes.tick_params(labelsize=LABEL, color=GREY, length=0)
+    axes.tick_params(axis="x", length=0 if grid == "x" else 3)
+    for axis, most in ((axes.xaxis, 1 + int(inches_wide(axes))), (axes.yaxis, 6)):
+        if isinstance(axis.get_major_locator(), AutoLocator):
+            axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+            axis.set_major_formatter(FuncFormatter(lambda value, _, of=axis: _digits(value, of.get_majorticklocs())))
 
 
-def label_y(axes: Axes, text: str) -> None:
-    """Write the label of the y axis, broken where the axis ends."""
-    high = figure_of(axes).get_figheight() * axes.get_position().height
-    axes.set_ylabel(wrapped(text, max(1.0, 0.85 * high), LABEL), fontsize=LABEL, parse_math=False)
+def _digits(value: float, ticks: np.ndarray[Any, Any]) -> str:
+    """Write a number with as many decimals as the steps between ticks have."""
+    step = np.diff(ticks).min() if len(ticks) > 1 else value
+    decimals = len(f"{step:.12f}".rstrip("0").partition(".")[2])
+    return f"{value:,.{decimals}f}".replace("-", "−")
 
 
-def label_x(axes: Axes, text: str, less: float = 0.0) -> None:
-    """Write the label of the x axis, broken where the axis ends, which is some inches shorter than usual."""
-    axes.set_xlabel(wrapped(text, inches_wide(axes) - less, LABEL), fontsize=LABEL, parse_math=False)
+def _widest(labels: Sequence[Any]) -> float:
+    """Return the width of the widest line of labels."""
+    lines = [(line, label.get_fontsize()) for label in labels for line in label.get_text().split("\n")]
+    return max((width(*line) for line in lines), default=0.0) / _SAFETY
+
+
+def _below(axes: Axes) -> float:
+    """Return the inches that the labels below axes take."""
+    rows = 1 + max((label.get_text().count("\n") for label in axes.get_xticklabels()), default=0)
+    text = axes.get_xlabel()
+    return 0.1 + (rows + (text.count("\n") + 1 if text else 0)) * LABEL * _ROW
+
+
+def _beyond(axes: Axes, wide: float) -> float:
+    """Return the inches by which a label would stand out of axes at the right."""
+    labels = dict(zip(axes.get_xticks(), axes.get_xticklabels(), strict=True))
+    inside = [at for at in labels if at <= max(axes.get_xlim())]
+    if not inside or labels[max(inside)].get_ha() != "center":
+        return 0.0
+    to = axes.transData + axes.transAxes.inverted()
+    share = float(to.transform((max(inside), axes.get_ylim()[0]))[0])
+    return 0.02 + _widest([labels[max(inside)]]) / 2 - (1 - share) * wide
 
 
 def inches_wide(axes: Axes) -> float:
-    """Return the width of axes, about: the layout is not made yet."""
+    """Return the width of axes, about: they are put in place later."""
     return float(figure_of(axes).get_figwidth() * axes.get_position().width)
 
 
@@ -221,18 +293,11 @@ def figure_of(axes: Axes) -> Figure:
 
 def _columns(labels: Sequence[str], room: float) -> int:
     """Return the largest number of columns that fit."""
+    wide = [width(label, LABEL) + 0.45 for label in labels]
     for columns in range(len(labels), 1, -1):
-        parts = [labels[k::columns] for k in range(columns)]  # not the legend's order, but no column is wider
-        if sum(max(width(label, LABEL) for label in part) + 0.6 for part in parts) <= room:
-            return columns
+        if sum(max(part) for part in np.array_split(wide, columns)) <= room:
+            return -(-len(labels) // -(-len(labels) // columns))  # as few as have no more rows
     return 1
-
-
-def _side_by_side() -> dict[type, Any]:
-    """Return how a legend draws an entry that stands for the same thing in two colours."""
-    from matplotlib.legend_handler import HandlerTuple
-
-    return {tuple: HandlerTuple(ndivide=None, pad=0.0)}
 
 
 def _in_a_notebook() -> bool:
@@ -284,6 +349,8 @@ class PeriodAxis:
     def write(self, axes: Axes, below: list[str] | None = None) -> None:
         """Write as many periods under the axis as fit; ``below`` has a second line for each."""
         names = [period_name(label) for label in self.index]
+        if pd.api.types.is_numeric_dtype(self.index):
+            names = [name.replace("-", "−") for name in names]
         longest = max(width(name, LABEL) for name in {names[0], names[-1], max(names, key=len)})
         shown = self._shown(max(2, int(inches_wide(axes) / (longest + 0.12))))
         texts = [names[k] if below is None else f"{names[k]}\n{below[k]}" for k in shown]
@@ -305,7 +372,7 @@ class PeriodAxis:
     def mark(self, axes: Axes, position: int, *, named: bool) -> None:
         """Draw a line at the intervention and, over the axes, where it hides nothing, write what it is."""
         at = self.before(position)
-        axes.axvline(at, color=GREY, lw=1.2, ls=(0, (1, 1.5)), gid="intervention")
+        axes.axvline(at, color=GREY, lw=THIN, ls=DOTTED, gid="intervention")
         if named:
             share = position / len(self.index)
             side = _SIDES[0 if share < 0.35 else 2 if share > 0.65 else 1]

@@ -81,8 +81,11 @@ def _bounds(look: CustodianLook) -> Section:
         facts += [
             ("below the bounds", f"{_of(look.below, cells)}, set to the lower one"),
             ("above the bounds", f"{_of(look.above, cells)}, set to the upper one"),
-            ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
         ]
+        if rule.person_bound is not None:
+            facts.append(
+                ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
+            )
     return Section("What the bounds would cut", "never published", facts=facts)
 
 

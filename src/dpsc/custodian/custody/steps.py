@@ -23,6 +23,7 @@ from dpsc.errors import Parameter, ParameterError, UnwiseError
 from dpsc.periods.match import aligned, same
 from dpsc.release.kernel import Smoothness
 from dpsc.release.matrix import GRID_BITS
+from dpsc.release.segments import Segments
 from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
 from dpsc.tables.formats import in_file
@@ -128,12 +129,15 @@ class Choices:
         The name under which the outcome is published; that of its column if None.
     missing : str or None
         The rule for missing cells.
+    segments : Segments or None
+        The declared ones.
     """
 
     algorithm: GramRelease
     periods: Times | None
     outcome: str | None
     missing: Missing | None
+    segments: Segments | None = None
 
     @property
     def promise(self) -> Guarantee | None:
@@ -230,6 +234,7 @@ def of_options(
     path = series.reference(reference, said)
     similar = series.like(like, like_before, said)
     index = None if said.periods is None else reader.typed_periods(said.periods, path, said.time_format)
+    segments = Segments.declared(said.by, said.labels)
     if settings is None:
         if epsilon is None or delta is None:
             it = Parameter("epsilon" if epsilon is None else "delta")
@@ -243,7 +248,7 @@ def of_options(
             like=similar,
             grid_bits=GRID_BITS if grid_bits is None else grid_bits,
         )
-        return Choices(algorithm, index, None, said.missing)
+        return Choices(algorithm, index, None, said.missing, segments)
     agreed = load(settings)
     agree = {
         "smoothness": smoothness in (None, agreed.smoothness),
@@ -252,6 +257,7 @@ def of_options(
         "grid_bits": grid_bits in (None, agreed.grid_bits),
         "reference": path is None or _same_path(path, agreed),
         "periods": index is None or agreed.periods is None or same(index, agreed.periods),
+        "by": segments in (None, agreed.segments),
     }
     for name, agrees in agree.items():
         if not agrees:
@@ -261,7 +267,7 @@ def of_options(
             )
     algorithm = GramRelease.from_settings(agreed, epsilon=epsilon, delta=delta)
     periods_of_all = index if agreed.periods is None else agreed.periods
-    return Choices(algorithm, periods_of_all, agreed.outcome, said.missing or agreed.missing)
+    return Choices(algorithm, periods_of_all, agreed.outcome, said.missing or agreed.missing, agreed.segments)
 
 
 def _same_path(path: pd.Series[float], agreed: Settings) -> bool:

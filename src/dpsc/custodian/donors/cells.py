@@ -85,6 +85,8 @@ def as_units(labels: Any) -> Any:
         whole = pc.fill_null(pc.and_(pc.equal(pc.floor(units), units), pc.less(pc.abs(units), 2.0**63)), False)
         digits = pc.if_else(whole, units, 0.0).cast(pa.int64()).cast(pa.large_string())
         units = pc.if_else(whole, digits, units.cast(pa.large_string()))
+    if pa.types.is_boolean(units.type):
+        units = pc.if_else(units, "True", "False")  # as Python writes them, and CSV files of pandas
     units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
     return pc.if_else(pc.equal(units, ""), None, units)
 

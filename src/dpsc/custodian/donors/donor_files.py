@@ -175,7 +175,7 @@ class Files:
         chosen = [names[int(np.argmax(found == position))] for position in range(len(self.periods))]
         for name in chosen:
             reader.require_column(self.table, name, number=True)
-        reader.require_same_columns(self.table, self.path, [self.spec.unit, *chosen])
+        reader.require_same_columns(self.table, self.path, [self.spec.unit, *chosen, *self.by])
         reader.require_unambiguous(self.table, self.path, chosen)
         return chosen
 

@@ -77,7 +77,7 @@ class Donors:
         missing: Missing | None = None,
         repeated: Repeated = "missing",
         by: Hashable | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> Donors:
         """Read one row per unit and period; every unit is a donor.
 
@@ -107,8 +107,9 @@ class Donors:
             their mean, as of readings; or the last of them, as of corrections. Rows without a number do not count.
         by : column name, optional
             Of donors' segments (age band, plan, region): a release then holds a matrix for each, at no further cost.
-        labels : list of str, optional
-            The segments, declared beforehand. A donor is in "other" if its rows name another one, several, or none.
+        labels : str or list of str, optional
+            The segments, declared beforehand: ``"basic,plus"``, or a list. A donor is in "other" if its rows name
+            another one, several, or none.
 
         Examples
         --------
@@ -132,7 +133,7 @@ class Donors:
         repeated: Repeated = "missing",
         outcome: str = "outcome",
         by: Hashable | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> Donors:
         """Read one row per unit and one column per period.
 
@@ -154,7 +155,7 @@ class Donors:
         missing: Missing | None = None,
         outcome: str = "outcome",
         by: Sequence[Any] | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> Donors:
         """Read an n × T array; without ``times`` the periods are 0, 1, ..., T-1. ``by`` has a label for each row."""
         matrix = array_matrix(donors, times)

@@ -296,7 +296,7 @@ class GramRelease:
         dataset: str | None = ...,
         missing: Missing | None = ...,
         by: Any | None = ...,
-        labels: Iterable[str] | None = ...,
+        labels: str | Iterable[str] | None = ...,
     ) -> Releases: ...
 
     @overload
@@ -309,7 +309,7 @@ class GramRelease:
         dataset: str | None = ...,
         missing: Missing | None = ...,
         by: Any | None = ...,
-        labels: Iterable[str] | None = ...,
+        labels: str | Iterable[str] | None = ...,
     ) -> Release: ...
 
     @np.errstate(all="ignore")
@@ -323,7 +323,7 @@ class GramRelease:
         dataset: str | None = None,
         missing: Missing | None = None,
         by: Any | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> Release | Releases:
         """Turn private donors into a release.
 
@@ -349,7 +349,7 @@ class GramRelease:
         by : column name or list, optional
             The segments of the donors of a wide frame or an array (age band, plan, region); other donors have theirs.
             The release then holds a matrix for each segment, at no further cost.
-        labels : list of str, optional
+        labels : str or list of str, optional
             The segments, declared beforehand; any other label counts as "other".
 
         Notes
@@ -452,7 +452,7 @@ class GramRelease:
         on_rows: OnRows = lambda rows: None,
         missing: Missing | None = None,
         by: Any | None = None,
-        labels: Iterable[str] | None = None,
+        labels: str | Iterable[str] | None = None,
     ) -> CustodianSum:
         """Add up the donors exactly, without noise: private, only for :meth:`release`, whose other options it takes.
 

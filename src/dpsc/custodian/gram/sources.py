@@ -131,7 +131,7 @@ def donors_in(
     spec: TableSpec,
     periods: PeriodsLike | None,
     *,
-    labels: Iterable[str] | None = None,
+    labels: str | Iterable[str] | None = None,
     bounds: tuple[float, float] | None = None,
     exclude: Sequence[str] = (),
     engine: Engine = "auto",
@@ -151,7 +151,15 @@ def donors_in(
     # The workers of a cluster may run in another folder.
     place = where.absolute() if engine == "dask" else where
     held = None if engine == "auto" else engine == "memory"
-    files = Files(place, spec, bounds, tuple(exclude), index, held, Segments.declared(spec.by, labels))
+    files = Files(
+        place,
+        spec,
+        bounds,
+        tuple(exclude),
+        index,
+        held,
+        Segments.declared(spec.by, spec.labels if labels is None else labels),
+    )
     if engine != "dask":
         return FileDonors(files)
     from dpsc.custodian.gram.dask import DaskDonors
@@ -160,7 +168,7 @@ def donors_in(
 
 
 def source_of(
-    donors: Any, missing: Missing | None = None, *, by: Any | None = None, labels: Iterable[str] | None = None
+    donors: Any, missing: Missing | None = None, *, by: Any | None = None, labels: str | Iterable[str] | None = None
 ) -> DonorSource:
     """Return donors of any form as a source; an array of floats is not copied, unless it needs a rule or segments."""
     if missing is not None or by is not None or labels is not None:

@@ -20,7 +20,7 @@ from dpsc.analyst.release import Release
 from dpsc.answers import document, report, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.figures import choices as other_figures
-from dpsc.answers.figures.sheet import BLACK, PeriodAxis, Sheet, label_y, plain
+from dpsc.answers.figures.sheet import BLACK, LINE, NARROW, WIDE, PeriodAxis, Sheet
 from dpsc.answers.placebos import Trials
 from dpsc.answers.report import ReportFiles
 from dpsc.periods.dates import period_name
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
 COLUMNS = ("unit_column", "start_column", "weight_column", "averages_column")
-WIDE, NARROW = 8.4, 4.8  # inches; letters of 9 points can be read on a desk and on a phone
 
 
 class Chart(NamedTuple):
@@ -49,7 +48,7 @@ class Chart(NamedTuple):
 
 def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -> Chart:
     """Draw a figure so many inches wide."""
-    axes = draw(sheet=Sheet(title="", figsize=(width, None), on_page=True))
+    axes = draw(sheet=Sheet(title="", figsize=(width, None)))
     figure = plot.figure_of(axes)
     source = report.inline_svg(plot.as_bytes(figure, "svg"))
     if index is None:
@@ -62,13 +61,11 @@ def drawn(draw: Callable[..., Axes], width: float, index: Times | None = None) -
 
 def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> Axes:
     """Draw the target before any date is chosen."""
-    axes = sheet.axes(3.6)
+    axes = sheet.axes(3.1)
     times = PeriodAxis(series.index)
-    axes.plot(times.values, series, color=BLACK, lw=1.9, marker="o" if len(series) <= 60 else "", ms=3.2)
-    plain(axes)
-    label_y(axes, f"{series.name} ({units})" if units else str(series.name))
+    axes.plot(times.values, series, color=BLACK, lw=LINE, marker="o" if len(series) <= 60 else "", ms=3.2)
     times.write(axes)
-    return sheet.finish(axes, "", True, "")
+    return sheet.finish(axes, "", True, measured=words.in_units(str(series.name), units))
 
 
 TARGET = "target.csv"

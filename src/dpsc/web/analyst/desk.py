@@ -437,7 +437,7 @@ class AnalystDesk(Desk):
                 return
             said = self._table(self._shown_mark, columns.unit)
             if isinstance(release, PrivatePanel):
-                starts = self.read(several.starts_of_units, file.path, said, columns.start)
+                starts, _ = self.read(several.spans_of_units, file.path, said, columns.start)
                 with in_file(file.path):
                     study = ask.units_of_panel(release, starts, said.time_format)
             else:
