@@ -168,7 +168,7 @@ def test_a_release_opens_each_file_and_takes_each_step_once(
 
 ESTIMATE = [
     (file_format, "loads_outcomes"),
-    (reader, "series"),
+    (reader, "series_beside"),
     (targets, "matched"),
     (estimate, "estimate"),
     (Population, "of"),
