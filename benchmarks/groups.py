@@ -12,7 +12,7 @@ donors from exact data (last value, line, mean), and for spending by the level.
 Most constants of the estimator were chosen elsewhere, on 18 panels of 17 to 100 units that may be some of these; that a
 target is one unit, and that variances count 1.3 times as elsewhere, on the design half. Nothing is chosen on the report
 half, on flights or on panels with seasons. Writes results/groups-HALF.csv and, for the report half, groups-flights.csv,
-groups-ranks.csv, groups-spending.csv and groups.md.
+groups-ranks.csv, groups-no-effect.csv, groups-spending.csv and groups.md.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ SEASONS = {"made: seasons": 0.3, "made: seasons, units apart": 1.0}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 RANKED = (12, 20)
 EFFECTS = (0.0, 1.0, 2.0, 3.0)  # one-period changes
+NO_EFFECT = (0.0,)
 SHOPS, MONTHS, CUSTOMERS = 40, 24, 8000
 EXACT = "exact table, no bounds"
 WAYS = (
@@ -173,13 +174,13 @@ def settings(half: str) -> list[Setting]:
     ]
 
 
-def ranks(setting: Setting, run: int, half: str) -> list[dict[str, Any]]:
-    """Return the rank of effects of several sizes among real units, and their p-values."""
+def ranks(setting: Setting, run: int, half: str, effects: tuple[float, ...] = EFFECTS) -> list[dict[str, Any]]:
+    """Return the rank of effects of several sizes, 0 first, among real units, and their p-values."""
     name, units, noise, unequal, shock = setting
     rows, T0, change = rows_of(name, units, shock, run, half)
     table, spread = with_noise(rows, noise * change, unequal, run)
     found = []
-    for effect in EFFECTS:
+    for effect in effects:
         treated = table.copy()
         treated[0, T0:] += effect * change
         result = published(treated, spread).estimate("unit 0", T0)
@@ -346,7 +347,8 @@ def markdown(frame: pd.DataFrame, digits: int = 2) -> str:
     return "\n".join([head, *("| " + " | ".join(row) + " |" for row in cells)])
 
 
-def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, spent: pd.DataFrame) -> str:
+def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, unmoved: pd.DataFrame,
+         spent: pd.DataFrame) -> str:  # fmt: skip
     real = frame[~frame["panel"].isin(list(SEASONS))]
     made = frame[frame["panel"].isin(list(SEASONS))]
     count = real["panel"].nunique()
@@ -380,6 +382,9 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, spent: 
         "How often an effect, in one-period changes, has a rank in the first tenth, how often that is expected without an "
         "effect, and how often the model's p-value is at most 0.1.",
         markdown(ranked.groupby(["units", "effect"])[["rank", "expected", "p"]].mean().reset_index()),
+        "Two draws of a panel's units for each row of a setting are few, and the same in several settings. No effect, with "
+        "more draws, in calm times and with equal noise:",
+        markdown(no_effect(unmoved)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -393,14 +398,30 @@ def by_bound(spent: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def ranking(pool: ProcessPoolExecutor, half: str, runs: int) -> pd.DataFrame:
-    """Return how often effects of several sizes have a rank in the first tenth, setting by setting."""
+def ranking(pool: ProcessPoolExecutor, half: str, runs: int, effects: tuple[float, ...] = EFFECTS) -> pd.DataFrame:
+    """Return how often effects of several sizes have a rank in the first tenth, setting by setting.
+
+    No effect alone is asked about in calm times and with equal noise, where draws are not the same ones again.
+    """
     chosen = [s for s in settings(half) if s[1] in RANKED and s[2] in (0.0, 1.0)]
+    if effects == NO_EFFECT:
+        chosen = [s for s in chosen if not s[3] and s[4] == 0]
     tasks = [(s, run) for s in chosen for run in range(runs)]
-    found = pool.map(ranks, [s for s, _ in tasks], [run for _, run in tasks], [half] * len(tasks))
-    by = ["panel", "units", "noise", "unequal", "shock", "effect"]
-    ranked = pd.DataFrame([row for rows in found for row in rows])
-    return ranked.groupby(by)[["rank", "expected", "p"]].mean().reset_index()
+    all_of = [half] * len(tasks), [effects] * len(tasks)
+    found = pool.map(ranks, [s for s, _ in tasks], [run for _, run in tasks], *all_of)
+    return by_setting(pd.DataFrame([row for rows in found for row in rows]))
+
+
+def by_setting(ranked: pd.DataFrame) -> pd.DataFrame:
+    """Return shares of first ranks and of small p-values for each setting, and from how many draws."""
+    groups = ranked.groupby(["panel", "units", "noise", "unequal", "shock", "effect"])[["rank", "expected", "p"]]
+    return groups.mean().assign(draws=groups.size()).reset_index()
+
+
+def no_effect(unmoved: pd.DataFrame) -> pd.DataFrame:
+    """Return how often no effect at all ranks first, from how many different draws of units."""
+    shares = unmoved.groupby("units")[["rank", "expected", "p"]].mean()
+    return shares.assign(draws=unmoved.groupby(["units", "noise"])["draws"].sum().groupby("units").max()).reset_index()
 
 
 def main() -> None:
@@ -408,7 +429,11 @@ def main() -> None:
     parser.add_argument("--half", choices=["report", "design"], default="report")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--only", choices=["ranks", "spending"], help="measure this alone, and keep all other results")
+    parser.add_argument(
+        "--only",
+        choices=["ranks", "spending"],
+        help="measure this alone (ranks: those of no effect), and keep the rest",
+    )
     said = parser.parse_args()
 
     def written(name: str, frame: pd.DataFrame) -> None:
@@ -422,12 +447,15 @@ def main() -> None:
             if said.half == "design":
                 return
             written("flights", flights_table(20 * said.runs))
-        if said.only in (None, "ranks"):
             written("ranks", ranking(pool, said.half, max(2, said.runs // 5)))
+        if said.only in (None, "ranks"):
+            written("no-effect", ranking(pool, said.half, said.runs, NO_EFFECT))
         if said.only in (None, "spending"):
             spent = [row for rows in pool.map(one_spending, range(said.runs)) for row in rows]
             written("spending", pd.DataFrame(spent))
-    results = (pd.read_csv(OUT / f"groups-{name}.csv") for name in ("report", "flights", "ranks", "spending"))
+    results = (
+        pd.read_csv(OUT / f"groups-{name}.csv") for name in ("report", "flights", "ranks", "no-effect", "spending")
+    )
     (OUT / "groups.md").write_text(page(*results), "utf-8")
 
 

@@ -201,7 +201,9 @@ def _finish(
 def _time_name(result: Answer) -> str:
     """Name numbered periods; dates are known by their look."""
     name = result.target.index.name
-    return str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time") else ""
+    return (
+        str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time", "period") else ""
+    )
 
 
 def _around(axes: Axes, times: Any) -> None:

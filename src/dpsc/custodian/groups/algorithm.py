@@ -61,7 +61,8 @@ class PanelRelease:
         Of a person's value in a cell, from public knowledge: values beyond are set to them. For means and totals.
     person_bound : float, optional
         A bound on the length of all values of a person together, less the middle of the bounds for a mean: the root of
-        the sum of squares. A smaller one cuts more and asks for less noise. By default what ``bounds`` allow.
+        the sum of squares. A smaller one cuts more and asks for less noise. By default what ``bounds`` allow. People
+        who are cut are pulled toward zero for a total, and toward the middle of the bounds for a mean.
     person_bound_quantile : float, optional
         Instead of ``person_bound``: find it privately, so that about this share of people stay as they are, 0.5 for
         instance. A twentieth of the budget pays for noisy counts of people by length, which are published with the
