@@ -1,17 +1,18 @@
 """People in groups: how good answers from a noisy table of few units are, and how often their intervals hold.
 
-    python benchmarks/groups.py [--half report|design] [--runs 20] [--workers 2]
+    python benchmarks/groups.py [--half report|design] [--runs 20] [--workers 2] [--only ranks|spending]
 
-Two measurements. Panels: units drawn at random from a real panel, or made with seasons, one of them the target, the
+Three measurements. Panels: units drawn at random from a real panel, or made with seasons, one of them the target, the
 others its donors; the table gets noise of 0 to 4 one-period changes (the median change of a unit from one period to the
 next), the same for every unit or differing twentyfold. Nobody is treated, so every effect is zero. Flights: records of
-41 destinations are released with a budget, as a custodian does. Errors are divided by that of the best forecast without
-donors from exact data (last value, line, mean).
+41 destinations are released with a budget, as a custodian does. Spending: made customers of 40 shops, a few of whom
+spend most, with several ways to bound what one of them adds. Errors are divided by that of the best forecast without
+donors from exact data (last value, line, mean), and for spending by the level.
 
 Most constants of the estimator were chosen elsewhere, on 18 panels of 17 to 100 units that may be some of these; that a
 target is one unit, and that variances count 1.3 times as elsewhere, on the design half. Nothing is chosen on the report
 half, on flights or on panels with seasons. Writes results/groups-HALF.csv and, for the report half, groups-flights.csv,
-groups-ranks.csv and groups.md.
+groups-ranks.csv, groups-no-effect.csv, groups-spending.csv and groups.md.
 """
 
 from __future__ import annotations
@@ -45,6 +46,16 @@ SEASONS = {"made: seasons": 0.3, "made: seasons, units apart": 1.0}
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 RANKED = (12, 20)
 EFFECTS = (0.0, 1.0, 2.0, 3.0)  # one-period changes
+NO_EFFECT = (0.0,)
+SHOPS, MONTHS, CUSTOMERS = 40, 24, 8000
+EXACT = "exact table, no bounds"
+WAYS = (
+    "bounds on a month alone",
+    "median of another year",
+    "median, found privately",
+    "0.9 quantile of another year",
+    "0.9 quantile, found privately",
+)
 Setting = tuple[str, int, float, bool, float]  # panel, units, noise, unequal, shock
 
 
@@ -147,7 +158,7 @@ def one_setting(setting: Setting, runs: int, half: str) -> dict[str, Any]:
     free = errors[list(problems.FREE)].min()
     said = dict(zip(("panel", "units", "noise", "unequal", "shock"), setting, strict=True))
     over = {name: errors[name] / free for name in ("dpsc", *OTHERS)}
-    return said | over | errors[["width", "planned"]].to_dict() | rows[kept].mean().to_dict()
+    return said | {"runs": runs} | over | errors[["width", "planned"]].to_dict() | rows[kept].mean().to_dict()
 
 
 def settings(half: str) -> list[Setting]:
@@ -163,13 +174,13 @@ def settings(half: str) -> list[Setting]:
     ]
 
 
-def ranks(setting: Setting, run: int, half: str) -> list[dict[str, Any]]:
-    """Return the rank of effects of several sizes among real units, and their p-values."""
+def ranks(setting: Setting, run: int, half: str, effects: tuple[float, ...] = EFFECTS) -> list[dict[str, Any]]:
+    """Return the rank of effects of several sizes, 0 first, among real units, and their p-values."""
     name, units, noise, unequal, shock = setting
     rows, T0, change = rows_of(name, units, shock, run, half)
     table, spread = with_noise(rows, noise * change, unequal, run)
     found = []
-    for effect in EFFECTS:
+    for effect in effects:
         treated = table.copy()
         treated[0, T0:] += effect * change
         result = published(treated, spread).estimate("unit 0", T0)
@@ -239,6 +250,59 @@ def flights_table(runs: int) -> pd.DataFrame:
     return found.join(rows.groupby("epsilon")[["points", "average"]].mean()).reset_index()
 
 
+def lengths_and_records(run: int) -> tuple[Array, pd.DataFrame]:
+    """Return how long people's spending is, and its records: 8,000 customers of 40 shops over 24 months.
+
+    What a customer spends a month is log-normal between people (the dearest tenth spends five times the median) and
+    within; two in five buy something in a month; all spending follows a shared path, and each shop has a path of its own.
+    """
+    rng = problems.generator("spending", run)
+    shop, rate = rng.integers(0, SHOPS, CUSTOMERS), 40 * rng.lognormal(0, 1.25, CUSTOMERS)
+    who, month = np.nonzero(rng.random((CUSTOMERS, MONTHS)) < 0.4)
+    shared = np.cumsum(rng.normal(0, 0.04, MONTHS)) * rng.uniform(0.5, 1.5, (SHOPS, 1))
+    path = np.exp(shared + np.cumsum(rng.normal(0, 0.01, (SHOPS, MONTHS)), axis=1))
+    spent = rate[who] * path[shop[who], month] * rng.lognormal(0, 0.5, len(who))
+    records = pd.DataFrame({"who": who.astype(str), "shop": shop[who].astype(str), "month": month, "spent": spent})
+    return np.sqrt(np.bincount(who, spent**2, CUSTOMERS)), records
+
+
+def one_spending(run: int) -> list[dict[str, Any]]:
+    """Return noise and error, over the level of what a bound leaves, for several ways to bound a customer."""
+    last_year, records = lengths_and_records(run + 1000)[0], lengths_and_records(run)[1]
+    units, row, T0 = [str(k) for k in range(SHOPS)], run % SHOPS, 18
+    people = People.from_long(
+        records, person="who", unit="shop", time="month", outcome="spent", units=units, periods=list(range(MONTHS))
+    )
+    usual, most = (float(np.quantile(last_year, share)) for share in (0.5, 0.9))
+    exact = records.groupby(["shop", "month"])["spent"].sum().unstack().loc[units].to_numpy()
+    found = [{"way": EXACT, "kept": 1.0} | _answered(published(exact, np.zeros(SHOPS)), exact, row, T0)]
+    for way, options in zip(
+        WAYS,
+        (
+            {},
+            {"person_bound": usual},
+            {"person_bound_quantile": 0.5},
+            {"person_bound": most},
+            {"person_bound_quantile": 0.9},
+        ),
+        strict=True,
+    ):
+        make = PanelRelease(epsilon=1.0, delta=1e-6, statistic="total", bounds=(0, 5000), seed=run, **options)
+        summed = make.custodian_sum(people)
+        panel, left = make.release(summed), summed.total[0] * summed.rule.step
+        found.append({"way": way, "kept": left.sum() / exact.sum()} | _answered(panel, left, row, T0))
+    return found
+
+
+def _answered(panel: PrivatePanel, exact: Array, row: int, T0: int) -> dict[str, float]:
+    """Return the usual noise of a cell and the error of a forecast, both over the level of the target."""
+    result, level = panel.estimate(panel.units[row], panel.times[T0]), float(exact[row, :T0].mean())
+    return {
+        "noise": float(np.nanmedian(panel.table.noise[row])) / level,
+        "error": panels.rmse(result.counterfactual, exact[row, T0:]) / level,
+    }
+
+
 def geometric(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return geometric means over panels of errors, means of shares."""
     frame = frame.assign(times=np.where(frame["shock"] > 0, "shock", "calm"),
@@ -283,12 +347,13 @@ def markdown(frame: pd.DataFrame, digits: int = 2) -> str:
     return "\n".join([head, *("| " + " | ".join(row) + " |" for row in cells)])
 
 
-def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, runs: int) -> str:
+def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, unmoved: pd.DataFrame,
+         spent: pd.DataFrame) -> str:  # fmt: skip
     real = frame[~frame["panel"].isin(list(SEASONS))]
     made = frame[frame["panel"].isin(list(SEASONS))]
     count = real["panel"].nunique()
     parts = [
-        f"`python benchmarks/groups.py`: {count} real panels of the report half, {runs} runs for each setting; errors over "
+        f"`python benchmarks/groups.py`: {count} real panels of the report half, {frame['runs'].max()} runs for each setting; errors over "
         "the best forecast without donors from exact data (geometric means over panels of medians over runs). The others "
         "read the same noisy table; at noise 0 it is exact. Simplex is Abadie's synthetic control (pysyncon's), ridge has "
         "its penalty chosen by the last quarter before the intervention. `points` and `average`: how often 95% intervals "
@@ -308,12 +373,55 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, runs: i
         markdown(geometric(real[real["noise"] <= 1], ["panel", "times"])),
         "#### Made panels with seasons",
         markdown(geometric(made, ["panel", "noise", "times"])),
+        "#### A bound on a person, found privately",
+        f"Made customers of {SHOPS} shops over {MONTHS} months, {CUSTOMERS:,} in all, whose spending is log-normal; the total "
+        "of a shop and month at epsilon 1, bounds of 0 to 5,000 on what a customer spends there in a month. Noise and error "
+        f"over the level of the target ({spent.groupby('way').size().max()} runs, medians).",
+        by_bound(spent),
         "#### Placebos in space",
         "How often an effect, in one-period changes, has a rank in the first tenth, how often that is expected without an "
         "effect, and how often the model's p-value is at most 0.1.",
         markdown(ranked.groupby(["units", "effect"])[["rank", "expected", "p"]].mean().reset_index()),
+        "Two draws of a panel's units for each row of a setting are few, and the same in several settings. No effect, with "
+        "more draws, in calm times and with equal noise:",
+        markdown(no_effect(unmoved)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def by_bound(spent: pd.DataFrame) -> str:
+    """Return what each way to bound a customer leaves, and the noise and the error that come with it."""
+    lines = ["| bound on a customer | spending kept | noise of a cell | error |", "|---|---|---|---|"]
+    rows = spent.groupby("way")[["kept", "noise", "error"]].median()
+    for way in (EXACT, *WAYS):
+        lines.append(f"| {way} | " + " | ".join(f"{rows.loc[way, name]:.0%}" for name in rows.columns) + " |")
+    return "\n".join(lines)
+
+
+def ranking(pool: ProcessPoolExecutor, half: str, runs: int, effects: tuple[float, ...] = EFFECTS) -> pd.DataFrame:
+    """Return how often effects of several sizes have a rank in the first tenth, setting by setting.
+
+    No effect alone is asked about in calm times and with equal noise, where draws are not the same ones again.
+    """
+    chosen = [s for s in settings(half) if s[1] in RANKED and s[2] in (0.0, 1.0)]
+    if effects == NO_EFFECT:
+        chosen = [s for s in chosen if not s[3] and s[4] == 0]
+    tasks = [(s, run) for s in chosen for run in range(runs)]
+    all_of = [half] * len(tasks), [effects] * len(tasks)
+    found = pool.map(ranks, [s for s, _ in tasks], [run for _, run in tasks], *all_of)
+    return by_setting(pd.DataFrame([row for rows in found for row in rows]))
+
+
+def by_setting(ranked: pd.DataFrame) -> pd.DataFrame:
+    """Return shares of first ranks and of small p-values for each setting, and from how many draws."""
+    groups = ranked.groupby(["panel", "units", "noise", "unequal", "shock", "effect"])[["rank", "expected", "p"]]
+    return groups.mean().assign(draws=groups.size()).reset_index()
+
+
+def no_effect(unmoved: pd.DataFrame) -> pd.DataFrame:
+    """Return how often no effect at all ranks first, from how many different draws of units."""
+    shares = unmoved.groupby("units")[["rank", "expected", "p"]].mean()
+    return shares.assign(draws=unmoved.groupby(["units", "noise"])["draws"].sum().groupby("units").max()).reset_index()
 
 
 def main() -> None:
@@ -321,24 +429,34 @@ def main() -> None:
     parser.add_argument("--half", choices=["report", "design"], default="report")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--only",
+        choices=["ranks", "spending"],
+        help="measure this alone (ranks: those of no effect), and keep the rest",
+    )
     said = parser.parse_args()
-    todo = settings(said.half)
+
+    def written(name: str, frame: pd.DataFrame) -> None:
+        frame.to_csv(OUT / f"groups-{name}.csv", index=False, float_format="%.4g")
+
     with ProcessPoolExecutor(said.workers) as pool:
-        rows = list(pool.map(one_setting, todo, [said.runs] * len(todo), [said.half] * len(todo)))
-        frame = pd.DataFrame(rows)
-        frame.to_csv(OUT / f"groups-{said.half}.csv", index=False, float_format="%.4g")
-        if said.half == "design":
-            return
-        ranking = [s for s in todo if s[1] in RANKED and s[2] in (0.0, 1.0)]
-        tasks = [(s, run) for s in ranking for run in range(max(2, said.runs // 5))]
-        found = pool.map(ranks, [s for s, _ in tasks], [run for _, run in tasks], [said.half] * len(tasks))
-        ranked = pd.DataFrame([row for rows in found for row in rows])
-    by = ["panel", "units", "noise", "unequal", "shock", "effect"]
-    ranked = ranked.groupby(by)[["rank", "expected", "p"]].mean().reset_index()
-    ranked.to_csv(OUT / "groups-ranks.csv", index=False, float_format="%.4g")
-    flown = flights_table(20 * said.runs)
-    flown.to_csv(OUT / "groups-flights.csv", index=False, float_format="%.4g")
-    (OUT / "groups.md").write_text(page(frame, flown, ranked, said.runs), "utf-8")
+        if said.only is None:
+            todo = settings(said.half)
+            rows = list(pool.map(one_setting, todo, [said.runs] * len(todo), [said.half] * len(todo)))
+            written(said.half, pd.DataFrame(rows))
+            if said.half == "design":
+                return
+            written("flights", flights_table(20 * said.runs))
+            written("ranks", ranking(pool, said.half, max(2, said.runs // 5)))
+        if said.only in (None, "ranks"):
+            written("no-effect", ranking(pool, said.half, said.runs, NO_EFFECT))
+        if said.only in (None, "spending"):
+            spent = [row for rows in pool.map(one_spending, range(said.runs)) for row in rows]
+            written("spending", pd.DataFrame(spent))
+    results = (
+        pd.read_csv(OUT / f"groups-{name}.csv") for name in ("report", "flights", "ranks", "no-effect", "spending")
+    )
+    (OUT / "groups.md").write_text(page(*results), "utf-8")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from dpsc import GramRelease
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.release import panel_file
 from dpsc.release.file_format import checksum_of, dumps
-from tests.making import make_private_panel
+from tests.making import make_bounded_panel, make_private_panel
 
 Body = dict[str, Any]
 HERE = Path(__file__).parent
@@ -87,7 +87,8 @@ def original_panels() -> tuple[str, ...]:
     return tuple(
         panel_file.dumps(panel)
         for panel in (
-            *kinds, make_private_panel(statistic="total", seed=1), make_private_panel(times=["a", "b"]),
+            *kinds, make_bounded_panel(),
+            make_private_panel(statistic="total", seed=1), make_private_panel(times=["a", "b"]),
             PrivatePanel.join(grown), PrivatePanel.join(sites, disjoint=True),
             PrivatePanel.from_noisy_table(theirs, noise=0.5, guarantee="a friend"),
         )
@@ -270,7 +271,8 @@ def _number_of_a_block(rng: random.Random, body: Body) -> None:
         "rule.bounds", "rule.person_bound", "rule.cells_per_period", "rule.cells_per_person", "rule.statistic",
         "noise.scale", "guarantee.epsilon", "guarantee.delta", "guarantee.loss.mu_squared", "guarantee.loss.rho",
         "guarantee.loss.pure", "guarantee.loss.pure_as_rho", "guarantee.loss.rest_epsilon", "guarantee.adjacency",
-        "guarantee.loss.rest_delta", "made_on", "periods.length", "periods.step", "periods.first", "outcome",
+        "guarantee.loss.rest_delta", "lengths.quantile", "lengths.scale", "lengths.counts",
+        "made_on", "periods.length", "periods.step", "periods.first", "outcome",
     ))  # fmt: skip
 
 

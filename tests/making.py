@@ -14,6 +14,7 @@ import pandas as pd
 from dpsc import Panel
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
+from dpsc.evidence.audit.people import Crowd, Person
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.rowmap import RowMap
 from dpsc.types import Array
@@ -46,6 +47,23 @@ def make_private_panel(
     rule = make.rule_for(units, times)
     total = np.broadcast_to(np.asarray(sums, dtype=np.int64), (rule.tables, len(units), len(times))).copy()
     return make.release(PeopleSum(total, rule, units, times, "visits"), dataset=dataset)
+
+
+def crowd_of(number: int, seed: int = 0, size: float = 0.3) -> Crowd:
+    """People with few large and many small values, each in some of 6 years in one of 4 units."""
+    rng = np.random.default_rng(seed)
+    people = []
+    for _ in range(number):
+        years = rng.permutation(6)[: 1 + rng.binomial(5, 0.2)]
+        values = size * rng.lognormal() * rng.uniform(0.5, 1, len(years))
+        people.append(Person(np.sort(years) * 4 + rng.integers(4), values))
+    return Crowd(people, pd.Index(range(2001, 2007)))
+
+
+def make_bounded_panel(number: int = 3000, **options: Any) -> PrivatePanel:
+    """A released panel of totals in 0..10 whose bound on a person was found privately."""
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "bounds": (0.0, 10.0), "statistic": "total"}
+    return PanelRelease(**given | {"person_bound_quantile": 0.5} | options).release(crowd_of(number))
 
 
 def row_map(

@@ -38,6 +38,8 @@ TargetLike: TypeAlias = "Column | pd.DataFrame | Mapping[Any, float] | Sequence[
 """A target as people give it: by period, in a small frame, or numbers alone from the first period on."""
 TargetsLike: TypeAlias = "Mapping[Any, TargetLike] | pd.DataFrame"
 """Several of them, by name: one entry, or one column, for each unit."""
+TreatedLike: TypeAlias = "Column | Mapping[Any, float] | Sequence[float] | NDArray[Any]"
+"""1 for each treated period and 0 for each other one, as people give it: by period, or from the first period on."""
 DatesLike: TypeAlias = "Label | Mapping[Any, Label] | Sequence[Label] | Column"
 """The first treated periods of several targets: by name, in their order, or one for all."""
 WeightsLike: TypeAlias = "Mapping[Any, float] | Column"

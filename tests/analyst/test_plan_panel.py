@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from dpsc import PanelRelease, plan_panel
 from dpsc.analyst.plan_panel import Lengths, expected
 from dpsc.custodian.groups.algorithm import PeopleSum
 from dpsc.errors import DpscError, ParameterError
+from dpsc.evidence.audit.people import NOBODY, Crowd
 from dpsc.privacy.guarantee import composed
+from dpsc.release.lengths import fewest
 
 UNITS = tuple(f"shop {k}" for k in range(12))
 USUAL: dict[str, Any] = {"units": 40, "people": 800, "periods": 36, "bounds": (0, 100), "change": 1.5}
@@ -51,6 +54,25 @@ def test_months_together_cost_the_budget() -> None:
     assert 0.999 < composed([promise] * 24).epsilon <= 1.0 + 1e-9
     yearly = plan_panel(**USUAL | {"periods": 24}, epsilon=1.0).table["noise"].item()
     assert planned.table["noise"].item() == pytest.approx(yearly, rel=0.02)  # a month's bound is the root of a 24th
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_what_it_costs_to_find_a_bound_is_what_a_release_pays(delta: float) -> None:
+    planned = plan_panel(12, 800, 8, 3, epsilon=1.0, delta=delta, bounds=(0.0, 100.0)).finding(1.0)
+    assert planned is not None
+    make = PanelRelease(epsilon=1.0, delta=delta, bounds=(0.0, 100.0))
+    found, alone = (
+        replace(make, person_bound_quantile=quantile).release(Crowd([NOBODY], pd.Index(range(8)), UNITS)).blocks[0]
+        for quantile in (0.5, None)
+    )
+    assert found.lengths is not None
+    assert planned["more_noise"] == pytest.approx(found.deviation / alone.deviation - 1, rel=1e-6)
+    assert 0.025 < planned["more_noise"] < 0.054
+    assert planned["fewest_people"] == pytest.approx(fewest(0.5, found.lengths.noise))
+    assert plan_panel(12, 800, 8, 3, statistic="share").finding(1.0) is None
+    monthly = plan_panel(12, 800, 8, 3, delta=delta, bounds=(0.0, 100.0), monthly=12).finding(1.0)
+    assert monthly is not None
+    assert monthly["fewest_people"] > 3 * planned["fewest_people"]
 
 
 def test_more_budget_and_smaller_bounds_show_smaller_effects() -> None:

@@ -64,6 +64,16 @@ def test_bounds_on_people_are_counted(frame: pd.DataFrame, tmp_path: Path) -> No
     assert seen["noise"] < plain["noise"]
 
 
+def test_noise_before_a_bound_is_found_is_said_to_be_the_most_there_may_be(frame: pd.DataFrame, tmp_path: Path) -> None:
+    options = (*COLUMNS, *TABLE, "--person-bound-quantile", 0.5)
+    code, out, err = quick("check", save(frame, tmp_path / "visits.csv"), *options)
+    assert code == 0, err
+    said = " ".join(out.split())
+    assert "noise at most a standard deviation of" in said
+    assert "against change" not in said
+    assert "--person-bound-quantile 0.5" in said  # of the command to run
+
+
 def test_it_says_what_is_wrong_and_what_looks_wrong(frame: pd.DataFrame, tmp_path: Path) -> None:
     odd = frame.assign(who=frame["who"].mask(frame.index < 40, "").mask(frame.index == 50, "P7 "))
     seen = checked(odd, tmp_path, "--units", "north,south,West")[1]

@@ -10,6 +10,7 @@ import pytest
 
 from dpsc import GramRelease, Ledger
 from dpsc.cli.terminal import Account
+from dpsc.custodian.custody.payer import room_for, spent_of
 from dpsc.errors import ParameterError
 from tests.cli.conftest import quick
 
@@ -148,15 +149,17 @@ def test_after_a_booking_its_cost_and_what_is_spent_and_left_are_said() -> None:
     assert code == 0, err
     lines = err.split("\n")
     assert f"Booked as entry 2 of 'patients' in {HERE.absolute()}." in lines
-    assert "  cost   epsilon 1 at delta 1e-06" in lines
-    assert "  spent  epsilon 1 of 2 at delta 1e-06" in lines
+    assert "  cost   epsilon 1 at delta 1e-6" in lines
+    assert "  spent  epsilon 1 of 2 at delta 1e-6" in lines
     left = Ledger(HERE).remaining("patients")
-    assert f"  left   a Gram release of up to epsilon {left:g} at delta 1e-06" in lines
-    assert "Why spent and left come to more than 2: all releases rarely reveal" in err
+    assert f"  left   a Gram release of up to epsilon {left:g} at delta 1e-6" in lines
+    together = f"A release at epsilon 1 and one at {left:g} protect together like one at 2: their noise is independent."
+    assert together in lines
     code, _, err = release("b.json")
     spent = Ledger(HERE).balance("patients").spent
-    assert f"Why 1 + 1 comes to {spent:.4g}: all releases rarely" in err
-    assert f"Why 1 + 1 comes to {spent:.4g}" in quick("ledger", "show")[1]
+    told = f"Two releases at epsilon 1 each protect like one at {spent:.4g}: their noise is independent."
+    assert told in err.split("\n")
+    assert told in quick("ledger", "show")[1]
 
 
 def test_a_partition_and_a_purpose_reach_the_ledger() -> None:
@@ -225,3 +228,30 @@ def test_a_silly_budget_is_not_entered_either(budget: tuple[object, ...], said: 
     assert not HERE.exists()
     code, _, err = quick("ledger", "init", "patients", *budget, "--i-know")
     assert code == 0, err
+
+
+def test_every_place_shows_the_same_numbers_of_a_budget(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The console said that 4.27 of 4 were left, the command another number: one function, one delta, all digits."""
+    from dpsc.web.custodian.app import CustodianDesk
+
+    monkeypatch.chdir(files)
+    book = Ledger(HERE, create=True)
+    book.add_dataset("patients", epsilon=4.0, delta=4e-6)
+    desk = CustodianDesk(files, files, None)
+    for k in range(3):
+        promise = GramRelease(epsilon=1.0, delta=1e-6).guarantee
+        assert promise is not None
+        now, then = book.balance("patients"), book.balance("patients", after=promise)
+        assert now.remaining == book.remaining("patients") <= 4
+        assert json.loads(quick("ledger", "show", "--json")[1])["datasets"][0]["remaining"] == now.remaining
+        assert f"left     {room_for(now)}\n" in quick("ledger", "show")[1]
+        _, out, _ = release(f"{k}.json", "--dry-run")
+        assert f"before it is left {room_for(now)}, after it {room_for(then)}: there is room for it" in out
+        desk.judge()
+        gauge = desk.budget.gauge()
+        assert f"</span> left now</dt><dd>{room_for(now)}</dd>" in gauge
+        assert f"<dt>left afterwards</dt><dd>{room_for(then)}</dd>" in gauge
+        _, _, err = release(f"{k}.json")
+        assert f"  left   {room_for(then)}\n" in err
+        assert f"  spent  {spent_of(then)}\n" in err
+        assert book.balance("patients").remaining == then.remaining

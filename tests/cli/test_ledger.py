@@ -58,14 +58,14 @@ def test_show_draws_the_spent_share_and_says_what_is_left(book: str) -> None:
     bar = next(line for line in shown.splitlines() if "█" in line or "##" in line)
     full = bar.count("█") + bar.count("#")
     assert full == round(32 * spent.share)
-    assert f"up to epsilon {spent.remaining:g} at delta 1e-06" in shown
+    assert f"up to epsilon {spent.remaining:g} at delta 1e-6" in shown
     assert Ledger(book).head.hash in shown
     assert max(map(len, shown.splitlines())) <= max(80, len(book) + 60)
 
 
 def test_show_answers_for_another_delta_and_as_json(book: str) -> None:
     left = Ledger(book).remaining("sales", delta=1e-8)
-    assert f"up to epsilon {left:g} at delta 1e-08" in run("show", "sales", "--delta", "1e-8", book=book)
+    assert f"up to epsilon {left:g} at delta 1e-8" in run("show", "sales", "--delta", "1e-8", book=book)
     shown = json.loads(run("show", "sales", "--delta", "1e-8", "--json", book=book))
     assert shown["datasets"][0]["remaining_at"] == {"delta": 1e-8, "epsilon": left}
     assert shown["datasets"][0]["partitions"]["north"] == Ledger(book).balance("sales").partitions["north"]
@@ -106,7 +106,7 @@ def test_export_writes_csv_and_json_for_the_owner_only(book: str, tmp_path: Path
 def test_the_real_command_finds_its_ledger_in_the_environment(book: str) -> None:
     done = dpsc("ledger", "show", "sales", env={"DPSC_LEDGER": book, "COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
-    assert "budget   epsilon 2 at delta 1e-06" in done.stdout
+    assert "budget   epsilon 2 at delta 1e-6" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_budget_is_divided_when_it_is_entered(tmp_path: Path) -> None:
     shown = run(*init, "--pure", "1", "--other", "0.5,1e-7", book=place)
     assert "for Gaussian noise (Gram releases): epsilon 2.5" in shown
     assert "for pure releases: epsilon 1" in shown
-    assert "for other releases: epsilon 0.5 at delta 1e-07" in shown
+    assert "for other releases: epsilon 0.5 at delta 1e-7" in shown
     assert "for pure releases: epsilon 1" in run("show", book=place)
     kept = json.loads(run("show", "--json", book=place))["datasets"][0]
     assert (kept["pure"], kept["other"]) == (1.0, [0.5, 1e-7])
@@ -199,7 +199,7 @@ def test_a_refusal_says_which_part_of_the_budget_pays(tmp_path: Path) -> None:
     for name, algorithm, said in (
         ("visits", OutputPerturbation(epsilon=1.0), "charged as Gaussian noise"),
         ("visits", ObjectivePerturbation(epsilon=1.0, delta=1e-6), r"only \(epsilon, delta\) is known"),
-        ("orders", OutputPerturbation(epsilon=1.0), r"remaining at that delta 0\.5; .*Epsilon 0\.5 of the budget is"),
+        ("orders", OutputPerturbation(epsilon=1.0), r"left at that delta: 0\.5; .*Epsilon 0\.5 of the budget is"),
         ("costs", GramRelease(epsilon=1.0, delta=1e-6), "delta = 0, so only pure releases fit"),
     ):
         with pytest.raises(BudgetError, match=said):

@@ -173,6 +173,44 @@ def test_a_bound_over_six_periods_is_said_anew_for_one(visits: Path) -> None:
     assert release(visits, *more, "--person-bound", 15)[0] == 0
 
 
+def test_a_bound_found_privately_is_told_with_its_noise_and_is_a_public_number_for_later_periods(visits: Path) -> None:
+    code, out, err = release(visits, *YEAR, "--statistic", "total", "--person-bound-quantile", 0.5)
+    assert code == 0, err
+    said = re.sub(r"\s+│? *", " ", out)
+    assert "leaves about 50% of people as they are and was found from noisy counts of people by length" in said
+    assert "noise of 27 people on each, 5% of the budget" in said
+    first = PrivatePanel.load("panel.dpsc.json").blocks[0]
+    bound = first.rule.person_bound
+    assert bound is not None
+    assert bound < 98  # what the bounds allow; a factor of ten less than 5 standard deviations from being found
+    page = html.unescape(Path("panel.dpsc.html").read_text("utf-8"))
+    assert f"shrunk to {bound:g} if longer, this bound leaves about 50%" in page
+    assert not told(page, out, err, Path("panel.dpsc.json").read_text("utf-8"))
+    more = ("--append", "panel.dpsc.json", "--force")
+    code, _, err = release(visits, "--periods", "2022-07", *more)
+    assert code == 2
+    assert f"--person-bound {bound} over 6 periods; say what it is for 1" in err
+    code, _, err = release(visits, "--periods", "2022-07..2022-12", *more, "--epsilon", 0.5)
+    assert code == 0, err
+    code, _, err = release(visits, "--periods", "2023-01", *more, "--person-bound-quantile", 0.5, "--epsilon", 0.5)
+    assert code == 0, err
+    _, two, three = PrivatePanel.load("panel.dpsc.json").blocks
+    assert (two.rule.person_bound, two.lengths) == (bound, None)
+    assert three.lengths is not None
+
+
+def test_a_dry_run_with_a_bound_to_find_draws_no_counts(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(*arguments: Any) -> None:
+        raise AssertionError("records were counted by length")
+
+    from dpsc.custodian.groups.bounding import LengthCounts
+
+    monkeypatch.setattr(LengthCounts, "amounts", drawn)
+    code, out, err = release(visits, *YEAR, "--person-bound-quantile", 0.5, "--dry-run")
+    assert code == 0, err
+    assert "noise: at most a standard deviation of" in out
+
+
 def test_an_append_that_fails_leaves_the_old_file(visits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert release(visits, *YEAR)[0] == 0
     before = Path("panel.dpsc.json").read_bytes()
@@ -193,6 +231,8 @@ BAD = [
     (("--units", "north,south"), "3 to 10,000 --units"),
     (("--bounds", 40, 0), "is not below the upper one"),
     (("--person-bound", 0), "--person-bound must be a finite number above 0"),
+    (("--person-bound-quantile", 1.5), "--person-bound-quantile 1.5 must be between 0 and 1"),
+    (("--person-bound-quantile", 0.5, "--person-bound", 9), "give --person-bound or --person-bound-quantile, not both"),
     (("--cells-per-person", 0), "--cells-per-person must be a whole number of at least 1"),
     (("--statistic", "median"), "is not one of mean, total, share, count"),
     (("--statistic", "share"), "are for means and totals"),

@@ -158,10 +158,12 @@ def test_a_plan_of_people_in_groups_is_that_of_the_library(files: Path) -> None:
     wanted = plan_panel(40, 800, 36, 6, epsilon=1.0, bounds=(0.0, 100.0), change=2.0)
     assert found["table"] == wanted.table.to_dict("records")
     assert found["ways"] == wanted.ways(1.0).reset_index().to_dict("records")
+    assert found["finding_the_person_bound"] == wanted.finding(1.0)
     code, out, err = quick(*IN_GROUPS, "--periods", 36, "--change", 2)
     assert code == 0, err
     assert "40 units of 800 people, 30 + 6 periods" in out
     assert "units in pairs" in out
+    assert "finds one privately: 2.6% more noise" in " ".join(out.split())
 
 
 def test_a_panel_that_grows_is_planned_for_all_its_releases() -> None:

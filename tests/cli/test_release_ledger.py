@@ -41,7 +41,7 @@ def test_a_release_is_booked_and_confirmed_and_the_budget_is_kept(files: Path, l
     assert states(ledger) == ["confirmed"]
     code, _, err = quick(*release(files, ledger, 1.9, "two.json"))
     assert code == 2
-    assert "remain" in err
+    assert "left at that delta" in err
     assert not (files / "two.json").exists()
     assert states(ledger) == ["confirmed"]
     left = Ledger(ledger).remaining("patients", delta=1e-7)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, Release
+from dpsc import GramRelease, Release, scan
+from dpsc.release.segments import Segments
 from tests.cli.conftest import months, quick
 from tests.making import long, save
 
@@ -145,3 +147,86 @@ def test_segments_that_are_not_declared_are_refused_before_anything_is_read(
     assert code == 2
     assert message in " ".join(err.split())
     assert not (folder / "x.json").exists()
+
+
+def test_the_custodian_sees_who_is_in_which_segment_and_what_was_not_declared(folder: Path) -> None:
+    frame = pd.read_csv(folder / "bills.csv")
+    first = frame["who"].unique()[:3]
+    frame.loc[frame.index[frame["who"] == first[0]][:2], "plan"] = "plus"  # two segments
+    frame.loc[frame["who"] == first[1], "plan"] = " "
+    frame.loc[frame.index[frame["who"] == first[2]][1:], "plan"] = None  # said once
+    save(frame, folder / "messy.csv")
+    code, out, err = quick("check", folder / "messy.csv", *COLUMNS, *BY, "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    division = told["examination"]["division"]
+    assert dict(zip(("basic", "plus", "pro", "other"), division["units"], strict=True)) == {
+        "basic": 898, "plus": 500, "pro": 20, "other": 12,
+    }  # fmt: skip
+    assert division["undeclared"] == [["gold", 10]]
+    found = {finding["kind"]: finding for finding in told["examination"]["findings"]}
+    assert found["undeclared"]["examples"] == ["'gold': 10 units"]
+    assert found["several segments"]["count"] == found["no segment"]["count"] == 1
+    assert found["several segments"]["examples"] == [f"'{first[0]}' (line 2)"]
+    small = found["small segment"]["words"]
+    assert "'pro' (20 units), 'other' (12 units)" in small
+    assert "Do not change the labels because of these numbers" in small
+    summed = GramRelease(epsilon=1.0, delta=1e-6, scale=2.0).custodian_sum(
+        scan(folder / "messy.csv", unit="who", time="month", outcome="cost", periods="2020-01..2021-06", by="plan",
+             labels="basic,plus,pro")
+    )  # fmt: skip
+    assert [round(float(np.trace(block)) / 4.0**18) for block in summed.total] == division["units"]
+    code, out, _ = quick("check", folder / "messy.csv", *COLUMNS, *BY)
+    assert "Segments by 'plan'" in out
+    assert "too small: ask it with others" in out
+    (command,) = [line for line in told["commands"] if line.startswith("dpsc release")]
+    assert "--by plan --labels basic,plus,pro" in command
+
+
+def test_labels_that_only_rows_show_are_not_taken_from_them(folder: Path) -> None:
+    code, out, _ = quick("check", folder / "bills.csv", *COLUMNS, "--by", "plan", "--json")
+    assert code == 1
+    told = json.loads(out)
+    (finding,) = [each for each in told["examination"]["findings"] if each["kind"] == "to be said"]
+    assert finding["examples"] == ["the rows show --labels basic,gold,plus,pro"]
+    assert any("--by plan --labels A,B,C" in line for line in told["commands"])
+    wide_table = pd.read_csv(folder / "bills.csv").pivot(index=["who", "plan"], columns="month", values="cost")
+    save(wide_table.reset_index(), folder / "wide.csv")
+    code, out, _ = quick("check", folder / "wide.csv", "--unit", "who", "--wide", *BY, "--json")
+    assert json.loads(out)["examination"]["division"]["units"] == [900, 500, 20, 10]
+    code, _, err = quick("check", folder / "bills.csv", *COLUMNS, "--by", "tariff")
+    assert code == 2
+    assert "no column 'tariff' (--by)" in " ".join(err.split())
+
+
+def test_a_plan_says_how_small_a_segment_may_be(folder: Path) -> None:
+    asked = ("plan", "--n", 3000, "--before", 14, "--after", 4, "--epsilon", 1, "--epsilon", 2, "--runs", 1)
+    code, out, err = quick(*asked, "--segments", 5, "--json")
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert [row["n"] for row in told["table"]] == [600, 600, 3000, 3000]
+    one, two = told["segments"]
+    share = GramRelease(epsilon=1.0, delta=1e-6).noise_share(3000, 18)
+    assert one == {"epsilon": 1.0, "smallest": math.ceil(2 * share * 3000)}
+    assert two["smallest"] < 0.6 * one["smallest"]
+    code, out, _ = quick(*asked, "--segments", 5)
+    said = " ".join(out.split())
+    assert f"fewer donors than about {one['smallest']:,} at ε = 1, {two['smallest']:,} at ε = 2" in said
+    assert "2.4 times the noise of 3,000 undivided donors" in said
+
+
+def test_sites_take_their_segments_from_the_settings(folder: Path) -> None:
+    place = folder / "settings.json"
+    asked = ("plan", "--n", 1430, "--before", 14, "--after", 4, "--epsilon", 1, "--runs", 1, "--scale", 2, "--sites", 2)
+    code, _, err = quick(*asked, *BY)
+    assert code == 2
+    assert "--by and --labels are for --settings" in " ".join(err.split())
+    code, _, err = quick(*asked, *BY, "--settings", place)
+    assert code == 0, err
+    release = ("release", folder / "bills.csv", *COLUMNS, "--settings", place, "--no-ledger", "--no-page")
+    code, _, err = quick(*release, "-o", folder / "site.dpsc.json")
+    assert code == 0, err
+    assert Release.load(folder / "site.dpsc.json").segments == Segments("plan", ("basic", "plus", "pro", "other"))
+    code, _, err = quick(*release, "--by", "plan", "--labels", "plus,basic", "-o", folder / "site2.dpsc.json")
+    assert code == 2
+    assert "--by contradicts" in " ".join(err.split())

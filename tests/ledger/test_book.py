@@ -75,7 +75,7 @@ def test_the_booking_is_committed_before_the_body_runs(ledger: Ledger, url: str)
 def test_over_budget_is_refused_with_three_numbers_and_books_nothing(ledger: Ledger, tmp_path: Path) -> None:
     fill(ledger, tmp_path)
     before, left = ledger.head, ledger.remaining("sales", delta=1e-6)
-    with pytest.raises(BudgetError, match=r"Requested.*remaining.*too much by") as refusal:
+    with pytest.raises(BudgetError, match=r"Requested.*left at that delta.*too much by") as refusal:
         ledger.book("sales", **gram(1.9))
     assert refusal.value.requested == 1.9
     assert refusal.value.remaining == left

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -253,3 +254,37 @@ def test_pockets_that_do_not_fit_are_refused(pockets: dict[str, object], said: s
         Budget(1.0, 1e-6, **pockets).require_sound()  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="delta = 0"):
         Budget(1.0, 0.0, pure=0.5).require_sound()
+
+
+KINDS: dict[str, Callable[[float], Cost]] = {"Gram": gram, "pure": pure, "Gaussian": gaussian, "other": unknown}
+
+
+@given(
+    st.sampled_from([0.5, 1.0, 2.0, 4.0]),
+    st.sampled_from([(0.0, (0.0, 0.0)), (0.25, (0.0, 0.0)), (0.0, (0.125, 2e-7)), (0.25, (0.125, 2e-7))]),
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(KINDS)),
+            st.sampled_from([0.05, 0.1, 0.25, 0.3, 0.5, 1.0, 4.0]),
+            st.sampled_from([None, "north", "south"]),
+        ),
+        max_size=5,
+    ),
+    st.sampled_from([1e-6, 1e-7, 4e-6, 0.0]),
+)
+def test_nothing_left_is_ever_more_than_the_budget(
+    epsilon: float, pockets: tuple[float, tuple[float, float]], wanted: list[tuple[str, float, str | None]], at: float
+) -> None:
+    """Books with whatever is accepted: what is left and what is spent never exceed the budget, at any delta."""
+    pure_part, other = pockets
+    budget = Budget(epsilon, 1e-6, pure=pure_part * epsilon, other=(other[0] * epsilon, other[1]))
+    booked: list[Charge] = []
+    for kind, size, part in wanted:
+        cost = KINDS[kind](size)
+        if all(budget.allows([*group, cost]) for group in groups(booked, part)):
+            booked.append(Charge(cost, part))
+    for part in (None, "north"):
+        for group in groups(booked, part):
+            assert 0 <= budget.largest(group, at) <= epsilon
+            assert 0 <= budget.largest(group, 1e-6) <= epsilon
+            assert budget.spent(group) <= epsilon

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ReleaseError, TableError
@@ -19,26 +21,82 @@ from dpsc.tables import target_table as several_targets
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.tables.target_table import Targets
-from dpsc.types import Label
+from dpsc.types import Label, Times
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What may be said beside a target and its first treated period, as it is written.
+
+    Attributes
+    ----------
+    level, title
+        Of the answer.
+    treatment_end : str, optional
+        The last treated period, for one target or for all.
+    gap : int
+    value_per_unit, cost, currency : optional
+        What the effect is worth.
+    """
+
+    level: float = 0.95
+    title: str = ""
+    treatment_end: str | None = None
+    gap: int = 0
+    value_per_unit: float | None = None
+    cost: float | None = None
+    currency: str = ""
+
+    def __post_init__(self) -> None:
+        Prices.of(self.value_per_unit, self.cost, self.currency)  # refused before a file is opened
+
+    def for_one(self, times: Times, time_format: str | None) -> dict[str, Any]:
+        """Return the options of an estimate."""
+        end = self.treatment_end
+        typed = None if not end else match.typed_period(end, times, time_format, "treatment_end")
+        return self._for_all | {"treatment_end": typed}
+
+    def for_several(
+        self, times: Times, time_format: str | None, ends: Mapping[str, str | None] | None = None
+    ) -> dict[str, Any]:
+        """Return the options of a study; ``ends`` are the last treated periods of its units, as they are written."""
+        if ends is None:
+            return self._for_all | {"treatment_ends": self.for_one(times, time_format)["treatment_end"]}
+        dates = {name: _period(name, text, times, time_format, "treatment_end_column") for name, text in ends.items()}
+        return self._for_all | {"treatment_ends": {name: date for name, date in dates.items() if date is not None}}
+
+    @property
+    def _for_all(self) -> dict[str, Any]:
+        names = ("level", "title", "gap", "value_per_unit", "cost", "currency")
+        return {name: getattr(self, name) for name in names}
+
+
+NOTHING_MORE = Wishes()
 
 
 def one(
     release: Release,
     target: Path,
-    treatment_time: str,
+    treatment_time: str | None,
     spec: TableSpec,
     *,
+    treated: str | None = None,
     averages: int | None = None,
     pool: str | None = None,
-    level: float = 0.95,
-    title: str = "",
+    wishes: Wishes = NOTHING_MORE,
 ) -> Result:
-    """Return the answer for one target; ``pool`` is typed as for the command."""
+    """Return the answer for one target; ``pool`` is typed as for the command.
+
+    ``treated`` names a column of 0 and 1 that says when the treatment is on.
+    """
     several = f" If it is a table of several units, say which column names them: {UNIT}."
-    series = reader.series(target, spec, advice=several)
+    series, on = reader.series_beside(target, spec, treated, advice=several)
     with in_file(target):
-        first = match.typed_period(treatment_time, release.times, spec.time_format)
-        return _of(release, pool).estimate(series, first, averages=averages, level=level, title=title)
+        first = None
+        if treatment_time is not None:
+            first = match.typed_period(treatment_time, release.times, spec.time_format)
+        said = wishes.for_one(release.times, spec.time_format)
+        return _of(release, pool).estimate(series, first, treated=on, averages=averages, **said)
 
 
 def _of(release: Release, pool: str | None) -> Release:
@@ -55,31 +113,35 @@ def several(
     spec: TableSpec,
     *,
     start: str | None = None,
+    end: str | None = None,
+    treated: str | None = None,
     weight: str | None = None,
     averages: str | int | None = None,
     pool: str | None = None,
-    level: float = 0.95,
-    title: str = "",
+    wishes: Wishes = NOTHING_MORE,
 ) -> Study:
     """Return the answers for the units of a long table, and their pooled effects.
 
-    Each unit's first treated period is in the column ``start``, or it is the same for all: ``treatment_time``.
-    How many units each target averages is in the column ``averages``, or it is one number for all.
+    Each unit's first treated period is in the column ``start`` (its last in ``end``), or it is the same for all:
+    ``treatment_time``; or ``treated`` names a column of 0 and 1. How many units each target averages is in the column
+    ``averages``, or it is one number for all.
     """
     release = _of(release, pool)
     column = averages if isinstance(averages, str) else None
     found = several_targets.read(
-        targets, spec, start=start, weight=weight, averages=column, start_of_all=treatment_time
+        targets,
+        spec,
+        start=start,
+        end=end,
+        treated=treated,
+        weight=weight,
+        averages=column,
+        start_of_all=treatment_time,
     )
     with in_file(targets):
         if isinstance(averages, int):
             found = replace(found, averages=dict.fromkeys(found.series, averages))
-        if start is None:
-            first = match.typed_period(str(treatment_time), release.times, spec.time_format)
-            return release.study(
-                found.series, first, weights=found.weights, averages=found.averages, level=level, title=title
-            )
-        return of_targets(release, found, spec.time_format, level=level, title=title)
+        return of_targets(release, found, spec.time_format, wishes)
 
 
 def column_of(
@@ -98,12 +160,15 @@ def column_of(
     return replace(spec, time=time, outcome=outcome)
 
 
-def of_targets(
-    release: Release, found: Targets, time_format: str | None, *, level: float = 0.95, title: str = ""
-) -> Study:
+def of_targets(release: Release, found: Targets, time_format: str | None, wishes: Wishes = NOTHING_MORE) -> Study:
     """Return the answers for targets that were read, each with its own first treated period."""
-    starts = {name: _start(name, text, release, time_format) for name, text in found.starts.items()}
-    return release.study(found.series, starts, weights=found.weights, averages=found.averages, level=level, title=title)
+    dates, times = None, release.times
+    if found.treated is None:
+        dates = {name: _period(name, text, times, time_format) for name, text in found.starts.items()}
+    said = wishes.for_several(times, time_format, found.ends)
+    return release.study(
+        found.series, dates, weights=found.weights, averages=found.averages, treated=found.treated, **said
+    )
 
 
 def of_panel(
@@ -113,13 +178,12 @@ def of_panel(
     spec: TableSpec,
     *,
     exclude: Sequence[str] = (),
-    level: float = 0.95,
-    title: str = "",
+    wishes: Wishes = NOTHING_MORE,
 ) -> Result:
     """Return the answer for a unit of a panel, or for a public series in a file."""
+    said = {"exclude": exclude} | wishes.for_one(panel.times, spec.time_format)
     if target in panel.units:
-        first = match.typed_period(treatment_time, panel.times, spec.time_format)
-        return panel.estimate(target, first, exclude=exclude, level=level, title=title)
+        return panel.estimate(target, match.typed_period(treatment_time, panel.times, spec.time_format), **said)
     file = Path(target)
     if not file.exists():
         near = checks.did_you_mean(target, panel.units)
@@ -127,7 +191,7 @@ def of_panel(
     series = reader.series(file, spec)
     with in_file(file):
         first = match.typed_period(treatment_time, panel.times, spec.time_format)
-        return panel.estimate(series, first, exclude=exclude, level=level, title=title)
+        return panel.estimate(series, first, **said)
 
 
 def units_of_panel(
@@ -135,21 +199,23 @@ def units_of_panel(
     starts: Mapping[str, str],
     time_format: str | None,
     *,
+    ends: Mapping[str, str | None] | None = None,
     exclude: Sequence[str] = (),
-    level: float = 0.95,
-    title: str = "",
+    wishes: Wishes = NOTHING_MORE,
 ) -> Study:
-    """Return the answers for units of a panel, each with its first treated period as it was written."""
-    dates = {name: _start(name, text, panel, time_format) for name, text in starts.items()}
-    return panel.study(dates, exclude=exclude, level=level, title=title)
+    """Return the answers for units of a panel, each with its first (and last) treated period as it was written."""
+    dates = {name: _period(name, text, panel.times, time_format) for name, text in starts.items()}
+    said = wishes.for_several(panel.times, time_format, ends)
+    return panel.study(dates, exclude=exclude, **said)
 
 
-def _start(unit: str, text: str | None, release: Release | PrivatePanel, time_format: str | None) -> Label:
+def _period(
+    unit: str, text: str | None, times: Times, time_format: str | None, column: str = "treatment_time_column"
+) -> Label:
     if text is None:
         return None
+    which = "that was never treated" if column == "treatment_time_column" else "whose treatment goes on"
     try:
-        return match.typed_period(text, release.times, time_format, "treatment_time_column")
+        return match.typed_period(text, times, time_format, column)
     except PanelError as problem:
-        raise TableError(
-            f"unit {unit!r}: {problem.message} Leave the cell empty for a unit that was never treated."
-        ) from None
+        raise TableError(f"unit {unit!r}: {problem.message} Leave the cell empty for a unit {which}.") from None

@@ -19,11 +19,13 @@ from dpsc.analyst.intervals import INFLATION, NOISE_COUNTS, MixtureUncertainty
 from dpsc.analyst.models import Candidate, TargetModels, donor_free_evidence, plain_model
 from dpsc.analyst.targets import Source
 from dpsc.answers.base import Verdict
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult, released
 from dpsc.answers.words import verdict
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated
+from dpsc.periods.treatment import EVER_SINCE, OFF, ON, Phase, Treatment
 from dpsc.release import population as moments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import Array, Integers, Label, TargetLike, Times, one_thread
@@ -42,6 +44,8 @@ def estimate(
     rank: int | None = None,
     threshold: float | None = None,
     averages: int | None = None,
+    treatment: Treatment = EVER_SINCE,
+    prices: Prices | None = None,
 ) -> PrivateResult | UnprovenResult:
     """Return the counterfactual of a target, with intervals; :meth:`dpsc.Release.estimate` says what the options mean.
 
@@ -51,11 +55,12 @@ def estimate(
         raise ParameterError("give at most one of lambda_, rank and threshold.")
     targets.require_averages(averages)
     targets.require_order(target, treatment_time)
-    series, T0, notes = targets.matched(release, target, treatment_time)
+    first = treatment.begins(release.times, treatment_time)
+    series, T0, notes = targets.matched(release, target, first)
     moments, method = _plain_moments(release, lambda_, rank, threshold)
     notes = notes if moments is None else (*notes, WITHOUT_NOISE)
     notes = (*notes, release.part_of) if release.part_of else notes
-    return Forecast(
+    forecast = Forecast(
         release,
         series,
         T0,
@@ -66,7 +71,8 @@ def estimate(
         (*notes, *_too_small(release)),
         averages=averages,
         parameters=_parameters(release),
-    ).result()
+    )
+    return replace(forecast, phases=treatment.phases(series.index, T0), prices=prices).result()
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +103,10 @@ class Forecast:
         Whether to ask about units of measurement.
     parameters : mapping
         What is said about the release.
+    phases : tuple of str
+        What each period from the intervention on is; empty if the treatment is on in all.
+    prices : Prices, optional
+        What the outcome is worth.
     """
 
     release: Source
@@ -112,6 +122,8 @@ class Forecast:
     averages: int | None = None
     asks: bool = True
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    phases: tuple[Phase, ...] = ()
+    prices: Prices | None = None
 
     @cached_property
     def kept(self) -> Integers:
@@ -161,6 +173,8 @@ class Forecast:
             verdict=light,
             notes=(*self.notes, question) if question else self.notes,
             repeats=self,
+            phases=self.phases,
+            prices=self.prices,
         )
 
     def _models(self, y: Array) -> TargetModels:
@@ -192,8 +206,9 @@ class Forecast:
 
     @property
     def placebo_dates(self) -> list[Label]:
-        """Every earlier period with at least 2 before it."""
-        return list(self.series.index[self.first + 2 : self.T0 - self.left_out])
+        """Every earlier period with at least 2 before it, and one after it that is not left out."""
+        unseen = self.phases.index(ON) if self.phases else 0
+        return list(self.series.index[self.first + 2 : self.T0 - self.left_out - unseen])
 
     def placebo(
         self, treatment_time: Label | None = None, longest: int | None = None
@@ -210,8 +225,17 @@ class Forecast:
             )
         method = f"{self.method}, PLACEBO at {period_name(untreated.index[earlier])}"
         end = T0 if longest is None else min(T0, earlier + longest)
+        over, phases = end - earlier, self.phases
         return replace(
-            self, series=untreated.iloc[:end], T0=earlier, left_out=0, method=method, notes=(), title="", asks=False
+            self,
+            series=untreated.iloc[:end],
+            T0=earlier,
+            left_out=0,
+            method=method,
+            notes=(),
+            title="",
+            asks=False,
+            phases=(phases + (OFF,) * over)[:over] if phases else (),
         ).result()
 
     def again(self, *, earlier: int = 0, left_out: int = 0, first: int = 0) -> PrivateResult | UnprovenResult:
@@ -219,7 +243,7 @@ class Forecast:
         T0 = self.T0 - earlier
         if T0 - left_out - first < 2:
             raise ParameterError("at least 2 periods before the intervention must be left.")
-        return replace(self, T0=T0, left_out=left_out, first=first).result()
+        return replace(self, T0=T0, left_out=left_out, first=first, phases=()).result()
 
     def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
         """Draw units like the target, one a column, from what the release says about donors; touches no donor."""
@@ -244,6 +268,10 @@ class Forecast:
         return {}
 
     without_each = others
+
+    def during(self, phases: tuple[Phase, ...]) -> Forecast:
+        """Return the same forecast for a treatment with these phases."""
+        return replace(self, phases=phases)
 
     def pools(self) -> Mapping[str, PrivateResult | UnprovenResult]:
         """Ask every pool of segments that is readable, but for the one that was asked."""

@@ -137,6 +137,15 @@ def variance_of(combinations: Array, covariance: Array, white: Array | float = 0
     new = (white * combinations**2).sum(axis=1)
     own = np.einsum("ch,hj,cj->c", combinations, covariance, combinations) - new
     same = (combinations @ np.sqrt((np.diag(covariance) - white).clip(0))) ** 2
+    return _with_what_lasts(combinations, new, own, same)
+
+
+def _with_what_lasts(combinations: Array, new: Array, own: Array, same: Array) -> Array:
+    """Return variances, a share of each being what it is if the error is the same in all periods.
+
+    Of a difference between periods such errors would cancel: that they are the same makes none smaller.
+    """
+    same = np.where((combinations < 0).any(axis=1), np.maximum(own, same), same)
     return np.asarray((new + (1 - LASTING) * own + LASTING * same).clip(1e-300))
 
 
@@ -258,7 +267,7 @@ class JointUncertainty:
         spreads = combinations * np.sqrt((np.diag(self.covariance) - white).clip(0))
         by_target = np.array([spreads[:, s].sum(axis=1) for s in self.slices]).T
         same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)
-        return np.asarray((new + (1 - LASTING) * own + LASTING * same).clip(1e-300))
+        return _with_what_lasts(combinations, new, own, same)
 
     @cached_property
     def slices(self) -> list[slice]:

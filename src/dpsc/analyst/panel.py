@@ -21,13 +21,15 @@ from dpsc.analyst import targets
 from dpsc.analyst.estimate import Forecast
 from dpsc.analyst.models import Candidate, TargetModels
 from dpsc.analyst.study import pooled
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.words import number
-from dpsc.errors import PanelError, Parameter, ReleaseError
+from dpsc.errors import PanelError, Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated, incomplete, listed
+from dpsc.periods.treatment import ALL_EVER_SINCE, EVER_SINCE, Treatment, Treatments
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.release.kernel import Kernel
 from dpsc.release.panel import ReleasedPanel
@@ -292,44 +294,62 @@ def estimate(
     exclude: Iterable[str] = (),
     level: float = 0.95,
     title: str = "",
+    treatment: Treatment = EVER_SINCE,
+    prices: Prices | None = None,
 ) -> Found:
     """Return the counterfactual of a unit or a series; :meth:`dpsc.PrivatePanel.estimate` says what options mean."""
     targets.require_order(target, treatment_time)
     left_out = _known(panel, "exclude", exclude)
+    first = treatment.begins(panel.times, treatment_time)
     if isinstance(target, str | int):
         target = str(target)
         _known(panel, "target", [target])
         rows = DonorRows.of(panel, {target, *left_out})
-        return _of_unit(rows, target, treatment_time, left_out, level, title, f"{panel.outcome} in {target}")
+        name = f"{panel.outcome} in {target}"
+        forecast = _of_unit(rows, target, first, left_out, level, title, name)
+        return _answered(forecast, panel, treatment, prices)
     rows = DonorRows.of(panel, left_out)
-    series, T0, notes = targets.matched(rows, target, treatment_time)
+    series, T0, notes = targets.matched(rows, target, first)
     notes = (*notes, *_left_out(rows, left_out))
     forecast = _forecast(rows, series, T0, np.zeros(rows.T), notes, level, title, is_unit=False)
-    return _explained(forecast.result(), panel)
+    return _answered(forecast, panel, treatment, prices)
+
+
+def _answered(forecast: PanelForecast, panel: ReleasedPanel, treatment: Treatment, prices: Prices | None) -> Found:
+    """Return the answer of a forecast, about a treatment."""
+    phases = treatment.phases(forecast.series.index, forecast.T0)
+    return _explained(replace(forecast, phases=phases, prices=prices).result(), panel)
 
 
 def study(
     panel: ReleasedPanel,
-    treatment_times: Mapping[str, Label],
+    treatment_times: Mapping[str, Label] | None,
     *,
     exclude: Iterable[str] = (),
     weights: WeightsLike | None = None,
     level: float = 0.95,
     title: str = "",
+    treatments: Treatments = ALL_EVER_SINCE,
+    prices: Prices | None = None,
 ) -> Study:
     """Return the study; :meth:`dpsc.PrivatePanel.study` says what the arguments mean."""
+    treatment_times = treatments.begins(panel.times, treatment_times)
+    if treatments.on is not None:
+        treatment_times = {unit: date for unit, date in treatment_times.items() if date is not None}
     if not isinstance(treatment_times, Mapping) or not treatment_times:
         raise ReleaseError("a study takes the first treated period of each treated unit: {unit: period, ...}.")
     treated = _known(panel, "treatment_times", treatment_times)
+    each = treatments.of(treated)
     left_out = {*treated, *_known(panel, "exclude", exclude)}
     rows = DonorRows.of(panel, left_out)
     results: dict[Label, Found] = {}
     for unit in treated:
         try:
-            results[unit] = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
-        except (PanelError, ReleaseError) as problem:
+            forecast = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
+            results[unit] = _answered(forecast, panel, each[unit], None)
+        except (PanelError, ParameterError, ReleaseError) as problem:
             raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
-    return pooled(rows, results, {}, weights, level, title)
+    return pooled(rows, results, {}, weights, level, title, prices)
 
 
 def _require_readable(panel: ReleasedPanel) -> None:
@@ -351,8 +371,8 @@ def _known(panel: ReleasedPanel, name: str, units: Iterable[str]) -> list[str]:
 
 def _of_unit(
     rows: DonorRows, unit: str, treatment_time: Label, left_out: Iterable[str], level: float, title: str, name: str
-) -> Found:
-    """Estimate a unit of the panel; periods before the intervention in which it has too few people are not used."""
+) -> PanelForecast:
+    """Return the forecast of a unit; periods before the intervention in which it has too few people are not used."""
     panel, row = rows.panel, rows.panel.units.index(unit)
     T0 = first_treated(panel.times, treatment_time)
     series = pd.Series(panel.table.values[row], index=panel.times, name=name)
@@ -368,7 +388,7 @@ def _of_unit(
     notes += incomplete(series.iloc[T0:])
     noise = np.nan_to_num(panel.table.noise[row]) ** 2
     notes += _left_out(rows, {unit, *left_out})
-    return _explained(_forecast(rows, series, T0, noise, notes, level, title, is_unit=True).result(), panel)
+    return _forecast(rows, series, T0, noise, notes, level, title, is_unit=True)
 
 
 def _forecast(

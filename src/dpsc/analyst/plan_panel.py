@@ -19,8 +19,10 @@ from dpsc import checks
 from dpsc.analyst.plan import history_of, usual_change
 from dpsc.answers.words import number
 from dpsc.errors import Parameter, ParameterError
+from dpsc.privacy import discrete
 from dpsc.privacy.guarantee import best_guess
-from dpsc.release.panel import ENOUGH_PEOPLE, budget, deviation_of, noise_of, require_size
+from dpsc.release.lengths import UNIT, Bins, fewest
+from dpsc.release.panel import ENOUGH_PEOPLE, budget, noise_of, require_size
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import TargetLike
 
@@ -97,9 +99,9 @@ class Wish:
     monthly: int | None
     lengths: Lengths | None = None
 
-    def row(self, epsilon: float, person_bound: float | None) -> dict[str, float]:
-        """Return what a budget and a bound on a person give."""
-        rule = TableRule(
+    def rule(self, person_bound: float | None) -> TableRule:
+        """Return how people are bounded in one release."""
+        return TableRule(
             self.statistic,
             self.bounds,
             person_bound,
@@ -108,9 +110,13 @@ class Wish:
             self.units,
             1 if self.monthly else self.periods,
         )
+
+    def row(self, epsilon: float, person_bound: float | None) -> dict[str, float]:
+        """Return what a budget and a bound on a person give."""
+        rule = self.rule(person_bound)
         share = epsilon if self.monthly is None else share_of(rule, epsilon, self.delta, self.monthly)
         paid = budget(rule, share, self.delta / (self.monthly or 1))
-        steps = deviation_of(*noise_of(rule, paid))
+        steps = discrete.deviation(*noise_of(rule, paid))
         noise, fewest = steps * rule.step, 0.0
         if rule.counts_people:
             usual = rule.middle if self.usual is None else self.usual
@@ -177,6 +183,26 @@ class PanelPlan:
             pairs = replace(wish, units=wish.units // 2, people=2 * wish.people)
             rows["units in pairs"] = pairs.row(epsilon, bound)
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("change")
+
+    def finding(self, epsilon: float) -> dict[str, float] | None:
+        """Return what it costs to find a bound on a person privately, so that half of all people stay as they are.
+
+        ``more_noise`` on each cell, as a share; ``fewest_people``: with fewer in all, none is found. None for shares
+        and counts, which have no such bound.
+        """
+        wish = self.wish
+        if wish.statistic not in ("mean", "total"):
+            return None
+        each = wish.monthly or 1
+        rule = wish.rule(None)
+        share = epsilon if wish.monthly is None else share_of(rule, epsilon, wish.delta, each)
+        paid, bins = budget(rule, share, wish.delta / each, True), Bins(rule)
+        counts, table = (noise_of(what, paid, True) for what in (bins, rule))
+        alone = noise_of(rule, budget(rule, share, wish.delta / each))
+        return {
+            "more_noise": discrete.deviation(*table) / discrete.deviation(*alone) - 1,
+            "fewest_people": fewest(0.5, discrete.deviation(*counts) / UNIT),
+        }
 
     def __str__(self) -> str:
         lines = []

@@ -15,13 +15,15 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst import panel
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
+from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.release import file_format, panel_file
 from dpsc.release.panel import NoisyTable, ReleasedPanel, joined
-from dpsc.types import Array, Label, TargetLike, WeightsLike, to_floats
+from dpsc.types import Array, DatesLike, Label, TargetLike, TreatedLike, WeightsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -64,11 +66,17 @@ class PrivatePanel(ReleasedPanel):
     def estimate(
         self,
         target: str | int | TargetLike,
-        treatment_time: Label,
+        treatment_time: Label = None,
         *,
         exclude: Iterable[str] = (),
         level: float = 0.95,
         title: str = "",
+        treatment_end: Label = None,
+        gap: int = 0,
+        treated: TreatedLike | None = None,
+        value_per_unit: float | None = None,
+        cost: float | None = None,
+        currency: str = "",
     ) -> PrivateResult | UnprovenResult:
         """Return a counterfactual for a unit of the panel, or for a public series; it costs nothing more.
 
@@ -87,6 +95,18 @@ class PrivatePanel(ReleasedPanel):
             The level of the intervals in the summary and the plots.
         title : str
             The question, for figures and reports.
+        treatment_end : optional
+            The last treated period, if the treatment ended: the effect is that of the treated periods, and
+            ``contrasts()`` has what was seen after, and whether the effect fades.
+        gap : int
+            How many periods are left out, the first treated one and those that follow: they are neither fitted nor in
+            the effect.
+        treated : Series of 0 and 1, optional
+            Instead of ``treatment_time`` and ``treatment_end``: 1 in each treated period, which may come in spells.
+            Nothing after the first treated period is fitted.
+        value_per_unit, cost, currency : optional
+            What one unit of the outcome is worth in one period, what the intervention cost, and in which money:
+            ``worth()``, words and reports then say what the total effect is worth.
 
         Returns
         -------
@@ -103,16 +123,31 @@ class PrivatePanel(ReleasedPanel):
         >>> len(result.weights), result.private
         (8, False)
         """
-        return panel.estimate(self, target, treatment_time, exclude=exclude, level=level, title=title)
+        return panel.estimate(
+            self,
+            target,
+            treatment_time,
+            exclude=exclude,
+            level=level,
+            title=title,
+            treatment=Treatment(treatment_end, gap, treated),
+            prices=Prices.of(value_per_unit, cost, currency),
+        )
 
     def study(
         self,
-        treatment_times: Mapping[str, Label],
+        treatment_times: Mapping[str, Label] | None = None,
         *,
         exclude: Iterable[str] = (),
         weights: WeightsLike | None = None,
         level: float = 0.95,
         title: str = "",
+        treatment_ends: DatesLike | None = None,
+        gap: int = 0,
+        treated: Mapping[Any, TreatedLike] | pd.DataFrame | None = None,
+        value_per_unit: float | None = None,
+        cost: float | None = None,
+        currency: str = "",
     ) -> Study:
         """Return the answers for several treated units, each with its own date, and their pooled effects; all free.
 
@@ -124,8 +159,23 @@ class PrivatePanel(ReleasedPanel):
             As in :meth:`estimate`.
         weights : mapping or Series, optional
             Of the units in pooled effects; equal if left out.
+        treatment_ends : mapping or Series, or one period for all, optional
+            The last treated period of each unit whose treatment ended.
+        gap, value_per_unit, cost, currency
+            As in :meth:`estimate`; the cost is that of all units together.
+        treated : mapping of names to Series, or frame, optional
+            Instead of ``treatment_times`` and ``treatment_ends``: 1 in each treated period of each unit, 0 in others.
         """
-        return panel.study(self, treatment_times, exclude=exclude, weights=weights, level=level, title=title)
+        return panel.study(
+            self,
+            treatment_times,
+            exclude=exclude,
+            weights=weights,
+            level=level,
+            title=title,
+            treatments=Treatments(treatment_ends, gap, treated),
+            prices=Prices.of(value_per_unit, cost, currency),
+        )
 
     @classmethod
     def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:

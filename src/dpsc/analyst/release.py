@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst import estimate, study
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.match import same
+from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.privacy.exact import require_no_overflow
 from dpsc.privacy.guarantee import weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.segments import PoolLike
-from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike
+from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, TreatedLike, WeightsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,7 +152,7 @@ class Release(ReleasedMatrix):
     def estimate(
         self,
         target: TargetLike,
-        treatment_time: Label,
+        treatment_time: Label = None,
         *,
         pool: PoolLike | None = None,
         level: float = 0.95,
@@ -158,6 +161,12 @@ class Release(ReleasedMatrix):
         rank: int | None = None,
         threshold: float | None = None,
         averages: int | None = None,
+        treatment_end: Label = None,
+        gap: int = 0,
+        treated: TreatedLike | None = None,
+        value_per_unit: float | None = None,
+        cost: float | None = None,
+        currency: str = "",
     ) -> PrivateResult | UnprovenResult:
         """Return a counterfactual for a public target; it costs nothing more.
 
@@ -183,6 +192,18 @@ class Release(ReleasedMatrix):
         pool : str, list of str or mapping, optional
             The segments of donors that answer, as for :meth:`of`; all by default. ``sensitivity()`` also asks every
             other pool that is readable.
+        treatment_end : optional
+            The last treated period, if the treatment ended: the effect is that of the treated periods, and
+            ``contrasts()`` has what was seen after, and whether the effect fades.
+        gap : int
+            How many periods are left out, the first treated one and those that follow: they are neither fitted nor in
+            the effect.
+        treated : Series of 0 and 1, optional
+            Instead of ``treatment_time`` and ``treatment_end``: 1 in each treated period, which may come in spells.
+            Nothing after the first treated period is fitted.
+        value_per_unit, cost, currency : optional
+            What one unit of the outcome is worth in one period, what the intervention cost, and in which money:
+            ``worth()``, words and reports then say what the total effect is worth.
 
         Returns
         -------
@@ -199,18 +220,26 @@ class Release(ReleasedMatrix):
             rank=rank,
             threshold=threshold,
             averages=averages,
+            treatment=Treatment(treatment_end, gap, treated),
+            prices=Prices.of(value_per_unit, cost, currency),
         )
 
     def study(
         self,
         targets: TargetsLike,
-        treatment_times: DatesLike,
+        treatment_times: DatesLike | None = None,
         *,
         weights: WeightsLike | None = None,
         averages: AveragesLike | None = None,
         pool: PoolLike | None = None,
         level: float = 0.95,
         title: str = "",
+        treatment_ends: DatesLike | None = None,
+        gap: int = 0,
+        treated: Mapping[Any, TreatedLike] | pd.DataFrame | None = None,
+        value_per_unit: float | None = None,
+        cost: float | None = None,
+        currency: str = "",
     ) -> Study:
         """Return the answers for several treated units, each with its own date, and their pooled effects; all free.
 
@@ -226,6 +255,12 @@ class Release(ReleasedMatrix):
             How many units each target is the average of, where that is known.
         pool, level, title
             As in :meth:`estimate`.
+        treatment_ends : mapping or Series, or one period for all, optional
+            The last treated period of each unit whose treatment ended.
+        gap, value_per_unit, cost, currency
+            As in :meth:`estimate`; the cost is that of all units together.
+        treated : mapping of names to Series, or frame, optional
+            Instead of ``treatment_times`` and ``treatment_ends``: 1 in each treated period of each unit, 0 in others.
 
         Examples
         --------
@@ -239,7 +274,15 @@ class Release(ReleasedMatrix):
         """
         release = self if pool is None else self.of(pool)
         return study.study(
-            release, targets, treatment_times, weights=weights, averages=averages, level=level, title=title
+            release,
+            targets,
+            treatment_times,
+            weights=weights,
+            averages=averages,
+            level=level,
+            title=title,
+            treatments=Treatments(treatment_ends, gap, treated),
+            prices=Prices.of(value_per_unit, cost, currency),
         )
 
     def _repr_html_(self) -> str:

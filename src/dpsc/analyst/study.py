@@ -13,10 +13,12 @@ from dpsc import checks
 from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
 from dpsc.analyst.targets import Source, as_series, require_order
+from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import PanelError, ReleaseError
+from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.periods import match
+from dpsc.periods.treatment import ALL_EVER_SINCE, Treatment, Treatments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
 
@@ -30,19 +32,25 @@ def study(
     averages: AveragesLike | None = None,
     level: float = 0.95,
     title: str = "",
+    treatments: Treatments = ALL_EVER_SINCE,
+    prices: Prices | None = None,
 ) -> Study:
     """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
     if not isinstance(targets, Mapping | pd.DataFrame):
         raise ReleaseError("targets must be a mapping of names to series, or a frame with one column per target.")
     require_order(targets, treatment_times)
-    dates = _dates(list(targets), treatment_times)
+    dates = _dates(list(targets), treatments.begins(release.times, treatment_times))
     treated = {name: date for name, date in dates.items() if not _is_missing(date)}
     if not treated:
         raise ReleaseError("no target has a treatment time.")
     sizes = _averages(list(targets), averages)
-    results = {name: _answer(release, name, targets[name], date, level, sizes[name]) for name, date in treated.items()}
+    each = treatments.of(treated)
+    results = {
+        name: _answer(release, name, targets[name], date, level, sizes[name], each[name])
+        for name, date in treated.items()
+    }
     never = {name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)}
-    return pooled(release, results, never, weights, level, title)
+    return pooled(release, results, never, weights, level, title, prices)
 
 
 def pooled(
@@ -52,6 +60,7 @@ def pooled(
     weights: WeightsLike | None,
     level: float,
     title: str,
+    prices: Prices | None = None,
 ) -> Study:
     """Return the study of some answers that were read from the same donors."""
     shares = _weights(list(results), weights)
@@ -77,16 +86,24 @@ def pooled(
         uncertainty=JointUncertainty(members, release.population, alike),
         level=checks.share("level", level),
         title=title,
+        prices=prices,
     )
 
 
 def _answer(
-    release: ReleasedMatrix, name: Label, target: TargetLike, date: Label, level: float, averages: int | None
+    release: ReleasedMatrix,
+    name: Label,
+    target: TargetLike,
+    date: Label,
+    level: float,
+    averages: int | None,
+    treatment: Treatment,
 ) -> PrivateResult | UnprovenResult:
     """Estimate one unit; what is wrong with it is said with its name."""
     try:
-        return estimate(release, target, date, level=level, averages=averages)
-    except (PanelError, ReleaseError) as problem:
+        first = date if treatment.on is None else None
+        return estimate(release, target, first, level=level, averages=averages, treatment=treatment)
+    except (PanelError, ParameterError, ReleaseError) as problem:
         raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 

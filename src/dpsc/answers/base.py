@@ -13,17 +13,23 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers.effects import (
+    AFTER,
+    LATER_LESS_EARLIER,
     NO_PERCENT,
+    ON_LESS_AFTER,
     Effect,
     IntervalKind,
     IntervalPart,
+    Prices,
     Uncertainty,
     Unknown,
+    contrasts,
     detectable_effect,
     effects_of,
 )
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import LEFT_OUT, OFF, ON, Phase
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array, Times
 
@@ -96,6 +102,11 @@ class Answer:
         Whether the donors help; None if it is not known.
     notes : tuple of str
         Warnings to the reader.
+    phases : tuple of str
+        What each period from the intervention on is: "on", "left out" (treated and not counted) or "off" (not treated
+        any more); empty if all are on.
+    prices : Prices or None
+        What the outcome is worth and what the intervention cost, if that was said.
     """
 
     target: pd.Series[float]
@@ -113,6 +124,8 @@ class Answer:
     baselines: pd.DataFrame = field(default_factory=pd.DataFrame)
     verdict: Verdict | None = None
     notes: tuple[str, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    prices: Prices | None = None
     figures: ClassVar[Mapping[str, Drawing]] = {}
 
     def __post_init__(self) -> None:
@@ -151,8 +164,35 @@ class Answer:
 
     @property
     def att(self) -> float:
-        """The average effect over the periods in which the target was observed."""
-        return float(self.gaps.mean())
+        """The average effect over the treated periods in which the target was observed, without those left out."""
+        return float(self.gaps[self.counted > 0].mean())
+
+    @property
+    def is_on(self) -> Array:
+        """1 for each period from the intervention on in which the treatment is on and none is left out, else 0."""
+        return self._in(ON)
+
+    @property
+    def counted(self) -> Array:
+        """1 for each period from the intervention on that is in the effect: treated, observed, not left out; else 0."""
+        return self.is_on * self._seen()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the treatment is off in some period after it began."""
+        return OFF in self.phases
+
+    @property
+    def treatment_end(self) -> str | None:
+        """The last treated period, if the treatment ended, as it is written."""
+        last = np.flatnonzero([phase != OFF for phase in self.phases])
+        return period_name(self.counterfactual.index[last[-1]]) if self.phases and self.phases[-1] == OFF else None
+
+    @property
+    def left_out(self) -> Times:
+        """The treated periods that are left out: neither fitted nor in the effect."""
+        index: Times = self.counterfactual.index[self._in(LEFT_OUT) > 0]
+        return index
 
     @property
     def interval_kind(self) -> IntervalKind:
@@ -194,7 +234,34 @@ class Answer:
     @property
     def total(self) -> Effect:
         """The sum of the effects over the observed periods, as :attr:`average`."""
-        return self._effects(self._seen().sum() * self._average(), self.level)[0]
+        return self._effects(self.counted[np.newaxis], self.level)[0]
+
+    def contrasts(self, level: float | None = None) -> pd.DataFrame:
+        """Return the effect after the treatment, how it differs from that while treated, and whether it fades.
+
+        Columns as in :meth:`effects`. Rows: ``after the treatment``, the average over the observed periods without
+        treatment after it began; ``while treated less after``; ``second half less first half of the treated periods``.
+        A row is missing where there are no such periods.
+        """
+        found = contrasts(self.counted, self._in(OFF) * self._seen())
+        return _frame(self._effects(np.array(list(found.values())), self._level(level)) if found else [], list(found))
+
+    def worth(self, level: float | None = None) -> pd.DataFrame:
+        """Return what the total effect is worth: ``effect``, ``lower`` and ``upper`` of each line.
+
+        Rows: ``total effect`` (the sum over the treated periods, times how many units the target is the average of, if
+        that was said), ``value``, and if there is a cost ``value less cost`` and ``return``, the value over the cost.
+        """
+        if self.prices is None:
+            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+        weights = self.stands_for * self.counted
+        found = self.prices.worth(self._effects(weights[np.newaxis], self._level(level))[0])
+        return _frame(list(found.values()), list(found))[["effect", "lower", "upper"]]
+
+    @property
+    def stands_for(self) -> int:
+        """How many units the target is the average of, if that was said; else 1."""
+        return int(self.parameters.get("averages", 1))
 
     def average_over(self, times: Times) -> Effect:
         """Return the average effect over some of the periods, those of them that were observed."""
@@ -214,10 +281,9 @@ class Answer:
         if there were none. Percentages are missing where the counterfactual may be zero or less: :attr:`no_percent`
         says so.
         """
-        level, average = self._level(level), self._average()
-        rows = np.vstack([average, self._seen().sum() * average, np.diag(self._seen())])
+        rows = np.vstack([self._average(), self.counted, np.diag(self._seen())])
         names = ["average", "total", *map(period_name, self.observed.index)]
-        return pd.DataFrame(self._effects(rows, level), index=pd.Index(names, name="effect of"))
+        return _frame(self._effects(rows, self._level(level)), names)
 
     @property
     def no_percent(self) -> str:
@@ -228,7 +294,7 @@ class Answer:
 
     def cumulative(self, level: float | None = None) -> pd.DataFrame:
         """Return the sum of the effects up to each period, with its interval: ``effect``, ``lower``, ``upper``."""
-        rows = np.tril(np.ones((len(self.observed), 1)) * self._seen())
+        rows = np.tril(np.ones((len(self.observed), 1)) * self.counted)
         found = self._effects(rows, self._level(level))
         return pd.DataFrame(found, index=self.observed.index)[["effect", "lower", "upper"]]
 
@@ -240,7 +306,7 @@ class Answer:
         effect.
         """
         level, power = checks.share("level", level), checks.share("power", power)
-        seen = self._seen() if self._seen().any() else np.ones(len(self.counterfactual))
+        seen = self.counted if self.counted.any() else self.is_on
         return detectable_effect(self.uncertainty, seen / seen.sum(), level, power)
 
     def interval_before(self, level: float | None = None) -> pd.DataFrame:
@@ -273,13 +339,18 @@ class Answer:
             columns = {"observed": self.observed}
             for name, parts in with_ends.items():
                 columns |= zip((name, f"{name}_lower", f"{name}_upper"), parts, strict=True)
-        return pd.DataFrame(columns | {str(name): path for name, path in self.baselines.items()})
+        treatment = {"treatment": pd.Series(self.phases, self.observed.index)} if self.phases else {}
+        return pd.DataFrame(columns | treatment | {str(name): path for name, path in self.baselines.items()})
 
     def _seen(self) -> Array:
         return np.asarray(self.observed.notna(), dtype=np.float64)
 
     def _average(self) -> Array:
-        return np.asarray(self._seen()[np.newaxis] / max(1.0, self._seen().sum()))
+        return np.asarray(self.counted[np.newaxis] / max(1.0, self.counted.sum()))
+
+    def _in(self, phase: Phase) -> Array:
+        phases = self.phases or (ON,) * len(self.counterfactual)
+        return np.array([each == phase for each in phases], dtype=np.float64)
 
     def _effects(self, combinations: Array, level: float) -> list[Effect]:
         observed, path = self.observed.to_numpy(dtype=np.float64), self.counterfactual.to_numpy(dtype=np.float64)
@@ -287,6 +358,10 @@ class Answer:
 
     def _level(self, level: float | None) -> float:
         return self.level if level is None else checks.share("level", level)
+
+
+def _frame(found: list[Effect], names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(found, index=pd.Index(names, name="effect of", dtype=object), columns=Effect._fields)
 
 
 def _part(part: IntervalPart) -> IntervalPart:
@@ -305,6 +380,7 @@ class Pooled:
     uncertainty: Uncertainty
     level: float = 0.95
     title: str = ""
+    prices: Prices | None = None
     figures: ClassVar[Mapping[str, Drawing]] = {}
 
     @property
@@ -321,6 +397,11 @@ class Pooled:
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """What intervals cover."""
+        return self.uncertainty.kind
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -359,10 +440,38 @@ class Pooled:
         Columns as in :meth:`Answer.effects`. The first average counts every treated unit-period
         once (times its unit's weight), the second every unit.
         """
-        weights = self._unit_weights * self._seen
-        rows = np.array([self._per_unit_period, self._per_unit, weights])
-        names = pd.Index(["average over unit-periods", "average over units", "total"], name="effect of")
-        return pd.DataFrame(self._pooled(rows, self._level(level)), index=names)
+        rows = np.array([self._per_unit_period, self._per_unit, self._unit_weights * self._counted])
+        names = ["average over unit-periods", "average over units", "total"]
+        return _frame(self._pooled(rows, self._level(level)), names)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the treatment of some unit is off in some period after it began."""
+        return any(result.ended for result in self.results.values())
+
+    def contrasts(self, level: float | None = None) -> pd.DataFrame:
+        """Return :meth:`Answer.contrasts` averaged over the units that have such periods, by their weights."""
+        parts = [contrasts(r.counted, r._in(OFF) * r._seen()) for r in self.results.values()]
+        rows = {}
+        for name in (AFTER, ON_LESS_AFTER, LATER_LESS_EARLIER):
+            having = np.array([name in part for part in parts]) * self.weights.to_numpy(dtype=np.float64)
+            if having.sum() > 0:
+                own = [
+                    p.get(name, np.zeros(len(r.observed))) for p, r in zip(parts, self.results.values(), strict=True)
+                ]
+                rows[name] = np.concatenate([w * part for w, part in zip(having / having.sum(), own, strict=True)])
+        return _frame(self._pooled(np.array(list(rows.values())), self._level(level)) if rows else [], list(rows))
+
+    def worth(self, level: float | None = None) -> pd.DataFrame:
+        """Return what the total effect is worth, as :meth:`Answer.worth`.
+
+        Each unit counts as many times as it says that it averages, or once, whatever its weight.
+        """
+        if self.prices is None:
+            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+        rows = np.concatenate([result.stands_for * result.counted for result in self.results.values()])
+        found = self.prices.worth(self._pooled(rows[np.newaxis], self._level(level))[0])
+        return _frame(list(found.values()), list(found))[["effect", "lower", "upper"]]
 
     def by_unit(self, level: float | None = None) -> pd.DataFrame:
         """Return one row per treated unit: its date, how many periods were observed, and its average effect."""
@@ -372,7 +481,8 @@ class Pooled:
             effect = replace(result, level=level).average
             rows[name] = {
                 "treatment_time": period_name(result.treatment_time),
-                "periods": int(result.observed.notna().sum()),
+                **({"treatment_end": result.treatment_end} if self.ended else {}),
+                "periods": int(result.counted.sum()),
                 "weight": float(self.weights[name]),
                 **effect._asdict(),
                 "donors_help": result.verdict.grade if result.verdict else None,
@@ -394,6 +504,8 @@ class Pooled:
         """Return every unit's table, one below the other, with ``unit`` and ``time`` first."""
         frames = [r.to_frame().rename_axis("time").reset_index().assign(unit=name) for name, r in self.results.items()]
         frame = pd.concat(frames, ignore_index=True)
+        if "treatment" in frame:
+            frame["treatment"] = frame["treatment"].fillna(ON)
         return frame[["unit", *(column for column in frame if column != "unit")]]
 
     @property
@@ -408,8 +520,8 @@ class Pooled:
 
     def _by(self, keys: Times, name: str, level: float | None) -> pd.DataFrame:
         """Return the weighted average effect of each group of unit-periods with the same key."""
-        groups = sorted(set(keys[self._seen]))
-        weights = self._unit_weights * self._seen
+        weights = self._unit_weights * self._counted
+        groups = sorted(set(keys[self._counted > 0]))
         rows = np.array([np.where(keys == key, weights, 0.0) for key in groups])
         found = pd.DataFrame(self._pooled(rows / rows.sum(axis=1, keepdims=True), self._level(level)))
         found.insert(0, "units", (rows > 0).sum(axis=1))
@@ -424,8 +536,8 @@ class Pooled:
         return np.concatenate([r.counterfactual.to_numpy(dtype=np.float64) for r in self.results.values()])
 
     @cached_property
-    def _seen(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        return ~np.isnan(self._observed)
+    def _counted(self) -> Array:
+        return np.concatenate([result.counted for result in self.results.values()])
 
     @cached_property
     def _times(self) -> Times:
@@ -445,14 +557,13 @@ class Pooled:
 
     @property
     def _per_unit_period(self) -> Array:
-        weights = self._unit_weights * self._seen
+        weights = self._unit_weights * self._counted
         return np.asarray(weights / max(weights.sum(), 1e-300))
 
     @property
     def _per_unit(self) -> Array:
         parts = []
         for name, result in self.results.items():
-            seen = result.observed.notna().to_numpy(dtype=np.float64)
-            parts.append(self.weights[name] * seen / max(1.0, seen.sum()))
+            parts.append(self.weights[name] * result.counted / max(1.0, result.counted.sum()))
         total = sum(float(part.sum()) for part in parts)
         return np.concatenate(parts) / max(total, 1e-300)

@@ -36,10 +36,15 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
         "units": units,
         "treatment_time": period_name(result.treatment_time),
         "periods_before": result.T0,
+        "treatment": {
+            period_name(time): phase for time, phase in zip(result.observed.index, result.phases, strict=False)
+        }
+        or None,
         **_stated(result.average),
         "total": _effect(result.total),
         "no_percent": result.no_percent or None,
         "detectable": _plain(result.detectable()),
+        **_developed(result, units),
         "level": None if result.interval_kind == "none" else result.level,
         "interval_is_for_the_effect": result.interval_kind == "effect",
         "effects": _rows(result.effects(), "of"),
@@ -84,6 +89,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         **_stated(study.average),
         "total": {name: _plain(value) for name, value in effects.loc[["total"]].to_dict("records")[0].items()},
         "no_percent": None if math.isfinite(study.average.percent) else NO_PERCENT,
+        **_developed(study, units),
         "level": study.level,
         "interval_is_for_the_effect": first.interval_kind == "effect",
         "verdict": None if verdict is None else asdict(verdict),
@@ -121,6 +127,18 @@ def _stated(average: Effect) -> Document:
     }
 
 
+def _developed(found: Answer | Pooled, units: str | None) -> Document:
+    """Return what was seen after the treatment, whether the effect fades, and what it is worth."""
+    prices = found.prices
+    worth = (
+        None
+        if prices is None
+        else asdict(prices) | {"words": words.worth(found, units), "rows": _rows(found.worth(), "of")}
+    )
+    contrasts = {"ended": found.ended, "words": words.developed(found, units), "rows": _rows(found.contrasts(), "of")}
+    return {"contrasts": contrasts, "worth": worth}
+
+
 def _effect(effect: Effect) -> Document:
     return {name: _plain(value) for name, value in effect._asdict().items()}
 
@@ -135,7 +153,8 @@ def _rows(frame: pd.DataFrame, index: str = "") -> list[Document]:
 
 def _baselines(result: Answer) -> dict[str, float]:
     """Return the average effect that forecasts without donors would have found."""
-    effects = {str(name): float((result.observed - path).mean()) for name, path in result.baselines.items()}
+    seen = result.counted > 0
+    effects = {str(name): float((result.observed - path)[seen].mean()) for name, path in result.baselines.items()}
     return {name: effect for name, effect in effects.items() if math.isfinite(effect)}
 
 

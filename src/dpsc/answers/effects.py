@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from dpsc import checks
+from dpsc.errors import Parameter, ParameterError
 from dpsc.types import Array
 
 IntervalKind = Literal["effect", "projection noise", "none"]
@@ -99,7 +103,8 @@ def effects_of(
 ) -> list[Effect]:
     """Return the effect on each linear combination of the periods, one per row of ``combinations``.
 
-    A period that was not observed is NaN and must have no weight; a combination of nothing is NaN.
+    A period that was not observed is NaN and must have no weight; a combination of nothing is NaN. A difference, which
+    has negative weights, is not stated in percent.
 
     The truth without an intervention lies within (counterfactual + low, counterfactual + high); the effect is the
     observed less that. A percentage is observed / counterfactual - 1, which falls as the counterfactual rises, so that
@@ -112,12 +117,95 @@ def effects_of(
     low, high = uncertainty.ends(seen, level, "both")
     below = uncertainty.below(seen, actual - without)
     share = _percent(actual, np.array([without, without + high, without + low]))
-    share[:, ~(without + low > 0)] = np.nan
+    share[:, ~(without + low > 0) | (seen < 0).any(axis=1)] = np.nan
     for_effect = uncertainty.kind == "effect"
     effect, part = actual - without, share if for_effect else np.full_like(share, np.nan)
     columns = np.array([effect, effect - high, effect - low, *part, 2 * np.minimum(below, 1 - below)])
     columns[:, weightless] = np.nan
     return [Effect(*map(float, column)) for column in columns.T]
+
+
+AFTER, ON_LESS_AFTER = "after the treatment", "while treated less after"
+LATER_LESS_EARLIER = "second half less first half of the treated periods"
+"""Names of contrasts: of what was seen without the treatment, after it began, and of how the effect develops."""
+
+
+def contrasts(on: Array, off: Array) -> dict[str, Array]:
+    """Return the weights of the periods in each contrast; without those for which there are no periods.
+
+    ``on`` is 1 in the periods that count as treated, ``off`` in those after the treatment. Of an odd number of treated
+    periods the middle one is in neither half.
+
+    Examples
+    --------
+    >>> found = contrasts(np.array([1, 1, 1, 0, 0]), np.array([0, 0, 0, 1, 0]))
+    >>> for name, weights in found.items():
+    ...     print(name, weights.round(2).tolist())
+    after the treatment [0.0, 0.0, 0.0, 1.0, 0.0]
+    while treated less after [0.33, 0.33, 0.33, -1.0, 0.0]
+    second half less first half of the treated periods [-1.0, 0.0, 1.0, 0.0, 0.0]
+    """
+    found, treated = {}, np.flatnonzero(on)
+    if off.any():
+        found[AFTER] = off / off.sum()
+        if on.any():
+            found[ON_LESS_AFTER] = on / on.sum() - found[AFTER]
+    if half := len(treated) // 2:
+        found[LATER_LESS_EARLIER] = np.zeros(len(on))
+        found[LATER_LESS_EARLIER][treated[:half]] = -1 / half
+        found[LATER_LESS_EARLIER][treated[-half:]] = 1 / half
+    return found
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What one unit of the outcome is worth, and what the intervention cost.
+
+    Parameters
+    ----------
+    value_per_unit : float
+        Of the outcome; negative if less of it is worth something.
+    cost : float, optional
+    currency : str
+    """
+
+    value_per_unit: float
+    cost: float | None = None
+    currency: str = ""
+
+    @classmethod
+    def of(cls, value_per_unit: float | None, cost: float | None, currency: str) -> Prices | None:
+        """Check what was said; nothing if nothing was."""
+        if value_per_unit is None:
+            if cost is not None or currency:
+                said = Parameter("cost" if cost is not None else "currency")
+                raise ParameterError(
+                    f"{said} needs {Parameter('value_per_unit')}: what one unit of the outcome is worth. It is 1 for "
+                    "an outcome that is money itself."
+                )
+            return None
+        value = checks.finite_number("value_per_unit", value_per_unit)
+        if value == 0:
+            raise ParameterError(f"{Parameter('value_per_unit')} must not be 0.")
+        spent = None if cost is None else checks.finite_number("cost", cost, at_least=0)
+        return cls(value, spent, checks.printable("currency", currency))
+
+    def worth(self, total: Effect) -> dict[str, Effect]:
+        """Return the value of a total effect, what is left after the cost, and the value over the cost."""
+        value = _scaled(total, self.value_per_unit)
+        found = {"total effect": _scaled(total), "value": value}
+        if self.cost:
+            found["value less cost"] = value._replace(
+                effect=value.effect - self.cost, lower=value.lower - self.cost, upper=value.upper - self.cost
+            )
+            found["return"] = _scaled(value, 1 / self.cost)
+        return found
+
+
+def _scaled(effect: Effect, by: float = 1.0) -> Effect:
+    """Return a multiple of an effect, without what is not said of it: percentages and the p-value."""
+    ends: Sequence[float] = sorted((by * effect.lower, by * effect.upper))
+    return Effect(by * effect.effect, *ends, *(4 * [float("nan")]))
 
 
 def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0.05, power: float = 0.8) -> float:

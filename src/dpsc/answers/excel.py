@@ -185,6 +185,7 @@ def _answer(document: Document) -> Rows:
         "p-value": document["p_value"],
         "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
+        "what it is worth": " ".join((document.get("worth") or {}).get("words", [])) or None,
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
         "method": document["method"],

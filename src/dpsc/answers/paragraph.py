@@ -32,6 +32,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> str:
     verdict = [] if result.verdict is None else [sentence(result.verdict.reason)]
     first = result.verdict is not None and result.verdict.comes_first
     said += [*(verdict * first), *words.answer(result, units), *_chances(result.average, result)]
+    said += [*words.developed(result, units), *words.worth(result, units)]
     if result.interval_kind == "effect" and (seen := words.could_be_seen(result.detectable(), units)):
         said.append(seen)
     said += [*(verdict * (not first)), *_tried(trials), *_asked_before(trials.others, [when]), *_notes(result)]
@@ -53,6 +54,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         *words.study_answer(study, units),
         *_chances(study.average, first),
     ]
+    said += [*words.developed(study, units), *words.worth(study, units)]
     verdict = words.study_verdict(study)
     if verdict is not None:
         said += [sentence(verdict.headline), sentence(verdict.reason)]

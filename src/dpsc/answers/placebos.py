@@ -15,6 +15,7 @@ from dpsc.answers.effects import Effect
 from dpsc.answers.words import number
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import Phase
 from dpsc.types import Label
 
 ALSO_ASKED = "asked for, too"
@@ -52,6 +53,10 @@ class Repeats(Protocol):
         """Ask the same about another unit."""
         ...
 
+    def during(self, phases: tuple[Phase, ...]) -> Repeats:
+        """Return what asks about a treatment with these phases."""
+        ...
+
     def others(self) -> Mapping[str, Answer]:
         """Ask the same about each donor, by name, as if it had been treated; nothing where donors are not public."""
         ...
@@ -80,6 +85,10 @@ class NoRepeats:
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise ParameterError("this is free only from a Gram release; here it would touch the donors again.")
+
+    def during(self, phases: tuple[Phase, ...]) -> Repeats:
+        """Return the same."""
+        return self
 
     again = pseudo_units = of = others = without_each = pools = _refuse
 
@@ -242,11 +251,14 @@ def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
 
 
 def placebos_in_time(result: Answer, repeats: Repeats) -> Placebos:
-    """Return the average effect at every earlier date, over as many periods as the intervention has, or are there."""
-    rows = {}
+    """Return the average effect at every earlier date, over as many periods as the intervention has, or are there.
+
+    Periods in which the treatment is off, or which are left out, have as many between the others as it has.
+    """
+    rows, longest = {}, 1 + int(np.flatnonzero(result.is_on)[-1])
     for date in repeats.placebo_dates:
-        placebo = repeats.placebo(date, longest=len(result.counterfactual))
-        rows[period_name(date)] = _row(placebo.average) | {"periods": len(placebo.counterfactual)}
+        placebo = repeats.placebo(date, longest=longest)
+        rows[period_name(date)] = _row(placebo.average) | {"periods": int(placebo.is_on.sum())}
     if not rows:
         raise ParameterError("a placebo needs at least 3 periods before the intervention.")
     return Placebos("time", result.average, pd.DataFrame.from_dict(rows, orient="index"))
@@ -304,7 +316,7 @@ def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
 
 def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:
     """Return one row: the average effect over the treated periods of ``over``."""
-    effect = other.average_over(over.observed.index)
+    effect = other.average_over(over.observed.index[over.is_on > 0])
     said = {"choice": choice, "treatment_time": period_name(other.treatment_time), "before": other.T0}
     grade = None if other.verdict is None else other.verdict.grade
     return said | _row(effect) | {"ahead": float("nan"), "donors_help": grade}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from dpsc.answers import document, report, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing, Verdict
 from dpsc.answers.document import Document
-from dpsc.answers.effects import Uncertainty
+from dpsc.answers.effects import Prices, Uncertainty
 from dpsc.answers.figures import choices
 from dpsc.answers.figures import result as one
 from dpsc.answers.placebos import (
@@ -36,10 +36,11 @@ from dpsc.answers.placebos import (
 )
 from dpsc.answers.report import Reportable
 from dpsc.answers.words import donors_help, number, parameter_text, percent, sentence
-from dpsc.errors import ParameterError
+from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.periods.treatment import Phase, Treatment
 from dpsc.privacy.guarantee import Guarantee
-from dpsc.types import Label
+from dpsc.types import Label, TreatedLike
 
 if TYPE_CHECKING:
     pass
@@ -67,6 +68,46 @@ class Result(Answer, Reportable):
     _pictures: ClassVar = ("path", "gaps")
 
     repeats: Repeats = field(default_factory=NoRepeats)
+
+    def during(self, treatment_end: Label = None, *, gap: int = 0, treated: TreatedLike | None = None) -> Self:
+        """Return the same answer about a treatment that ends, comes in spells, or has periods that are left out.
+
+        The forecast stays the same: it rests on what was before the first treated period, whatever came after.
+
+        Parameters
+        ----------
+        treatment_end : optional
+            The last treated period. The effect is that of the treated periods; :meth:`contrasts` has what was seen
+            after, and whether the effect fades.
+        gap : int
+            How many periods are left out, the first treated one and those that follow: they are neither fitted nor in
+            the effect. To leave out periods before it, too, date the treatment earlier.
+        treated : Series of 0 and 1, optional
+            Instead of the last treated period: 1 in each treated period, which may come in spells.
+        """
+        said = Treatment(treatment_end, gap, treated)
+        if treated is not None and (first := said.begins(self.target.index, None)) != self.treatment_time:
+            raise ParameterError(
+                f"{Parameter('treated')} begins with {period_name(first)}, but this answer is about a treatment from "
+                f"{period_name(self.treatment_time)} on."
+            )
+        phases = said.phases(self.target.index, self.T0)
+        return replace(self, phases=phases, repeats=self.repeats.during(phases))
+
+    def valued(self, value_per_unit: float, *, cost: float | None = None, currency: str = "") -> Self:
+        """Return the same answer with what its total effect is worth, for :meth:`worth`, words and reports.
+
+        Parameters
+        ----------
+        value_per_unit : float
+            What one unit of the outcome is worth in one period, for each unit that the target is the average of;
+            negative if less of the outcome is worth something.
+        cost : float, optional
+            Of the intervention: then there is also the return, the value for each unit of money that it cost.
+        currency : str
+            Of both, for words: "EUR".
+        """
+        return replace(self, prices=Prices.of(value_per_unit, cost, currency))
 
     def placebos(self, kind: Literal["time", "space"] = "time", *, units: int = 200, seed: int = 0) -> Placebos:
         """Count how often an effect at least as large shows where there is none.
@@ -249,6 +290,8 @@ class Findings(TypedDict, total=False):
     baselines: pd.DataFrame
     verdict: Verdict | None
     repeats: Repeats
+    phases: tuple[Phase, ...]
+    prices: Prices | None
 
 
 def released(guarantee: Guarantee | None, reason: str, **findings: Unpack[Findings]) -> PrivateResult | UnprovenResult:

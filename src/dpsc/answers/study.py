@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -12,6 +12,7 @@ from dpsc.answers import document, report
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Drawing, Pooled
 from dpsc.answers.document import Document
+from dpsc.answers.effects import Prices
 from dpsc.answers.figures import study
 from dpsc.answers.report import Reportable
 from dpsc.answers.result import PrivateResult, UnprovenResult
@@ -47,6 +48,10 @@ class Study(Pooled, Reportable):
         "units": study.small_multiples,
     }
     _pictures: ClassVar = ("event", "units")
+
+    def valued(self, value_per_unit: float, *, cost: float | None = None, currency: str = "") -> Study:
+        """Return the same study with what its total effect is worth, as :meth:`Result.valued`."""
+        return replace(self, prices=Prices.of(value_per_unit, cost, currency))
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the pooled effect in words, and the figure."""
@@ -93,7 +98,7 @@ class Study(Pooled, Reportable):
     def _words(self) -> list[str]:
         average, units, level = self.average, len(self.results), percent(self.level)
         lines = [
-            f"Over {int(self._seen.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
+            f"Over {int(self._counted.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
             f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
             f"{signed(average.upper)} (p = {average.p_value:.2g})."
         ]

@@ -14,6 +14,7 @@ from dpsc.answers import words
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
 
+_PHONE = 50  # letters of a row that a phone shows
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -27,6 +28,15 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
     labels: int = 1
     values: Rows = ()
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is too wide for a phone; long texts and headers are broken into lines."""
+        longest = [max(map(len, name.split()), default=0) for name in self.header]
+        for k, cells in enumerate(zip(*self.rows, strict=True)):
+            letters = max(map(len, cells))
+            longest[k] = max(longest[k], min(letters, 14) if k < self.labels else letters)
+        return sum(longest) + len(longest) > _PHONE
 
     def to_markdown(self) -> str:
         r"""Write it with pipes, numbers to the right.
@@ -91,6 +101,8 @@ def of(document: Document) -> dict[str, TextTable]:
         effects = effects_table(document["effects"], [row["of"] for row in document["effects"]])
         found = {
             "effects": effects,
+            "after the treatment": contrasts_table(document["contrasts"]),
+            "worth": worth_table(document["worth"]),
             "units": by_unit_table(document["by_unit"]),
             "event time": counted_table(document["by_event_time"], "periods_after", "periods after"),
             "calendar time": counted_table(document["by_calendar_time"], "time", "period"),
@@ -99,6 +111,8 @@ def of(document: Document) -> dict[str, TextTable]:
         in_time, in_space = (document["placebos"][kind] or {"placebos": []} for kind in ("in_time", "in_space"))
         found = {
             "effects": effects_table(document["effects"][:2], ["average", "total"], document["effects"]),
+            "after the treatment": contrasts_table(document["contrasts"]),
+            "worth": worth_table(document["worth"]),
             "periods": periods_table(document["periods"]),
             "without donors": baselines_table(document),
             "placebos": placebos_table(in_time["placebos"], "treatment_time", "pretended date"),
@@ -137,6 +151,25 @@ def effects_table(rows: Rows, names: Sequence[str], values: Rows = ()) -> TextTa
     return table({"": names} | _known(columns), values=values or rows)
 
 
+def contrasts_table(found: Document) -> TextTable:
+    """Return what was seen after a treatment that ended, and how the effect develops."""
+    rows = found["rows"] if found["ended"] else []
+    return table({"": [row["of"] for row in rows]} | _effect_columns(rows), values=rows) if rows else TextTable([], [])
+
+
+def worth_table(found: Document | None) -> TextTable:
+    """Return what the total effect is worth, each line with digits of its own."""
+    if found is None:
+        return TextTable([], [])
+    money = f" ({found['currency']})" if found["currency"] else ""
+    names = [row["of"] + (money if row["of"].startswith("value") else "") for row in found["rows"]]
+    cells = [column([row["effect"], row["lower"], row["upper"]]) for row in found["rows"]]
+    between = _between([low for _, low, _ in cells], [high for _, _, high in cells])
+    return table(
+        _known({"": names, "estimate": [middle for middle, _, _ in cells], "interval": between}), values=found["rows"]
+    )
+
+
 def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
     """Return columns with one number of decimals: an average keeps its digits above a total."""
     decimals = max((words.decimals_of(row[names[0]]) for row in rows if row[names[0]]), default=0)
@@ -154,7 +187,8 @@ def periods_table(rows: Rows) -> TextTable:
     }
     columns |= _interval(rows, "counterfactual", "its interval", paths, sign=False)
     columns["effect"] = column(gaps, sign=True)
-    return table(columns | _interval(rows, "gap", "its interval ", gaps, sign=True), values=rows)
+    treatment = {"treatment": [row["treatment"] for row in rows]} if "treatment" in rows[0] else {}
+    return table(columns | _interval(rows, "gap", "its interval ", gaps, sign=True) | treatment, values=rows)
 
 
 def _interval(rows: Rows, name: str, header: str, like: Sequence[Any], *, sign: bool) -> dict[str, list[str]]:
@@ -211,10 +245,14 @@ _LIGHTS = {"yes": "● yes", "unclear": "◐ unclear", "no": "○ no", None: "�
 def by_unit_table(rows: Rows) -> TextTable:
     """Return the effect on each unit, and whether donors help."""
     weights = {"weight": column([row["weight"] for row in rows])} if len({row["weight"] for row in rows}) > 1 else {}
+    when = {"first treated": [row["treatment_time"] for row in rows]}
+    if any(row.get("treatment_end") for row in rows):
+        spans = [(row["treatment_time"], row["treatment_end"]) for row in rows]
+        when = {"treated": [f"{first} to {last}" if last else f"from {first} on" for first, last in spans]}
     return table(
         {
             "unit": [str(row["unit"]) for row in rows],
-            "first treated": [row["treatment_time"] for row in rows],
+            **when,
             "do donors help": [_LIGHTS[row["donors_help"]] for row in rows],
             "periods": [str(row["periods"]) for row in rows],
             **weights,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from dpsc.answers.base import Answer, Pooled, Verdict
-from dpsc.answers.effects import Effect
+from dpsc.answers.effects import AFTER, ON_LESS_AFTER, Effect
 from dpsc.periods.dates import period_name
+from dpsc.periods.match import listed
+from dpsc.periods.treatment import OFF, ON
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, best_guess
+from dpsc.types import Times
 
 _CLEAR = 3.0  # a log Bayes factor beyond which the time before the intervention speaks for or against the donors
 
@@ -179,11 +185,12 @@ def parameter_text(value: Any) -> str:
 
 def answer(result: Answer, units: str | None = None) -> list[str]:
     """Answer the question in two sentences; the verdict says whether the donors help."""
-    seen = result.observed.notna()
+    seen = result.counted > 0
     what, unit = outcome(result), f" {units}" if units else ""
     if not seen.any():
-        path = f"an average of {number(float(result.counterfactual.mean()))}{unit}"
+        path = f"an average of {number(float(result.counterfactual[result.is_on > 0].mean()))}{unit}"
         return [
+            *treatment(result),
             f"Without the intervention we would expect {path} of {what} {span(result)}.",
             "The target was not observed in that time, so there is no effect to report.",
         ]
@@ -192,7 +199,7 @@ def answer(result: Answer, units: str | None = None) -> list[str]:
         f"Without the intervention, {what} would have averaged about {number(float(without))}{unit} {span(result)}; "
         f"it was {number(float(actual))}."
     )
-    return [first, _second(result, unit)]
+    return [*treatment(result), first, _second(result, unit)]
 
 
 def _second(result: Answer, unit: str) -> str:
@@ -286,14 +293,100 @@ def sentence(text: str) -> str:
 
 
 def span(result: Answer) -> str:
-    """Name the treated periods, and how many of them were observed if not all were."""
-    index, observed = result.counterfactual.index, result.observed.notna().to_numpy()
-    if observed.any():  # what comes after the target's end is in no number
-        index = index[: len(observed) - int(observed[::-1].argmax())]
-    seen = int(observed.sum())
-    gaps = "" if seen in (0, len(index)) else f" ({seen} of {len(index)} periods observed)"
+    """Name the treated periods that count, and how many of them were observed if not all were."""
+    index, is_on, counted = result.counterfactual.index, result.is_on > 0, result.counted > 0
+    last = np.flatnonzero(counted if counted.any() else is_on)[-1]  # what comes after is in no number
+    on, seen = int(is_on[: last + 1].sum()), int(counted.sum())
+    gaps = "" if seen in (0, on) else f" ({seen} of {on} periods observed)"
+    return _from_to(index[np.flatnonzero(is_on)[0] : last + 1]) + gaps
+
+
+def _from_to(index: Times) -> str:
     first, last = period_name(index[0]), period_name(index[-1])
-    return (f"in {first}" if len(index) == 1 else f"from {first} to {last}") + gaps
+    return f"in {first}" if len(index) == 1 else f"from {first} to {last}"
+
+
+def treatment(result: Answer) -> list[str]:
+    """Say when the treatment was on, if it ended, and which periods are left out."""
+    said = []
+    if result.ended:
+        index, on = result.counterfactual.index, np.array([phase != OFF for phase in result.phases])
+        turns = [0, *np.flatnonzero(np.diff(on)) + 1, len(index)]
+        spells = [_from_to(index[a:b]) for a, b in pairwise(turns) if on[a]]
+        when = f"The last treated period is {period_name(index[on][-1])}."
+        said.append(when if len(spells) == 1 else f"The treatment was on {listed(spells)}.")
+    if len(left := result.left_out):
+        names, are = listed([period_name(time) for time in left]), "is" if len(left) == 1 else "are"
+        said.append(f"{names} {are} left out: neither fitted nor in the effect.")
+    return said
+
+
+def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
+    """Say what was seen after a treatment that ended, whether this differs, and whether the effect fades."""
+    if not found.ended:
+        return []
+    rows, whole = found.contrasts(), found.average
+    unit, level, kind = f" {units}" if units else "", percent(found.level), found.interval_kind
+    parts = found.results.values() if isinstance(found, Pooled) else [found]
+    again = any(ON in part.phases[part.phases.index(OFF) :] for part in parts if part.ended)
+    where, said = "in the periods without treatment" if again else "after the treatment", []
+    for name, row in rows.iterrows():
+        size, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
+        size += unit + (f" ({level} interval from {low} to {high})" if kind == "effect" else "")
+        clear = kind == "effect" and not row["lower"] <= 0 <= row["upper"]
+        if name == AFTER:
+            verdict = ": an effect remains" if clear else ": the data are also compatible with no effect"
+            verdict = verdict if kind == "effect" else ""
+            said.append(sentence(f"{where} the difference is {size}{verdict}"))
+        elif name == ON_LESS_AFTER:
+            smaller = "smaller" if not clear or abs(rows["effect"][AFTER]) < abs(whole.effect) else "larger"
+            begin = f"the effect is {smaller} {where}"
+            begin = begin if clear else f"it cannot be said whether {begin}"
+            said.append(sentence(f"{begin}: the effect while treated less that {where} is {size}"))
+        else:
+            early = whole.effect - row["effect"] / 2
+            begin = f"while treated the effect {'fades' if abs(early + row['effect']) < abs(early) else 'grows'}"
+            begin = begin if clear else "it cannot be said whether the effect fades while treated"
+            more = f"{begin}: that in the second half of the treated periods less that in the first is {size}"
+            said.append(sentence(more))
+    return said
+
+
+def worth(found: Answer | Pooled, units: str | None = None) -> list[str]:
+    """Say what the total effect is worth and how this was computed; nothing if no value was stated."""
+    if found.prices is None:
+        return []
+    prices, level = found.prices, percent(found.level)
+    rows = {str(name): tuple(map(float, row)) for name, *row in found.worth().itertuples()}
+    money = f" {prices.currency}" if prices.currency else ""
+    if not math.isfinite(rows["value"][0]):
+        return ["There is no effect, so that its value is not known."]
+
+    def said(name: str, unit: str) -> str:
+        size, low, high = column(rows[name])
+        interval = f" ({level} interval from {low} to {high})" if found.interval_kind == "effect" else ""
+        return f"{size}{unit}{interval}"
+
+    parts = found.results.values() if isinstance(found, Pooled) else [found]
+    many = {part.stands_for for part in parts}
+    times = "" if many == {1} else " times how many units the target averages"
+    times = f" times the {many.pop():,} units that the target averages" if len(many) == 1 and many != {1} else times
+    total = said("total effect", f" {units}" if units else "")
+    sentences = [
+        f"The total effect, the sum over the treated periods{times}, is {total}. "
+        f"At {number(prices.value_per_unit)}{money} for each unit of the outcome it is worth {said('value', money)}."
+    ]
+    if "return" in rows:
+        _, low, high = rows["return"]
+        paid = "more than it cost" if low > 1 else "less than it cost"
+        verdict = f"It was worth {paid}" if not low <= 1 <= high else "It cannot be said whether it was worth its cost"
+        verdict = f" {verdict}." if found.interval_kind == "effect" else ""
+        each, cost = prices.currency or "unit of money", number(prices.cost or 0.0)
+        sentences.append(
+            f"The intervention cost {cost}{money}: {said('value less cost', money)} are left after the cost, and each "
+            f"{each} spent brought {said('return', money)}.{verdict}"
+        )
+    return sentences
 
 
 def percent(level: float) -> str:
@@ -343,8 +436,17 @@ def study_question(study: Pooled) -> str:
 def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     """Answer the question about several units: the pooled effect, its interval, its chance."""
     unit, average, level = f" {units}" if units else "", study.average, percent(study.level)
+    results = list(study.results.values())
+    ends, left = sum(result.ended for result in results), sum(len(result.left_out) for result in results)
+    sentences = []
+    if ends:
+        who = f"all {len(results)}" if ends == len(results) else f"{ends} of {len(results)}"
+        sentences.append(f"The treatment ended in {who} units; the effect is that of the treated periods.")
+    if left:
+        one = "unit-period is" if left == 1 else "unit-periods are"
+        sentences.append(f"{left} treated {one} left out: neither fitted nor in the effect.")
     if not math.isfinite(average.effect):
-        return ["No unit was observed after its intervention, so there is no effect to report."]
+        return [*sentences, "No unit was observed after its intervention, so there is no effect to report."]
     share_of = _in_percent(average.percent)
     low, high = average.lower, average.upper
     middle, written_low, written_high = column([average.effect, low, high], sign=True)
@@ -354,9 +456,10 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
         else f"{'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
     )
     return [
+        *sentences,
         f"On average over the treated units and periods, the intervention changed the outcome by "
         f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
-        f"{unit}: {verdict}."
+        f"{unit}: {verdict}.",
     ]
 
 

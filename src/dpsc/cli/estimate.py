@@ -13,10 +13,11 @@ import typer
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import AnswerOptions, Force, Json, TableOptions, Title, command, option
+from dpsc.cli.options import AnswerOptions, Force, Json, TableOptions, Title, TreatmentOptions, command, option
 from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
+    from dpsc.analyst.ask import Wishes
     from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.analyst.release import Release
     from dpsc.analyst.releases import Releases
@@ -40,6 +41,14 @@ class Question:
         "The column with each unit's own first treated period, the same in all its rows; empty for a unit that was "
         "never treated: it is shown and not used for any number."
     )
+    treatment_end_column: str | None = _several(
+        "The column with each unit's own last treated period; empty where the treatment goes on."
+    )
+    treated_column: str | None = option(
+        "Instead of dates: the column that is 1 in each treated period and 0 in each other one, also if the treatment "
+        "comes in spells.",
+        panel="When it was on",
+    )
     weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
     averages: int | None = option(
         "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
@@ -61,14 +70,20 @@ class Question:
                 "--treatment-time is one date, for one target or for all units of a table; --treatment-time-column "
                 "holds a date for each unit. Give one of them."
             )
-        if self.treatment_time is None and self.treatment_time_column is None:
+        dates = (self.treatment_time, self.treatment_time_column)
+        if self.treated_column is not None and any(date is not None for date in (*dates, self.treatment_end_column)):
+            raise ParameterError(
+                "--treated-column says itself when the treatment is on: leave out --treatment-time, "
+                "--treatment-time-column and --treatment-end-column."
+            )
+        if self.treated_column is None and dates == (None, None):
             raise ParameterError(
                 "say when the intervention came: --treatment-time 2021-03, or for a table of several units with dates "
                 "of their own --unit COLUMN --treatment-time-column COLUMN."
             )
         if self.averages is not None and self.averages_column is not None:
             raise ParameterError("give --averages for all units or --averages-column for each, not both.")
-        for name in ("treatment_time_column", "weight_column", "averages_column"):
+        for name in ("treatment_time_column", "treatment_end_column", "weight_column", "averages_column"):
             if self.unit is None and getattr(self, name) is not None:
                 option = "--" + name.replace("_", "-")
                 raise ParameterError(
@@ -89,10 +104,12 @@ def estimate(
         ),
     ],
     question: Question,
+    treatment: TreatmentOptions,
     table: TableOptions,
     answer: AnswerOptions,
 ) -> None:
     """Answer what targets would have been without the intervention; costs no budget."""
+    from dpsc.analyst.ask import Wishes
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.releases import Releases
     from dpsc.cli import render
@@ -105,32 +122,38 @@ def estimate(
         with suppress(OSError), target.open("rb") as file:
             if FORMAT.encode() in file.read(400):
                 raise ParameterError("the release comes first, then the target; they are the other way round.")
+    if treatment.treatment_end is not None and (question.treatment_end_column or question.treated_column):
+        raise ParameterError("--until is one date for all; leave it out where a column says when the treatment is on.")
+    wishes = Wishes(level=answer.level, title=answer.title or "", **treatment.said())
     loaded = load(release)
     if isinstance(loaded, PrivatePanel):
-        found: Result | Study | Outcomes = _of_panel(loaded, target, question, table.spec(question.unit), answer)
+        found: Result | Study | Outcomes = _of_panel(loaded, target, question, table.spec(question.unit), wishes)
     elif question.exclude:
         raise ParameterError("--exclude is for private panels; here the custodian has left out the treated donors.")
     elif isinstance(loaded, Releases):
-        found = _of_outcomes(loaded, target, question, table, answer)
+        found = _of_outcomes(loaded, target, question, table, answer, wishes)
     else:
-        found = _of_donors(loaded, target, question, table.spec(question.unit), answer)
+        found = _of_donors(loaded, target, question, table.spec(question.unit), wishes)
     if answer.out is not None:
         with render.place(answer.out, answer.force) as output:
             render.write(found, output.place, command=terminal.typed(ctx), said=answer)
     render.show(found, answer)
 
 
-def _of_donors(
-    release: Release, target: Path, question: Question, spec: TableSpec, answer: AnswerOptions
-) -> Result | Study:
+def _of_donors(release: Release, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:
     """Ask a release of one outcome about one target, or about the units of a table."""
     from dpsc.analyst import ask
 
-    level, title = answer.level, answer.title or ""
     if question.unit is None:
-        date = str(question.treatment_time)
         return ask.one(
-            release, target, date, spec, averages=question.averages, pool=question.pool, level=level, title=title
+            release,
+            target,
+            question.treatment_time,
+            spec,
+            treated=question.treated_column,
+            averages=question.averages,
+            wishes=wishes,
+            pool=question.pool,
         )
     return ask.several(
         release,
@@ -138,16 +161,17 @@ def _of_donors(
         question.treatment_time,
         spec,
         start=question.treatment_time_column,
+        end=question.treatment_end_column,
+        treated=question.treated_column,
         weight=question.weight_column,
         averages=question.averages_column or question.averages,
         pool=question.pool,
-        level=level,
-        title=title,
+        wishes=wishes,
     )
 
 
 def _of_outcomes(
-    releases: Releases, target: Path, question: Question, table: TableOptions, answer: AnswerOptions
+    releases: Releases, target: Path, question: Question, table: TableOptions, answer: AnswerOptions, wishes: Wishes
 ) -> Result | Study | Outcomes:
     """Ask about each outcome, or about those that are named, of which a table has a column each."""
     from dpsc.analyst import ask
@@ -158,14 +182,17 @@ def _of_outcomes(
         raise ParameterError("--units are those of one outcome; choose it with --outcome.")
     chosen = {name: releases[name] for name in names}
     spec = replace(table, outcome=None).spec(question.unit)
-    others = (question.unit, question.treatment_time_column, question.weight_column, question.averages_column)
+    if len(names) > 1 and wishes.value_per_unit is not None:
+        raise ParameterError("--value-per-unit is that of one outcome; choose it with --outcome.")
+    others = [question.unit, question.treatment_time_column, question.treatment_end_column, question.treated_column]
+    others += [question.weight_column, question.averages_column]
     found = {
         name: _of_donors(
             release,
             target,
             question,
             ask.column_of(name, releases, target, spec, others, alone=len(chosen) == 1),
-            answer,
+            wishes,
         )
         for name, release in chosen.items()
     }
@@ -174,32 +201,32 @@ def _of_outcomes(
     )
 
 
-def _of_panel(
-    panel: PrivatePanel, target: Path, question: Question, spec: TableSpec, answer: AnswerOptions
-) -> Result | Study:
+def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: TableSpec, wishes: Wishes) -> Result | Study:
     """Ask a panel about a unit, or about all units that a table names."""
     from dpsc.analyst import ask
     from dpsc.tables.formats import in_file
-    from dpsc.tables.target_table import starts_of_units
+    from dpsc.tables.target_table import spans_of_units
 
     if question.averages is not None or question.averages_column is not None or question.weight_column is not None:
         raise ParameterError(
             "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
             "itself how many people are in its units."
         )
+    if question.treated_column is not None:
+        raise ParameterError("--treated-column is for targets of a Gram release; of a private panel say --until.")
     if question.pool is not None:
         raise ParameterError("--pool is for a release of donors with segments; a private panel has none.")
-    others, level, title = question.exclude or (), answer.level, answer.title or ""
+    others = question.exclude or ()
     if question.unit is None:
         date = str(question.treatment_time)
-        return ask.of_panel(panel, str(target), date, spec, exclude=others, level=level, title=title)
+        return ask.of_panel(panel, str(target), date, spec, exclude=others, wishes=wishes)
     if question.treatment_time_column is None:
         raise ParameterError(
             "of a private panel, --unit needs --treatment-time-column: when each unit was treated first."
         )
     with in_file(target):
-        starts = starts_of_units(target, spec, question.treatment_time_column)
-        return ask.units_of_panel(panel, starts, spec.time_format, exclude=others, level=level, title=title)
+        starts, ends = spans_of_units(target, spec, question.treatment_time_column, question.treatment_end_column)
+        return ask.units_of_panel(panel, starts, spec.time_format, ends=ends, exclude=others, wishes=wishes)
 
 
 @command("compare")

@@ -15,7 +15,18 @@ import typer
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, AnswerOptions, DonorTableOptions, IKnow, Knowledge, Payer, command, moves, option
+from dpsc.cli.options import (
+    COLUMNS,
+    AnswerOptions,
+    DonorTableOptions,
+    IKnow,
+    Knowledge,
+    Payer,
+    TreatmentOptions,
+    command,
+    moves,
+    option,
+)
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.spec import KERNEL, TableSpec
 
@@ -74,13 +85,18 @@ def fit(
     knowledge: Moves,
     payer: Payer,
     i_know: IKnow = False,
+    treatment: TreatmentOptions,
     answer: AnswerOptions,
 ) -> None:
     """Go from a panel to an answer in one step, for someone who holds the donors."""
+    from dpsc.analyst.ask import Wishes
+    from dpsc.answers.effects import Prices
     from dpsc.cli import render
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.gram.algorithm import GramRelease
+    from dpsc.periods.treatment import Treatment
 
+    prices = Prices.of(treatment.value_per_unit, treatment.cost, treatment.currency or "")
     analysis, out, command = Analysis(asked, table.spec(unit), table.bounds, knowledge), answer.out, terminal.typed(ctx)
     require_reasonable(asked.epsilon, i_know)
     kept = _kept_beside(asked.method, out)
@@ -93,11 +109,14 @@ def fit(
         beside = None if kept is None else places.enter_context(terminal.output_file(kept, replaced))
         output = None if out is None else places.enter_context(render.place(out, answer.force))
         panel = analysis.panel(algorithm, i_know)
+        said = Wishes(**treatment.said()).for_one(panel.times, analysis.spec.time_format)
+        Treatment(said["treatment_end"], treatment.gap).phases(panel.times, panel.T0)  # refused before it is paid for
         summed = algorithm.custodian_sum(panel) if isinstance(algorithm, GramRelease) else None  # private, still
         about = {"outcome": panel.outcome, "periods": panel.T}  # the number of donors depends on who is the target
         place = kept if kept is not None else out if out is None or render.is_file(out) else out / "result.json"
         with account.booking(algorithm, output=place, description=about):  # before there is an answer
             result, release = _fit(algorithm, panel, summed, answer, account.payer)
+            result = replace(result.during(said["treatment_end"], gap=treatment.gap), prices=prices)
             if kept is not None and beside is not None:  # what is paid for comes first
                 if release is None:
                     files.write(beside.place, result.files(answer.units).json())

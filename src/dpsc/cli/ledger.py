@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from dpsc import files
+from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import IKnow, Json, command, option
-from dpsc.custodian.custody.payer import DEFAULT, explained
+from dpsc.custodian.custody.payer import DEFAULT, explained, room_for, spent_of
 from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ Name = Annotated[str | None, typer.Argument(help="A data set; all by default.", 
 
 
 BAR = 32
+_COPY_THE_HEAD = "Copy the next line, the head, to another place: it shows later whether the ledger was rewritten."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ def init(
         description=facts,
         who=who,
     )
-    typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {known.delta:g} for all releases together.")
+    typer.echo(f"{known.name}: epsilon {known.epsilon:g} at delta {small(known.delta)} for all releases together.")
     for line in _pockets(known.budget):
         typer.echo(f"  {line}")
     if known in before:
@@ -135,7 +137,8 @@ def show(
         _show_balance(console, balance, delta, left.get(each))
     if not balances:
         console.print("No data set yet; enter one with dpsc ledger init.")
-    console.print(f"{book.place}: {head.length} entries. Note the head elsewhere:", soft_wrap=True)
+    console.print(f"{book.place}: {head.length} entries.", soft_wrap=True)
+    console.print(_COPY_THE_HEAD)
     console.print(f"  {head.hash}", soft_wrap=True)
 
 
@@ -232,32 +235,26 @@ def _pockets(budget: Budget) -> list[str]:
     noise = max(0.0, budget.epsilon - float(held.pure + held.other_epsilon))
     parts = [f"of which for Gaussian noise (Gram releases): epsilon {noise:g}" if held.mu_squared else ""]
     parts.append(f"of which for pure releases: epsilon {float(held.pure):g}" if held.pure else "")
-    other = f"epsilon {float(held.other_epsilon):g} at delta {float(held.other_delta):g}"
+    other = f"epsilon {float(held.other_epsilon):g} at delta {small(float(held.other_delta))}"
     parts.append(f"of which for other releases: {other}" if held.other_epsilon else "")
     return [part for part in parts if part]
 
 
 def _show_balance(console: Console, balance: Balance, delta: float | None, left: float | None) -> None:
     known, share = balance.dataset, balance.share
-    at = known.delta if delta is None else delta
-    size = balance.remaining if left is None else left
     colour = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
     full = min(BAR, round(BAR * share)) if share in (0, 1) else min(BAR - 1, max(1, round(BAR * share)))
     dark, light = ("█", "░") if "utf" in console.encoding.lower() else ("#", ".")
-    kind = "pure" if at == 0 else "Gram"
     counts = ", ".join(f"{count} {state}" for state, count in sorted(balance.states.items())) or "none"
     console.print(Text.assemble((known.name, "bold"), f"  ({known.adjacency})"))
-    console.print(f"  budget   epsilon {known.epsilon:g} at delta {known.delta:g}, for all releases together")
+    console.print(f"  budget   epsilon {known.epsilon:g} at delta {small(known.delta)}, for all releases together")
     for line in _pockets(known.budget):
         console.print(f"           {line}")
     rest = f"{light * (BAR - full)} {100 * share:.0f}%"
     console.print(Text.assemble("  spent    ", (dark * full, colour), rest))
-    console.print(f"           epsilon {balance.spent:.4g} at delta {known.delta:g}")
-    console.print(
-        f"  left     a {kind} release of up to epsilon {size:g} at delta {at:g}"
-        if size > 0
-        else Text.assemble("  left     ", ("nothing", "red"), f" for a {kind} release at delta {at:g}")
-    )
+    console.print(f"           {spent_of(balance)}")
+    room = room_for(balance, left, delta)
+    console.print(Text.assemble("  left     ", (room, "red" if room == "nothing" else "")))
     console.print(f"  entries  {counts}" + (" (all count as spent)" if balance.states else ""))
     for label, spent in balance.partitions.items():
         console.print(f"           partition {label}: epsilon {spent:.4g}")
@@ -271,7 +268,7 @@ def _show_entry(console: Console, entry: Entry) -> None:
     """Print when, what became of it, the cost; by whom and how; where the output is; and what for."""
     colour = {"booked": "yellow", "confirmed": "green", "failed": "red"}[entry.state]
     of = entry.dataset if entry.partition is None else f"{entry.dataset}, partition {entry.partition}"
-    cost = f"epsilon {entry.promise['epsilon']:g}, delta {entry.promise['delta']:g}"
+    cost = f"epsilon {entry.promise['epsilon']:g}, delta {small(entry.promise['delta'])}"
     when = entry.time[:16].replace("T", " ")
     console.print(
         Text.assemble(f"{entry.number:>4}  {when}  ", (f"{entry.state:<9}", colour), f"  {cost}"), soft_wrap=True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
 
     algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
     with terminal.progress("records", people.rows_expected()) as advance:
-        summed = algorithm.custodian_sum(people, on_rows=advance)
+        summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_rows=advance)
     terminal.tell_the_custodian(panels.custodian_empty_periods(summed))
     promise = algorithm.guarantee_for(block.rule)
     return {
@@ -41,6 +42,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         "last_period": period_name(block.times[-1]),
         "guarantee": str(promise),
         "noise_of_a_sum": block.deviation * block.rule.step,
+        "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "booking": account.would_cost(promise),
         "reading": people.how,
@@ -55,12 +57,13 @@ def show_rehearsal(told: JsonObject) -> None:
     screen = terminal.console()
     screen.print("DRY RUN: every record was read; no noise was drawn, nothing was booked or written.", style="bold")
     noise = number(float(f"{told['noise_of_a_sum']:.2g}"))
+    most = "at most " if told["noise_may_be_less"] else ""
     if told["enough_people"] is None:
-        said = f"a standard deviation of {noise} in every cell"
+        said = f"{most}a standard deviation of {noise} in every cell"
     else:
         said = (
-            f"a standard deviation of {noise} in a cell's sum, divided by its people for the {told['statistic']}; "
-            f"cells with fewer than about {told['enough_people']:,} people would be missing"
+            f"{most}a standard deviation of {noise} in a cell's sum, divided by its people for the "
+            f"{told['statistic']}; cells with fewer than about {told['enough_people']:,} people would be missing"
         )
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
     lines = [

@@ -17,7 +17,17 @@ from rich.text import Text
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import Force, Json, Periods, Reference, Smoothness, TableOptions, command, option
+from dpsc.cli.options import (
+    Force,
+    Json,
+    Periods,
+    Reference,
+    SegmentOptions,
+    Smoothness,
+    TableOptions,
+    command,
+    option,
+)
 from dpsc.errors import DpscError, Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -126,6 +136,11 @@ class Agreed:
     """What several sites agree on."""
 
     settings: Path | None = option("Also write what sites must share: a file for dpsc release --settings.")
+    segments: int | None = option(
+        "How many segments the donors are divided into, of about equal size: also say how small one may be.",
+        min=2,
+        max=63,
+    )
     sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
     scale: float | None = option("For --settings: how much a donor moves, a standard deviation; or give --target.")
     periods: Periods = None
@@ -140,6 +155,7 @@ def plan(
     question: Question,
     assumed: Assumed,
     agreed: Agreed,
+    divided: SegmentOptions,
     out: Path | None = option("The folder for the curves and the table.", "--out", "-o"),
     force: Force = False,
     json: Json = False,
@@ -149,6 +165,13 @@ def plan(
         _of_people(asked, groups, table.spec(), agreed.periods, json)
         return
     asked.require_sizes()
+    if agreed.settings is None and (divided.by or divided.labels):
+        raise ParameterError(
+            f"{Parameter('by')} and {Parameter('labels')} are for {Parameter('settings', 'FILE')}; to ask how small a "
+            f"segment may be, say how many there are: {Parameter('segments', 5)}."
+        )
+    if agreed.segments is not None and len(asked.n) != 1:
+        raise ParameterError(f"{Parameter('segments')} are for one {Parameter('n')}; give one.")
     from dpsc.analyst.plan import default_runs, what_it_takes
     from dpsc.analyst.plan import plan as expected
     from dpsc.tables import reader
@@ -175,7 +198,7 @@ def plan(
     writing = nullcontext() if place is None else terminal.output_file(place, force, "--settings")
     with writing as file, terminal.progress("simulating panels", assumed.runs or default_runs(sum(sizes))) as advance:
         if file is not None:
-            _settings(asked, assumed, agreed, spec, history).save(file.place)
+            _settings(asked, assumed, agreed, divided, spec, history).save(file.place)
         options["on_progress"] = advance
         taking = rows = None
         if question.error is not None or wished is not None:
@@ -187,18 +210,23 @@ def plan(
             planned = partial(expected, asked.n, *sizes, delta=asked.delta, **options)
             result, rows = _shared(question.releases, budgets[0], asked.delta, planned)
         else:
-            result = expected(asked.n, *sizes, budgets, asked.delta, **options)
+            n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
+            result = expected(n, *sizes, budgets, asked.delta, **options)
     unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
     if out is not None:
         _write(out, force, result.table, unit)
+    smallest = None if agreed.segments is None else _smallest(asked, assumed, agreed, budgets)
     if json:
         more: JsonObject = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
         more |= {} if rows is None else {"releases": rows}
+        more |= {} if smallest is None else {"segments": smallest}
         more |= {} if place is None else {"settings": str(place)}
         typer.echo(js.dumps({"unit": unit, "table": result.table.to_dict("records"), **more}, allow_nan=False))
         return
     if taking is not None:
         _show_ways(taking, _wish(question, wished))
+    if smallest is not None:
+        _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:
         _show(result.table, unit)
     else:
@@ -244,8 +272,10 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
     )
     middle = planned.table["epsilon"].iloc[len(planned.table) // 2]
     ways = planned.ways(float(middle), None if not groups.person_bound else groups.person_bound[0])
+    finding = planned.finding(float(middle))
     if json:
         found = {"table": planned.table.to_dict("records"), "ways": ways.reset_index().to_dict("records")}
+        found |= {"finding_the_person_bound": finding}  # type: ignore[dict-item]
         typer.echo(js.dumps(found, allow_nan=False))
         return
     unit = "the outcome's units" if series is None else str(series.name)
@@ -266,10 +296,12 @@ def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | N
         del heads["fewest_people"], heads["error"]
     screen, T0 = terminal.console(), T - after
     title = f"{groups.units} units of {groups.people:,} people, {T0} + {after} periods ({unit})"
-    shown = [_panel_grid(title, planned.table, heads)]
+    shown: list[Grid | Text] = [_panel_grid(title, planned.table, heads)]
     ways_heads = {"change": ""} | {name: heads[name] for name in ("kept", "noise", "noise_over_change")}
     ways_heads |= {name: heads[name] for name in ("fewest_people", "detectable", "error") if name in heads}
     shown.append(_panel_grid(f"What else could be done at ε = {middle:g}", ways, ways_heads))
+    if finding is not None:
+        shown.append(Text(_FINDING.format(epsilon=middle, more=finding["more_noise"], **finding)))
     terminal.blocks(screen, *shown, Text("\n".join(_LEGEND_OF_PANELS), "dim"))
 
 
@@ -297,6 +329,10 @@ def _panel_grid(title: str, table: pd.DataFrame, heads: dict[str, str]) -> Grid:
     return grid
 
 
+_FINDING = (
+    "If you do not know a bound on a person, dpsc release --person-bound-quantile 0.5 finds one privately: {more:.1%} "
+    "more noise than if it were known; at ε = {epsilon:g} it takes about {fewest_people:,.0f} people in all."
+)
 _LEGEND_OF_PANELS = (
     "Attacker: someone who knows all other people guesses which of two equally likely sets of records a person has; "
     "50% is blind.",
@@ -309,12 +345,45 @@ _LEGEND_OF_PANELS = (
 )
 
 
+def _smallest(asked: Asked, assumed: Assumed, agreed: Agreed, budgets: Sequence[float]) -> list[dict[str, float]]:
+    """Return how many donors a segment needs at each budget, so that its noise lets it be read by itself."""
+    from dpsc.custodian.gram.algorithm import GramRelease
+    from dpsc.release.segments import READABLE
+
+    n, T = asked.n[0], asked.before + asked.after
+    found = []
+    for epsilon in budgets:
+        make = GramRelease(epsilon=epsilon, delta=asked.delta, smoothness=assumed.smoothness or "high")  # type: ignore[arg-type]
+        noise = make.noise_share(n, T) * n * math.sqrt(agreed.sites)
+        found.append({"epsilon": epsilon, "smallest": math.ceil(READABLE * noise)})
+    return found
+
+
+def _show_segments(smallest: list[dict[str, float]], n: int, segments: int) -> None:
+    """Say how small a segment may be, and what the rows of the table below are."""
+    needs = ", ".join(f"{row['smallest']:,} at ε = {row['epsilon']:g}" for row in smallest)
+    each, times = max(1, n // segments), math.sqrt(segments + 1)
+    told = (
+        f"{segments} segments, and one for other donors, cost what one costs. By itself a segment says nothing with "
+        f"fewer donors than about {needs}. Below, {each:,} donors are one of {segments} equal segments asked by "
+        f"itself, if they are as alike as all {n:,} are. All segments asked together have {times:.1f} times the noise "
+        f"of {n:,} undivided donors."
+    )
+    terminal.console().print(told + "\n", soft_wrap=False)
+
+
 def _settings(
-    asked: Asked, assumed: Assumed, agreed: Agreed, spec: TableSpec, history: pd.Series[float] | None
+    asked: Asked,
+    assumed: Assumed,
+    agreed: Agreed,
+    divided: SegmentOptions,
+    spec: TableSpec,
+    history: pd.Series[float] | None,
 ) -> Settings:
     """Return what the sites agree on, from the options of one plan."""
     from dpsc.custodian.gram.algorithm import GramRelease
     from dpsc.release import settings
+    from dpsc.release.segments import Segments
     from dpsc.tables import reader, series
     from dpsc.tables.formats import in_file
 
@@ -343,6 +412,7 @@ def _settings(
         periods=index,
         reference=values,
         outcome=spec.outcome,
+        segments=Segments.declared(divided.by, divided.labels),
     )
 
 

@@ -30,6 +30,7 @@ from dpsc.answers.tables import TextTable
 from dpsc.answers.words import (
     answer,
     column,
+    developed,
     donors_help,
     no_effect_chance,
     number,
@@ -39,6 +40,7 @@ from dpsc.answers.words import (
     signed,
     study_answer,
     study_verdict,
+    worth,
 )
 from dpsc.cli import terminal
 from dpsc.cli.options import AnswerOptions
@@ -68,11 +70,14 @@ def show_result(result: Result, units: str | None = None) -> None:
     for name, end in (("from", "gap_lower"), ("to", "gap_upper")):
         if end in frame:
             columns[name] = column(frame[end], sign=True, like=list(frame["gap"]))
+    if result.phases:
+        columns["treatment"] = list(result.phases)
     facts = {"average effect": _with_interval(result)} if math.isfinite(result.att) else {}
     if result.interval_kind == "effect":
         facts |= _effects(result)
     table = _table(tables.table(columns), title=result.headline)
-    said = _answer(answer(result, units), result.verdict)
+    sentences = [*answer(result, units), *developed(result, units), *worth(result, units)]
+    said = _answer(sentences, result.verdict)
     terminal.blocks(terminal.console(), table, _question(result), _facts(result, facts), *said)
 
 
@@ -92,7 +97,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         _table(made["event time"], title="by time since the intervention, 0 is the first"),
         _question(study),
         _facts(study, facts),
-        *_answer(study_answer(study, units), study_verdict(study)),
+        *_answer([*study_answer(study, units), *developed(study, units), *worth(study, units)], study_verdict(study)),
     )
 
 

@@ -314,9 +314,9 @@ class Ledger:
         """Return whether a release with this guarantee would be accepted now; books nothing."""
         return self.history().allows(dataset, guarantee, partition=partition)
 
-    def balance(self, dataset: str, *, after: Guarantee | None = None) -> Balance:
-        """Return what a data set has spent and what it has left, or would have after a release; books nothing."""
-        return self.history().balance(dataset, after=after)
+    def balance(self, dataset: str, *, after: Guarantee | None = None, partition: str | None = None) -> Balance:
+        """Return what a data set, or one partition, has spent and has left, or would have after a release."""
+        return self.history().balance(dataset, after=after, partition=partition)
 
     def history(self) -> History:
         """Read the book once, for whoever asks several things of the same state of it.

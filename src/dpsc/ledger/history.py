@@ -24,15 +24,16 @@ _GRAM_OF_0_1_0 = ("GramRelease", "discrete Gaussian on unit rows' Gram matrix") 
 
 @dataclass(frozen=True)
 class Balance:
-    """What a data set has spent and has left.
+    """What a data set has spent and has left: the numbers that every command, page and Python shows.
 
     Attributes
     ----------
     dataset : DataSet
     spent : float
-        How much of the budget's epsilon is spent (by the partition that has spent most).
+        How much of the budget's epsilon is spent (by the partition that has spent most, if it is not about one).
     remaining : float
-        The largest epsilon of a further Gram release of all donors, at the budget's delta (a pure one for delta = 0).
+        The largest epsilon of a further Gram release of all donors, or of those of one partition, at the budget's delta
+        (a pure one for delta = 0). It is never more than the budget.
     states : mapping
         How many bookings are in which state; all count as spent.
     partitions : mapping
@@ -124,19 +125,20 @@ class History:
         known, cost = self.dataset(name), Cost.of(records.require_guarantee(guarantee))
         return all(known.budget.allows([*group, cost]) for group in groups(self.charges(known.name), partition))
 
-    def balance(self, name: str, *, after: Guarantee | None = None) -> Balance:
-        """Return what a data set has spent and has left, or would have after a release."""
+    def balance(self, name: str, *, after: Guarantee | None = None, partition: str | None = None) -> Balance:
+        """Return what a data set, or one partition, has spent and has left, or would have after a release from it."""
         known = self.dataset(name)
         charged = list(self.charges(known.name))
         if after is not None:
-            charged.append(Charge(Cost.of(records.require_guarantee(after)), None))
+            charged.append(Charge(Cost.of(records.require_guarantee(after)), partition))
         budget = known.budget
         labels = list(dict.fromkeys(c.partition for c in charged if c.partition is not None))
-        spent, most = max(((budget.spent(group), group) for group in groups(charged, None)), key=lambda each: each[0])
+        concerned = groups(charged, partition)
+        spent, most = max(((budget.spent(group), group) for group in concerned), key=lambda each: each[0])
         return Balance(
             dataset=known,
             spent=spent,
-            remaining=min(budget.largest(group, known.delta) for group in groups(charged, None)),
+            remaining=min(budget.largest(group, known.delta) for group in concerned),
             states=Counter(entry.state for entry in self.entries(known.name)),
             partitions={label: budget.spent(groups(charged, label)[0]) for label in labels},
             added=tuple(cost.epsilon for cost in most),

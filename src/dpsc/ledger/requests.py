@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from dpsc.checks import small
 from dpsc.errors import BudgetError, LedgerError
 from dpsc.files import same_file
 from dpsc.ledger import records
@@ -28,8 +29,8 @@ class Refused:
         )
         of = "" if partition is None else f", partition {partition!r}"
         return BudgetError(
-            f"over budget: {dataset!r}{of} has ({self.budget.epsilon:g}, {self.budget.delta:g}) in all. "
-            f"Requested epsilon = {cost.epsilon:g} at delta = {cost.delta:g}; remaining at that delta {left:g}; "
+            f"over budget: {dataset!r}{of} has epsilon {self.budget.epsilon:g} at delta {small(self.budget.delta)} in "
+            f"all. Requested: epsilon {cost.epsilon:g} at delta {small(cost.delta)}; left at that delta: {left:g}; "
             f"too much by {cost.epsilon - left:.5g}. {self._why(cost)}Nothing was booked.",
             requested=cost.epsilon,
             remaining=left,

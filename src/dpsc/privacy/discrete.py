@@ -6,6 +6,7 @@ is post-processing. Its library is imported when noise is drawn, not before, and
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -54,6 +55,13 @@ def add(
         noisy[part] = np.maximum(as_integers(draw(flat[part].tolist())), -(2**63 - 1))
         on_progress(len(noisy[part]))
     return noisy.reshape(values.shape)
+
+
+def deviation(kind: Kind, scale: float) -> float:
+    """Return the standard deviation of noise, for Laplace's ``sqrt(2 q) / (1 - q)`` with q = exp(-1 / scale)."""
+    if kind == "gaussian":
+        return scale
+    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
 
 
 def require_room(scale: float, largest: float) -> None:

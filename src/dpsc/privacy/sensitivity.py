@@ -138,3 +138,18 @@ def table_l1(length_squared: int, largest: int, one_person: int, most_cells: int
     """
     longest = min(most_cells * largest, math.isqrt(most_cells * length_squared))
     return 2 * (longest + one_person * most_cells)
+
+
+def counted(one_person: int) -> tuple[int, int]:
+    """Return the l1 and the squared l2 sensitivity of counts of people, each in at most one: ``2 c`` and ``2 c^2``.
+
+    Replacing a person takes c = ``one_person`` out of one count and puts c into another; removing one does half of
+    this. It is attained by any two people of different counts. It would break if a person could be in two counts, or if
+    the ends of the bins were read off the people.
+
+    Examples
+    --------
+    >>> counted(1)
+    (2, 2)
+    """
+    return 2 * one_person, 2 * one_person**2

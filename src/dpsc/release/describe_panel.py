@@ -7,12 +7,13 @@ import shlex
 
 import numpy as np
 
-from dpsc.answers import report, words
+from dpsc.answers import report, tables, words
 from dpsc.answers.words import number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.release.describe import accounting, mechanism
+from dpsc.release.lengths import SHARE, Bins, NoisyLengths
 from dpsc.release.panel import ENOUGH_PEOPLE, Block, ReleasedPanel
 from dpsc.types import JsonObject
 
@@ -63,11 +64,23 @@ def _bounding(block: Block) -> str:
     if rule.person_bound is not None:
         less = " less the middle of the bounds" if rule.counts_people else ""
         parts.append(f"the length of all values of a person{less} was shrunk to {number(rule.person_bound)} if longer")
+    if block.lengths is not None:
+        parts.append(_found(block.lengths, rule.person_bound is not None))
     units = "one unit" if rule.cells_per_period == 1 else f"{rule.cells_per_period} units"
     cells = "1 cell" if rule.most_cells == 1 else f"{rule.most_cells:,} cells"
     thinned = f" and in {cells} in all, chosen by a hash" if rule.is_thinned else ""
     parts.append(f"a person counts in at most {units} of a period{thinned}")
     return ", ".join(parts)
+
+
+def _found(lengths: NoisyLengths, is_bound: bool) -> str:
+    """Say how a bound on a person was found, and how noisy the counts are that it was found from."""
+    counts = (
+        f"noisy counts of people by length (noise of {lengths.noise:,.0f} people on each, {SHARE:.0%} of the budget)"
+    )
+    if is_bound:
+        return f"this bound leaves about {lengths.quantile:.0%} of people as they are and was found from {counts}"
+    return f"no bound on the length of all values of a person was found from {counts}"
 
 
 def noise(panel: ReleasedPanel) -> str:
@@ -116,7 +129,7 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         code=str(time) if isinstance(time, int | np.integer) else f'"{period_name(time)}"',
         sha256=sha256,
         meaning=[] if panel.guarantee is None else words.meaning(panel.guarantee),
-        shown={"header": _HEADER, "rows": _rows(panel)[:_MOST_ROWS], "labels": 1},
+        shown=tables.TextTable(list(_HEADER), [list(row) for row in _rows(panel)[:_MOST_ROWS]]),
         provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
         made=made(panel),
         words={say.__name__: say for say in SAYINGS},
@@ -167,6 +180,7 @@ def to_json(panel: ReleasedPanel) -> JsonObject:
                 "periods": [period_name(time) for time in block.times],
                 "bounds": block.rule.bounds,
                 "person_bound": block.rule.person_bound,
+                "person_bound_found": _lengths_json(block),
                 "cells_per_period": block.rule.cells_per_period,
                 "cells_per_person": block.rule.cells_per_person,
                 "noise_law": block.law,
@@ -180,6 +194,20 @@ def to_json(panel: ReleasedPanel) -> JsonObject:
     }
 
 
+def _lengths_json(block: Block) -> JsonObject | None:
+    """Return the noisy counts that a bound on a person was found from; each is of people up to a length."""
+    lengths = block.lengths
+    if lengths is None:
+        return None
+    return {
+        "quantile": lengths.quantile,
+        "share_of_budget": SHARE,
+        "up_to": [rule.person_bound for rule in Bins(block.rule).rules],
+        "people": lengths.people.tolist(),
+        "noise": lengths.noise,
+    }
+
+
 def record(
     panel: ReleasedPanel, sha256: str, *, custodian: str | None = None, intended_use: str | None = None
 ) -> JsonObject:
@@ -189,6 +217,14 @@ def record(
         raise ReleaseError(f"this panel has no guarantee to register: {panel.no_guarantee}.")
     span = f"{len(panel.units)} units, {len(panel.times)} periods from {period_name(panel.times[0])} to "
     span += period_name(panel.times[-1])
+    counted = any(block.lengths is not None for block in panel.blocks)
+    chosen = "All but a bound that was found from noisy counts" if counted else "It"
+    composed = ["Counts of people by length, then the table: their losses add up."] if counted else []
+    if len(panel.blocks) > 1:
+        composed.append(
+            f"{len(panel.blocks)} releases: losses of the same units add up, and of sites with different people the "
+            "largest counts."
+        )
     ledger = [f"data set in the custodian's ledger: {', '.join(panel.datasets)}"] if panel.datasets else []
     about = [f"SHA-256 of the file: {sha256}", f"identity: {', '.join(panel.identities)}", *ledger]
     return {
@@ -233,13 +269,10 @@ def record(
                 "access_type_details": "Answers are computed from the file and cost nothing more.",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": f"Bounding: {bounding(panel)}. It must be chosen without "
-                "looking at people; the file cannot show that it was.",
+                "preprocessing_and_hyperparameter_tuning": f"Bounding: {bounding(panel)}. {chosen} must be chosen "
+                "without looking at people; the file cannot show that it was.",
                 "mechanisms": f"{mechanism(panel)}. Software: {made(panel)}.",
-                "composition": f"{len(panel.blocks)} releases: losses of the same units add up, and of sites with "
-                "different people the largest counts."
-                if len(panel.blocks) > 1
-                else "One mechanism.",
+                "composition": " ".join(composed) or "One mechanism.",
                 "post_processing": "None in the file.",
                 "justification": None,
                 "utility": f"Noise: {noise(panel)}; {too_few(panel)}.",

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,16 +20,16 @@ from dpsc import checks
 from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
-from dpsc.privacy import exact
+from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, composed, weakest
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
+from dpsc.release.lengths import BINS, SHARE, Bins, NoisyLengths, require_lengths
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers, Times
 from dpsc.version import __version__
 
-Law = Literal["gaussian", "laplace"]
 FEWEST_UNITS, MOST_UNITS = 3, 10_000
 MOST_CELLS = 1_000_000  # of a panel, published or not
 ENOUGH_PEOPLE = 4.0  # standard deviations of their noise; one in 30,000 empty cells passes
@@ -91,6 +90,8 @@ class Block:
         Of the noise on every number, in steps.
     guarantee : Guarantee or None
         None if the noise came from a seed; ``no_guarantee`` then says so.
+    lengths : NoisyLengths, optional
+        What the rule's bound on a person was found from, if it was found privately.
     identity : str
         A random number that names it.
     dataset : str
@@ -103,10 +104,11 @@ class Block:
     outcome: str
     sums: Integers
     people: Integers | None
-    law: Law
+    law: discrete.Kind
     scale: float
     guarantee: Guarantee | None
     no_guarantee: str = ""
+    lengths: NoisyLengths | None = None
     identity: str = field(default_factory=lambda: secrets.token_hex(16))
     dataset: str = ""
     provenance: str = ""
@@ -127,26 +129,38 @@ class Block:
             raise ReleaseError("the numbers do not fit the units and periods.")
         if (self.people is None) == self.rule.counts_people or (self.people is not None and self.people.shape != shape):
             raise ReleaseError("the numbers of people do not fit the statistic.")
+        if self.lengths is not None:
+            require_lengths(free := replace(self.rule, person_bound=None))
+            if len(self.lengths.counts) != BINS or self.lengths.law != self.law:
+                raise ReleaseError("the counts of people by length are of another kind.")
+            if self.lengths.bounded(free) != self.rule:
+                raise ReleaseError("the bound on a person does not follow from the counts of people by length.")
         if promise is not None:
             self._require_paid(promise)
 
     def _require_paid(self, promise: Guarantee) -> None:
-        """Refuse a claim that the noise does not pay for: mu >= D / s for Gaussian noise, epsilon >= D1 / s else.
+        """Refuse a claim that the noise does not pay for.
 
-        D and D1 are the rule's sensitivities, s is the scale (made larger by 1e-12, more than rounding takes away). A
-        claim of rho counts as mu^2 = 2 rho, and an epsilon is claimed as zCDP, epsilon^2 / 2, as well.
+        Gaussian noise needs mu^2 >= sum D^2 / s^2, Laplace noise epsilon >= sum D1 / s. D and D1 are the sensitivities
+        of the table, and of counts by length if there are some; s are the scales (made larger by 1e-12, more than
+        rounding takes away). A claim of rho counts as mu^2 = 2 rho, and an epsilon is claimed as zCDP, epsilon^2 / 2,
+        as well.
         """
         if promise.adjacency != REPLACE_PERSON:
             raise ReleaseError(
                 f"the noise of a panel protects neighbours that {REPLACE_PERSON}, and the claim is another."
             )
-        loss = promise.loss
+        loss, lengths = promise.loss, self.lengths
+        drawn: list[tuple[TableRule | Bins, float]] = [(self.rule, self.scale)]
+        if lengths is not None:
+            drawn.append((Bins(self.rule), lengths.scale))
         if self.law == "laplace":
-            paid = min(loss.pure, math.sqrt(2 * loss.pure_as_rho)) * self.scale >= self.rule.l1_sensitivity
+            spent = sum(what.l1_sensitivity / scale for what, scale in drawn)
+            paid = min(loss.pure, math.sqrt(2 * loss.pure_as_rho)) >= spent
         else:
-            paid = (loss.mu_squared + 2 * loss.rho) * self.scale**2 >= self.rule.squared_sensitivity
+            paid = loss.mu_squared + 2 * loss.rho >= sum(what.squared_sensitivity / scale**2 for what, scale in drawn)
             if loss.mu_squared > 0:
-                slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), numbers(self.rule), resolution(self.rule))
+                slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), *_grid(self.rule, lengths is not None))
                 paid = paid and loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
         if not paid:
             raise ReleaseError("the noise scale does not pay for the guarantee: there is less noise than it claims.")
@@ -154,7 +168,7 @@ class Block:
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise on every number, in steps."""
-        return deviation_of(self.law, self.scale)
+        return discrete.deviation(self.law, self.scale)
 
     def table(self) -> NoisyTable:
         """Return values with the noise of each; a mean or share is missing where there are too few people.
@@ -180,30 +194,42 @@ def numbers(rule: TableRule) -> int:
     return rule.tables * rule.units * rule.periods
 
 
-def resolution(rule: TableRule) -> float:
+def resolution(what: TableRule | Bins) -> float:
     """Return how many steps a person moves all numbers together at most: the l2 sensitivity, rounded up."""
-    return exact.safely_above(math.sqrt(rule.squared_sensitivity))
+    return exact.safely_above(math.sqrt(what.squared_sensitivity))
 
 
-def budget(rule: TableRule, epsilon: float, delta: float) -> Loss:
-    """Return the loss with the least noise that (epsilon, delta) pays for; Laplace noise for delta = 0."""
+def _grid(rule: TableRule, counted: bool) -> tuple[int, float]:
+    """Return how many numbers get noise, and the resolution that their slack is charged for.
+
+    If people are counted by length, their counts too, and the table may have any bound that could be found: the
+    smallest is charged, whatever it will be.
+    """
+    if not counted:
+        return numbers(rule), resolution(rule)
+    bins = Bins(rule)
+    return numbers(rule) + BINS, min(resolution(bins.rules[0]), resolution(bins))
+
+
+def budget(rule: TableRule, epsilon: float, delta: float, counted: bool = False) -> Loss:
+    """Return the loss with the least noise that (epsilon, delta) pays for; Laplace noise for delta = 0.
+
+    If people are ``counted`` by length, it is for the counts as well, and the same whatever bound they lead to.
+    """
     if delta == 0:
         return Loss.from_pure(epsilon)
-    return discrete_gaussian_budget(epsilon, delta, numbers(rule), resolution(rule))
+    return discrete_gaussian_budget(epsilon, delta, *_grid(rule, counted))
 
 
-def noise_of(rule: TableRule, loss: Loss) -> tuple[Law, float]:
-    """Return the law and the scale of the noise, in steps, that a loss pays for."""
+def noise_of(what: TableRule | Bins, loss: Loss, counted: bool = False) -> tuple[discrete.Kind, float]:
+    """Return the law and the scale of the noise, in steps, that a loss pays for.
+
+    Of a loss that is for counts by length as well, counts take ``SHARE`` and the table what is left.
+    """
+    share = (SHARE if isinstance(what, Bins) else 1 - SHARE) if counted else 1.0
     if loss.pure > 0:
-        return "laplace", exact.safely_above(rule.l1_sensitivity / loss.pure)
-    return "gaussian", exact.safely_above(resolution(rule) / math.sqrt(loss.mu_squared + 2 * loss.rho))
-
-
-def deviation_of(law: Law, scale: float) -> float:
-    """Return the standard deviation of noise, for Laplace's ``sqrt(2 q) / (1 - q)`` with q = exp(-1 / scale)."""
-    if law == "gaussian":
-        return scale
-    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
+        return "laplace", exact.safely_above(what.l1_sensitivity / (share * loss.pure))
+    return "gaussian", exact.safely_above(resolution(what) / math.sqrt(share * (loss.mu_squared + 2 * loss.rho)))
 
 
 def require_units(units: Sequence[str]) -> None:

@@ -12,7 +12,8 @@ from dpsc.errors import ReleaseError
 from dpsc.privacy import discrete, exact
 from dpsc.release import file_format
 from dpsc.release.file_format import number, periods_from_json, periods_to_json, require
-from dpsc.release.panel import FEWEST_UNITS, MOST_UNITS, Block, Law, NoisyTable, ReleasedPanel, require_size
+from dpsc.release.lengths import BINS, NoisyLengths, require_quantile
+from dpsc.release.panel import FEWEST_UNITS, MOST_UNITS, Block, NoisyTable, ReleasedPanel, require_size
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers, JsonObject
 
@@ -90,7 +91,11 @@ def _block_to_json(block: Block) -> JsonObject:
         "dataset": block.dataset,
         "sums": block.sums.ravel().tolist(),
         "people": None if block.people is None else block.people.ravel().tolist(),
-    }
+    } | ({} if block.lengths is None else {"lengths": _lengths_to_json(block.lengths)})
+
+
+def _lengths_to_json(lengths: NoisyLengths) -> JsonObject:
+    return {"quantile": lengths.quantile, "scale": lengths.scale, "counts": lengths.counts.tolist()}
 
 
 def _block_from_json(stored: JsonObject) -> Block:
@@ -103,8 +108,8 @@ def _block_from_json(stored: JsonObject) -> Block:
     bounds = None if said["bounds"] is None else tuple(number(bound) for bound in said["bounds"])
     bound = None if said["person_bound"] is None else number(said["person_bound"])
     rule = TableRule(**{**said, "bounds": bounds, "person_bound": bound, "units": shape[0], "periods": shape[1]})
-    law, scale = stored["noise"]["law"], number(stored["noise"]["scale"])
-    require(law in get_args(Law) and scale > 0 and exact.fits(discrete.WIDEST * scale), "the noise is of unknown kind")
+    law = stored["noise"]["law"]
+    require(law in get_args(discrete.Kind), "the noise is of unknown kind")
     texts = [stored[name] for name in ("outcome", "no_guarantee", "provenance", "dataset", "made_by", "made_on")]
     require(all(isinstance(text, str) for text in texts), "a text field is not text")
     file_format.require_day(texts[5])
@@ -118,15 +123,27 @@ def _block_from_json(stored: JsonObject) -> Block:
         sums=_integers(stored["sums"], shape),
         people=None if stored["people"] is None else _integers(stored["people"], shape),
         law=law,
-        scale=scale,
+        scale=_scale(stored["noise"]["scale"]),
         guarantee=None if stored["guarantee"] is None else file_format.guarantee_from(stored["guarantee"]),
         no_guarantee=texts[1],
+        lengths=_lengths(stored["lengths"], law) if "lengths" in stored else None,
         provenance=texts[2],
         identity=stored["identity"],
         dataset=texts[3],
         made_by=texts[4],
         made_on=texts[5],
     )
+
+
+def _scale(stored: Any) -> float:
+    scale = number(stored)
+    require(scale > 0 and exact.fits(discrete.WIDEST * scale), "the noise is of unknown kind")
+    return scale
+
+
+def _lengths(stored: JsonObject, law: discrete.Kind) -> NoisyLengths:
+    counts = _integers(stored["counts"], (1, BINS))[0]
+    return NoisyLengths(require_quantile(number(stored["quantile"])), counts, law, _scale(stored["scale"]))
 
 
 def _published(stored: JsonObject) -> NoisyTable:

@@ -63,7 +63,7 @@ class Segments:
                 f"declare {Parameter('labels', 'A,B,C')}, a list of the segments of {str(by)!r}: those of single "
                 f"donors would otherwise be published. Donors with another label are in {OTHER!r}."
             )
-        names = [_plain(label) for label in (labels.split(",") if isinstance(labels, str) else labels)]
+        names = [plain_label(label) for label in (labels.split(",") if isinstance(labels, str) else labels)]
         return cls(str(by), (*(name for name in names if name != OTHER), OTHER))
 
     @classmethod
@@ -82,7 +82,7 @@ class Segments:
 
     def place(self, text: str | None) -> int:
         """Return the segment of a row, by its label alone; -1 for no label."""
-        label = "" if text is None else _plain(text)
+        label = "" if text is None else plain_label(text)
         return -1 if not label else self.labels.index(label) if label in self.labels else self.other
 
     def agreed(self, donors: Positions, codes: Positions, count: int) -> Positions:
@@ -164,7 +164,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _plain(label: object) -> str:
+def plain_label(label: object) -> str:
     """Return a label without blanks around it, a whole number without decimals: files write 1 and 1.0 for the same."""
     text = str(label).strip()
     whole = _DECIMALS_OF_WHOLE.fullmatch(text)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -21,8 +22,9 @@ from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
+from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
-from dpsc.tables.table_file import TableFile, files_at
+from dpsc.tables.table_file import TableFile
 from dpsc.types import Times
 
 ROWS_AT_ONCE = 2**20
@@ -100,6 +102,8 @@ def open_table(
     """
     kind = formats.format_name(path)
     _require_belonging(kind, dialect)
+    if kind == "xlsx" and isinstance(path, Remote):
+        raise formats.refusal(path, "workbooks are read from this machine only; download it, or save it as CSV.")
     sheet = excel.open_sheet(path, dialect) if kind == "xlsx" else None
     files = files_at(path) if sheet is None else []
     reading = Reading(numbers=dialect.numbers())
@@ -118,6 +122,23 @@ def open_table(
     for name in files[0].folders if files else ():
         schema = schema if name in names else schema.append(pa.field(name, pa.string()))
     return Table(schema, reading, files, sheet)
+
+
+def files_at(path: Path) -> list[TableFile]:
+    """Return the file, or the files of a folder in the order of their names, none of them opened yet."""
+    if isinstance(path, Selection):
+        from dpsc.tables.database import DatabaseFile
+
+        return [DatabaseFile(path)]
+    if not path.is_dir():
+        return [TableFile(path)]
+    return [TableFile(file, _in_names(file.relative_to(path).parent)) for file in formats.files_in(path)]
+
+
+def _in_names(folders: Path) -> dict[str, str]:
+    """Return the columns that names of folders hold."""
+    parts = (part.partition("=") for part in folders.parts)
+    return {unquote(name): unquote(value) for name, equal, value in parts if equal}
 
 
 def _require_belonging(kind: str, dialect: Dialect) -> None:
@@ -221,23 +242,39 @@ def series(path: Path, said: TableSpec = NOTHING_SAID, *, advice: str = "") -> p
     return series_in(open_series(path, said), path, said, advice=advice)
 
 
-def open_series(path: Path, said: TableSpec) -> Table:
+def series_beside(
+    path: Path, said: TableSpec, beside: str | None, *, advice: str = ""
+) -> tuple[pd.Series[float], pd.Series[float] | None]:
+    """Read a public series, and beside it another column of numbers by the same periods if it is named."""
+    table = open_series(path, said, beside)
+    first = series_in(table, path, said, beside, advice=advice)
+    if beside is None:
+        return first, None
+    with in_file(path):
+        spec.find(table.schema.names, beside, Parameter("treated_column", ""))
+    time = next(name for name in table.schema.names if name == said.time or name not in (beside, first.name))
+    return first, series_in(table, path, replace(said, time=time, outcome=beside))
+
+
+def open_series(path: Path, said: TableSpec, beside: str | None = None) -> Table:
     """Open a file with a public series."""
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     with in_file(path):
-        return open_table(path, [], said.dialect, [said.time, said.outcome])
+        return open_table(path, [], said.dialect, [said.time, said.outcome, beside])
 
 
-def series_in(table: Table, path: Path, said: TableSpec, *, advice: str = "") -> pd.Series[float]:
+def series_in(
+    table: Table, path: Path, said: TableSpec, beside: str | None = None, *, advice: str = ""
+) -> pd.Series[float]:
     """Return the public series of a table: see :func:`series`."""
     time, outcome = said.time, said.outcome
     with in_file(path):
-        names = table.schema.names
+        names = [name for name in table.schema.names if name != beside]
         if (time is None or outcome is None) and len(names) != 2:
             raise TableError(
-                f"there are {len(names)} columns; say which hold the periods and the numbers: {TIME}, {OUTCOME}."
-                + advice
+                f"there are {len(table.schema.names)} columns; say which hold the periods and the numbers: {TIME}, "
+                f"{OUTCOME}.{advice}"
             )
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome

@@ -20,8 +20,18 @@ from dpsc.tables.reader import open_table, require_column, require_rows, require
 from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
-AVERAGES = Parameter("averages_column", "")
-_OPTIONS = {"unit": UNIT, "start": START, "time": TIME, "value": OUTCOME, "weight": WEIGHT, "averages": AVERAGES}
+AVERAGES, END = Parameter("averages_column", ""), Parameter("treatment_end_column", "")
+TREATED = Parameter("treated_column", "")
+_OPTIONS = {
+    "unit": UNIT,
+    "start": START,
+    "end": END,
+    "time": TIME,
+    "value": OUTCOME,
+    "weight": WEIGHT,
+    "averages": AVERAGES,
+    "treated": TREATED,
+}
 
 
 @dataclass(frozen=True)
@@ -36,12 +46,18 @@ class Targets:
     weights : dict of float, or None
     averages : dict of int, or None
         How many units each target is the average of, if the table says it.
+    ends : dict of str or None, or None
+        The last treated period as it is written; None for a unit whose treatment goes on.
+    treated : dict of Series, or None
+        1 for each treated period of a unit and 0 for each other one, instead of starts and ends.
     """
 
     series: dict[str, pd.Series[float]]
     starts: dict[str, str | None]
     weights: dict[str, float] | None
     averages: dict[str, int] | None = None
+    ends: dict[str, str | None] | None = None
+    treated: dict[str, pd.Series[float]] | None = None
 
 
 def read(
@@ -49,30 +65,34 @@ def read(
     said: TableSpec,
     *,
     start: str | None,
+    end: str | None = None,
+    treated: str | None = None,
     weight: str | None = None,
     averages: str | None = None,
     start_of_all: str | None = None,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
 
-    Without a column of starts, all units have the one that is given.
+    Without a column of starts, all units have the one that is given, or ``treated`` names a column of 0 and 1.
     """
     if path.is_dir():
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     unit, dialect = said.unit, said.dialect
     with in_file(path):
-        given = [name for name in (unit, start, weight, averages) if name is not None]
+        columns = {"unit": unit, "start": start, "end": end}
+        counted = {"weight": weight, "averages": averages, "treated": treated}
+        named = {column: name for column, name in (columns | counted).items() if name is not None}
+        given = list(named.values())
         if len(set(given)) < len(given):
-            raise TableError(f"{UNIT}, {START}, {WEIGHT} and {AVERAGES} must name different columns.")
+            *others, last = (str(_OPTIONS[column]) for column in named)
+            raise TableError(f"{', '.join(others)} and {last} must name different columns.")
         table = open_table(path, [], dialect, given)
         header = table.schema.names
-        for name, it in ((unit, UNIT), (start, START), (weight, WEIGHT), (averages, AVERAGES)):
-            if name is not None:
-                find(header, name, it)
+        for column, name in named.items():
+            find(header, name, _OPTIONS[column])
         time, outcome = _the_others(header, given, said.time, said.outcome)
-        labels = {"unit": unit, "time": time} | ({} if start is None else {"start": start})
-        numbers = {"value": outcome} | ({} if weight is None else {"weight": weight})
-        numbers |= {} if averages is None else {"averages": averages}
+        labels = {"time": time} | {column: name for column, name in named.items() if column in columns}
+        numbers = {"value": outcome} | {column: name for column, name in named.items() if column in counted}
         table = table.with_text(list(labels.values()))
         for column, name in (labels | numbers).items():
             require_column(table, name, _OPTIONS[column], number=column in numbers)
@@ -87,28 +107,36 @@ def read(
         require_rows(len(found["unit"]), path)
         when = calendar.understood(found["time"], time, lambda row: formats.row_name(row, path), said.time_format)
         starts = [start_of_all] * len(when) if start is None else [_written(label) for label in found["start"]]
-        frame = pd.DataFrame(found | {"time": list(when), "start": starts})
+        ends = {} if end is None else {"end": [_written(label) for label in found["end"]]}
+        frame = pd.DataFrame(found | {"time": list(when), "start": starts} | ends)
         return _targets(frame, labels | numbers, path)
 
 
-def starts_of_units(path: Path, said: TableSpec, start: str) -> dict[str, str]:
-    """Read when units of a panel were first treated: one row per unit; one with an empty start was never treated."""
+def spans_of_units(
+    path: Path, said: TableSpec, start: str, end: str | None = None
+) -> tuple[dict[str, str], dict[str, str | None] | None]:
+    """Read when units of a panel were treated, one row per unit: first and, if its column is named, last periods.
+
+    A unit with an empty start was never treated, and the treatment of one with an empty end goes on.
+    """
+    columns = [str(said.unit), start, *([] if end is None else [end])]
     with in_file(path):
-        table = open_table(path, [said.unit, start], said.dialect, [said.unit, start])
-        for name, it in ((said.unit, UNIT), (start, START)):
-            find(table.schema.names, str(name), it)
+        table = open_table(path, columns, said.dialect, columns)
+        for name, it in zip(columns, (UNIT, START, END), strict=False):
+            find(table.schema.names, name, it)
         found: dict[str, str | None] = {}
-        for rows in rows_of(table, [str(said.unit), start]):
-            units, starts = (arrow.plain(rows.batch.column(k)).to_pylist() for k in (0, 1))
-            for unit, label in zip(units, starts, strict=True):
+        last: dict[str, str | None] = {}
+        for rows in rows_of(table, columns):
+            units, starts, *ends = (arrow.plain(rows.batch.column(k)).to_pylist() for k in range(len(columns)))
+            for unit, label, until in zip(units, starts, *(ends or [[None] * len(units)]), strict=True):
                 name = "" if unit is None else str(unit).strip()
                 if name in found:
                     raise TableError(f"unit {name!r} is there twice.")
-                found[name] = _written(label)
+                found[name], last[name] = _written(label), _written(until)
         treated = {unit: label for unit, label in found.items() if unit and label is not None}
         if not treated:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
-        return treated
+        return treated, None if end is None else {unit: last[unit] for unit in treated}
 
 
 def sample(path: Path, said: TableSpec) -> dict[str, list[str]]:
@@ -230,12 +258,21 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     starts: dict[str, str | None] = {}
     weights: dict[str, float] = {}
     averages: dict[str, int] = {}
+    ends: dict[str, str | None] = {}
+    treated: dict[str, pd.Series[float]] = {}
     for label, rows in frame.groupby("unit", sort=False):
         name = str(label)
         twice = rows["time"].duplicated()
         if twice.any():
             raise TableError(f"unit {name!r} has the period {period_name(rows['time'][twice].iloc[0])} twice.")
         starts[name] = _same(rows["start"], name, names.get("start", ""), START)
+        index = pd.Index(rows["time"], name=time)
+        if "treated" in frame:
+            treated[name] = pd.Series(rows["treated"].to_numpy(), index=index)
+            when = index[rows["treated"].to_numpy() > 0]
+            starts[name] = period_name(when[0]) if len(when) else None
+        if "end" in frame and starts[name] is not None:
+            ends[name] = _same(rows["end"], name, names["end"], END)
         if "weight" in frame and starts[name] is not None:
             weight = _same(rows["weight"], name, names["weight"], WEIGHT)
             if weight is None:
@@ -245,10 +282,18 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
             number = _same(rows["averages"], name, names["averages"], AVERAGES)
             if number is not None:
                 averages[name] = _whole(number, name, names["averages"])
-        series[name] = pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["time"], name=time), name=outcome)
+        series[name] = pd.Series(rows["value"].to_numpy(), index=index, name=outcome)
     if all(date is None for date in starts.values()):
-        raise TableError(f"no unit has a first treated period: column {names['start']!r} ({START}) is empty.")
-    return Targets(series, starts, weights if "weight" in frame else None, averages if "averages" in frame else None)
+        empty = f"column {names['start']!r} ({START}) is empty" if "start" in names else "none is marked as treated"
+        raise TableError(f"no unit has a first treated period: {empty}.")
+    return Targets(
+        series,
+        starts,
+        weights=weights if "weight" in frame else None,
+        averages=averages if "averages" in frame else None,
+        ends=ends if "end" in frame else None,
+        treated=treated if "treated" in frame else None,
+    )
 
 
 def _whole(number: float, unit: str, column: str) -> int:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from dpsc import ParameterError
 from dpsc.custodian.donors.people import PersonCells
-from dpsc.custodian.groups.bounding import Bounding
-from dpsc.evidence.audit.people import NOBODY, Person, added, moves, pairs
+from dpsc.custodian.groups.bounding import Bounding, LengthCounts
+from dpsc.evidence.audit.people import NOBODY, Person, added, moves, pairs, summed
+from dpsc.release.lengths import UNIT, Bins
 from dpsc.release.table_rule import STEPS, Statistic, TableRule
 from dpsc.types import Integers
 from tests.soak import quick_or_long
@@ -140,6 +141,41 @@ def test_neither_the_order_of_records_nor_the_people_beside_one_matter(data: st.
     together = total(np.arange(len(keys)))
     assert np.array_equal(together, total(order))
     assert np.array_equal(together, sum(total(np.flatnonzero(keys == key)) for key in range(len(crowd))))
+
+
+@settings(max_examples=quick_or_long(100, 20_000))
+@given(st.data())
+def test_replacing_a_person_moves_two_counts_by_length_by_one_and_removing_one_moves_one(data: st.DataObject) -> None:
+    rule = data.draw(rules().filter(lambda rule: rule.has_values))
+    crowd, (one, other) = data.draw(st.lists(people(rule), max_size=3)), data.draw(st.tuples(*[people(rule)] * 2))
+    bins = Bins(rule)
+    counts, changed, less = (summed(LengthCounts(bins), who, *crowd) for who in (one, other, NOBODY))
+    assert np.abs(counts - changed).sum() * UNIT <= bins.l1_sensitivity
+    assert ((counts - changed) ** 2).sum() * UNIT**2 <= bins.squared_sensitivity
+    assert 2 * np.abs(counts - less).sum() * UNIT <= bins.l1_sensitivity
+    assert (counts - less).min() >= 0
+
+
+@settings(max_examples=quick_or_long(100, 20_000))
+@given(st.data())
+def test_a_person_is_counted_at_the_smallest_bound_that_leaves_it_as_it_is(data: st.DataObject) -> None:
+    rule = data.draw(rules().filter(lambda rule: rule.has_values))
+    bins, person = Bins(rule), data.draw(people(rule))
+    counts, free = summed(LengthCounts(bins), person), added(bins.rules[-1], person)[0]
+    assert counts.sum() == np.isfinite(person.values).any()
+    left = [np.array_equal(added(bounded, person)[0], free) for bounded in bins.rules]
+    if counts.any():
+        place = int(np.argmax(counts))
+        assert not any(left[:place])
+        assert all(left[place:])
+
+
+def test_two_people_attain_the_bound_on_counts_so_that_one_10_percent_smaller_is_broken() -> None:
+    rule = TableRule("total", (0.0, 5.0), None, 2, None, 4, 3)
+    short, long = (Person(np.arange(3), np.full(3, value)) for value in (0.1, 4.0))
+    change = summed(LengthCounts(Bins(rule)), short) - summed(LengthCounts(Bins(rule)), long)
+    assert np.abs(change).sum() * UNIT == Bins(rule).l1_sensitivity
+    assert (change**2).sum() * UNIT**2 == Bins(rule).squared_sensitivity
 
 
 def test_records_far_beyond_all_sense_stay_within_64_bits() -> None:

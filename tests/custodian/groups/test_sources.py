@@ -24,10 +24,11 @@ from dpsc.custodian.donors.people import PersonCells, mixed
 from dpsc.custodian.donors.records import Grid, keys_of
 from dpsc.custodian.gram import dask
 from dpsc.custodian.groups import people_files
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
+from dpsc.release.lengths import Bins
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers
 from tests.making import SECRET, save, told
@@ -74,6 +75,12 @@ def total(people: Any, rule: TableRule = MEAN) -> Integers:
     return summed
 
 
+def by_length(people: Any) -> Integers:
+    counts: Integers = people.add_up(LengthCounts(Bins(MEAN)), lambda rows: None)
+    assert (counts > 0).sum() > 3
+    return counts
+
+
 @pytest.mark.parametrize("statistic", ["mean", "total", "share", "count"])
 def test_a_frame_of_any_library_gives_what_a_loop_gives(statistic: Statistic) -> None:
     bounds = (0.0, 10.0) if statistic in ("mean", "total") else None
@@ -95,7 +102,9 @@ def test_every_kind_of_file_gives_the_same_integers(kind: str, tmp_path: Path) -
     frame = records()
     path = save(frame, tmp_path / f"records.{kind}")
     for engine in ("auto", "memory") if kind == "xlsx" else ("auto", "memory", "stream"):
-        np.testing.assert_array_equal(total(scan(path, **COLUMNS, **DECLARED, engine=engine)), by_hand(frame))
+        people = scan(path, **COLUMNS, **DECLARED, engine=engine)
+        np.testing.assert_array_equal(total(people), by_hand(frame))
+        np.testing.assert_array_equal(by_length(people), by_length(People.from_long(frame, **COLUMNS, **DECLARED)))
 
 
 @pytest.mark.parametrize("engine", ["memory", "stream"])
@@ -124,6 +133,7 @@ def test_a_cluster_gives_the_same_integers(
     path = save(frame, tmp_path / f"records.{kind}")
     people = scan(path, **COLUMNS, **DECLARED, engine="dask", scheduler=cluster.scheduler_address)
     np.testing.assert_array_equal(total(people), by_hand(frame))
+    np.testing.assert_array_equal(by_length(people), by_length(People.from_long(frame, **COLUMNS, **DECLARED)))
     counted = scan(path, **COLUMNS | {"outcome": None}, **DECLARED, scheduler=cluster.scheduler_address)
     with pytest.raises(ParameterError, match="outcome="):
         total(counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from dpsc.answers.base import Answer
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, LABEL, LINE, THIN, VERMILION, PeriodAxis, Sheet
 from dpsc.answers.words import donors_help, in_units, outcome, percent, sentence
+from dpsc.periods.treatment import LEFT_OUT, OFF
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Array
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OBSERVED, WITHOUT, PRIVACY = "observed", "without the intervention", "privacy noise alone"
+_SHADED = {LEFT_OUT: "left out", OFF: "treatment off"}
 _FEW = 60  # periods: more have no markers
 _ABOVE = 0.14  # inches for the name of the intervention
 
@@ -79,6 +82,7 @@ def draw_path(axes: Axes, result: Answer) -> None:
     axes.plot(times[-len(whole) :], whole, color=VERMILION, lw=LINE, ls=(0, (4, 1.6)), label=WITHOUT)
     for lower, upper, start, label in bands(result):
         band(axes, times[start:], lower, upper, VERMILION, label)
+    shade_phases(axes, result, PeriodAxis(result.target.index))
     if len(times[result.T0 :]) == 1 and result.fitted.empty:
         axes.plot(times[-1:], result.counterfactual, color=VERMILION, marker="D", ms=5)
 
@@ -93,6 +97,21 @@ def draw_gaps(axes: Axes, result: Answer) -> None:
     for lower, upper, start, label in bands(result):
         seen = result.target.iloc[start:].to_numpy(dtype=np.float64)
         band(axes, times[start:], seen - upper, seen - lower, BLUE, label)
+    shade_phases(axes, result, PeriodAxis(result.target.index))
+
+
+def shade_phases(axes: Axes, result: Answer, times: PeriodAxis) -> None:
+    """Shade the periods that are left out, and those in which the treatment is off after it began."""
+    first, phases, named = list(times.index).index(result.treatment_time), result.phases, set[str]()
+    turns = [k for k in range(len(phases) + 1) if k in (0, len(phases)) or phases[k] != phases[k - 1]]
+    for begin, end in pairwise(turns):
+        if (label := _SHADED.get(phases[begin])) is not None:
+            last = first + end
+            right = times.before(last) if last < len(times.index) else times.values[-1]
+            dark = 0.28 if phases[begin] == LEFT_OUT else 0.12
+            name = None if label in named else label
+            axes.axvspan(times.before(first + begin), right, color=GREY, alpha=dark, lw=0, zorder=0, label=name)
+            named.add(label)
 
 
 def gaps_of(result: Answer) -> Array:
@@ -182,7 +201,9 @@ def _finish(
 def _time_name(result: Answer) -> str:
     """Name numbered periods; dates are known by their look."""
     name = result.target.index.name
-    return str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time") else ""
+    return (
+        str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time", "period") else ""
+    )
 
 
 def _around(axes: Axes, times: Any) -> None:

@@ -14,14 +14,15 @@ from dpsc.custodian.check.run import Outlook, Rehearsal
 from dpsc.errors import Parameter, rendered
 
 MISSING = Parameter("missing")
+_OTHER = "In 'other' are units with another label, with several, or without one."
 _WORST = 5  # periods that are listed
 _A_LINE = 48  # periods of a line of the strip
 _HEIGHTS = "▁▂▃▄▅▆▇"
 _NEVER = (
     "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
-    "path, the scale, epsilon, and which units to leave out. Choose them from public knowledge. A choice made by "
-    "looking at these numbers tells something about single people, and no noise covers it: the guarantee would no "
-    "longer hold."
+    "path, the scale, the segments, epsilon, and which units to leave out. Choose them from public knowledge. A choice "
+    "made by looking at these numbers tells something about single people, and no noise covers it: the guarantee would "
+    "no longer hold."
 )
 _MAY = (
     "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "
@@ -69,7 +70,8 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
     if look:
         parts.append(Section("Worth a look", "a release would be made all the same", findings=look))
     if seen.periods:
-        parts += [calendar(seen), presence(seen), rules(seen)]
+        divided = [] if seen.division is None else [segments(seen, made.outlook)]
+        parts += [*divided, calendar(seen), presence(seen), rules(seen)]
     parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
     parts.append(Section("What may be corrected", lines=[_MAY]))
     if made.outlook is not None:
@@ -119,6 +121,18 @@ def understood(seen: CustodianExamination) -> Section:
         names = ", ".join(str(Parameter(name)) for name in seen.guessed)
         facts.append(("guessed", f"{names}: {one} not given. Say what was understood wrongly"))
     return Section("What was understood", facts=facts)
+
+
+def segments(seen: CustodianExamination, outlook: Outlook | None) -> Section:
+    """Say how many units are in each segment, and which say enough by themselves."""
+    assert seen.division is not None
+    n, least = max(1, seen.units), None if outlook is None else outlook.smallest_segment
+    table = [("segment", "units", "share", "" if least is None else "by itself")]
+    for name, units in seen.division.rows:
+        enough = "" if least is None else "can be asked" if units >= least else "too small: ask it with others"
+        table.append((name, f"{units:,}", percent(units / n), enough))
+    lines = [f"All segments together cost what one costs. {_OTHER}"]
+    return Section(f"Segments by {seen.division.by!r}", table=table, lines=lines)
 
 
 def calendar(seen: CustodianExamination) -> Section:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpsc.custodian.check import findings, guess, lenient_reader
-from dpsc.custodian.check.findings import Filling, Finding
+from dpsc.custodian.check.findings import Division, Filling, Finding, divided
 from dpsc.custodian.check.guess import Declaration
 from dpsc.custodian.check.lenient_reader import SHOWN, Codes, Gathered, joined
 from dpsc.custodian.donors.missing import settled
@@ -33,7 +33,13 @@ MARK = "PRIVATE: for the custodian only, do not pass on"
 
 # What only the rows of a long table show, with what stands for it until it is said. In a wide table the header shows
 # the periods.
-FROM_ROWS = {"periods": "FIRST..LAST", "time_format": "FORMAT", "decimal": "MARK", "thousands": "MARK"}
+FROM_ROWS = {
+    "periods": "FIRST..LAST",
+    "labels": "A,B,C",
+    "time_format": "FORMAT",
+    "decimal": "MARK",
+    "thousands": "MARK",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +72,8 @@ class CustodianExamination:
     findings : tuple of Finding
     fitting : str or None
         The periods that would fit, if most of the declared ones hold no donor.
+    division : Division or None
+        How many units are in each segment, if a column of segments was said.
     """
 
     path: Path
@@ -85,6 +93,7 @@ class CustodianExamination:
     filling: Filling = field(default_factory=lambda: Filling(0, 0, 0, 0, 0, 0))
     findings: tuple[Finding, ...] = ()
     fitting: str | None = None
+    division: Division | None = None
 
     @property
     def ready(self) -> bool:
@@ -138,7 +147,7 @@ def _look(path: Path, said: TableSpec, on_rows: Callable[[int], None]) -> Custod
             return _nothing(path, said, table, findings.unreadable(problem))
         if not any(len(column) for column in sample.values()):
             return _nothing(path, said, table, Finding("correct", "empty", 1, "there are no rows"))
-        spec = guess.columns(table.schema.names, sample, said)
+        spec = guess.columns([name for name in table.schema.names if name != said.by], sample, said)
     in_header = _period_columns(table.schema.names, spec, given) if spec.wide else []
     sep = table.reading.sep if formats.format_name(path) in ("csv", "tsv") else None
     shown = [guess.cells_of(sample[name]) for name in (in_header or [str(spec.outcome)])]
@@ -154,6 +163,9 @@ def _look(path: Path, said: TableSpec, on_rows: Callable[[int], None]) -> Custod
     labels = list(found.labels)
     when = guess.understand(labels, given, said.time_format)
     spec = replace(spec, time_format=said.time_format or when.time_format, periods=when.typed)
+    division = None if spec.by is None else divided(found, spec.by, spec.labels)
+    if division is not None:
+        spec = replace(spec, labels=",".join(division.labels))
     known = CustodianExamination(
         path,
         spec,
@@ -165,6 +177,7 @@ def _look(path: Path, said: TableSpec, on_rows: Callable[[int], None]) -> Custod
         periods=tuple(dates.period_name(period) for period in when.times),
         calendar=_calendar(when.times),
         written=str(labels[0]),
+        division=division,
     )
     return _examined(found, when, known)
 
@@ -175,7 +188,7 @@ def _nothing(path: Path, said: TableSpec, table: reader.Table, why: Finding) -> 
 
 def _period_columns(names: list[str], spec: TableSpec, given: tuple[str, Times] | None) -> list[str]:
     """Return the columns of a wide table that are periods; a release with declared periods ignores all others."""
-    others = [name for name in names if name != spec.unit]
+    others = [name for name in names if name not in (spec.unit, spec.by)]
     if given is not None:
         placed = guess.understand(list(others), given, spec.time_format).places
         return [name for name, place in zip(others, placed, strict=True) if place >= 0] or others
@@ -186,8 +199,10 @@ def _period_columns(names: list[str], spec: TableSpec, given: tuple[str, Times] 
 def _reading(path: Path, reading: Reading, text: bool) -> str:
     if text:
         return reading.words
-    kind = {"xlsx": "an Excel workbook", "parquet": "Parquet", "feather": "Feather"}[formats.format_name(path)]
-    return f"{kind}, whose columns have types of their own" if kind != "an Excel workbook" else kind
+    kind = formats.format_name(path)
+    if kind in ("parquet", "feather"):
+        return f"{kind.capitalize()}, whose columns have types of their own"
+    return {"xlsx": "an Excel workbook", "sql": "rows of a database"}[kind]
 
 
 def _calendar(times: Times) -> str:
@@ -243,6 +258,7 @@ def _examined(found: Gathered, when: Declaration, known: CustodianExamination) -
         *findings.labels_that_are_wrong(cells),
         *findings.repeated(cells, there, spec.repeated),
         *findings.alike(cells),
+        *([] if known.division is None else findings.segments(cells, known.division)),
         *(findings.nobody(have, when, wide=spec.wide) if misfit is None else [findings.misfitting(misfit)]),
         *findings.said("missing", filling.cells + filling.without if spec.missing == "error" else 0),
         *findings.numbers_to_look_at(cells, there | (placed & np.isinf(cells.value))),

@@ -19,6 +19,7 @@ from dpsc.custodian.donors.presence import Misfit
 from dpsc.errors import Parameter, TableError, mentioned, rendered
 from dpsc.periods import dates
 from dpsc.periods.declare import declaration
+from dpsc.release.segments import MOST_SEGMENTS, OTHER, Segments, plain_label
 from dpsc.tables.dialect import ENCODING
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array
@@ -76,6 +77,106 @@ class Filling:
     before: int
     after: int
     without: int
+
+
+@dataclass(frozen=True)
+class Division:
+    """How many units are in each segment. Private.
+
+    Attributes
+    ----------
+    by : str
+    labels : tuple of str
+        As declared; if they were not, those that most units name.
+    units : tuple of int
+        In each of them, and in "other".
+    undeclared : tuple of pairs
+        The labels that were not declared, and how many units name them; those of most units first.
+    several : tuple of int
+        Units whose rows name several segments.
+    without : int
+        How many units name none.
+    """
+
+    by: str
+    labels: tuple[str, ...]
+    units: tuple[int, ...]
+    undeclared: tuple[tuple[str, int], ...]
+    several: tuple[int, ...]
+    without: int
+
+    @property
+    def rows(self) -> list[tuple[str, int]]:
+        """Each segment and its units."""
+        return list(zip((*self.labels, OTHER), self.units, strict=True))
+
+
+def divided(found: Gathered, by: str, typed: str | None) -> Division:
+    """Divide units as a release does."""
+    pairs = np.unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *found.in_segment]), axis=0)
+    names, n = list(found.segments), len(found.units)
+    read = [plain_label(name) for name in names]
+    number = {label: k for k, label in enumerate(dict.fromkeys(read))}
+    unit, label = pairs[(pairs >= 0).all(axis=1)].T if len(pairs) else np.empty((2, 0), dtype=np.int64)
+    label = np.array([number[name] for name in read], dtype=np.int64)[label]
+    unit, label = np.unique(np.column_stack([unit, label]), axis=0).T
+    count = dict(zip(number, np.bincount(label, minlength=len(number)).tolist(), strict=True))
+    ranked = sorted(count, key=lambda name: (-count[name], name))
+    if typed is None:
+        shown = [name for name in ranked if name != OTHER and "," not in name][: MOST_SEGMENTS - 1]
+        segments = Segments.declared(by, sorted(shown) or ["A"])
+    else:
+        segments = Segments.declared(by, typed)
+    assert segments is not None
+    codes = np.array([segments.place(name) for name in number], dtype=np.intp)[label]
+    of_unit = segments.agreed(unit, codes, n)
+    several = np.flatnonzero(np.bincount(np.unique(np.column_stack([unit, codes]), axis=0)[:, 0], minlength=n) > 1)
+    return Division(
+        by,
+        segments.labels[:-1],
+        tuple(np.bincount(of_unit, minlength=len(segments.labels)).tolist()),
+        tuple((name, count[name]) for name in ranked if name not in segments.labels),
+        tuple(several.tolist()),
+        n - len(np.unique(unit)),
+    )
+
+
+def segments(cells: Cells, division: Division) -> list[Finding]:
+    """Find labels that were not declared, and units with several labels or none: they are in "other"."""
+    many, names = sum(units for _, units in division.undeclared), list(cells.found.units)
+    found = []
+    if division.undeclared:
+        words = (
+            f"{counted(many, 'unit', 'has', 'have')} a label that was not declared ({Parameter('labels')}), and "
+            f"{'is' if many == 1 else 'are'} in {OTHER!r}. Is one of them a declared one, written in another way?"
+        )
+        said_of = tuple(f"{visible(name)[:40]!r}: {units:,} units" for name, units in division.undeclared[:SHOWN])
+        found.append(Finding("look", "undeclared", len(division.undeclared), words, said_of))
+    if several := division.several:
+        words = f"{counted(len(several), 'unit', 'names', 'name')} several segments. Such a unit is in {OTHER!r}"
+        those = tuple(cells.named(names[k]) for k in several[:SHOWN])
+        found.append(Finding("look", "several segments", len(several), words, those))
+    if division.without:
+        words = f"{counted(division.without, 'unit', 'names', 'name')} no segment. Such a unit is in {OTHER!r}"
+        found.append(Finding("look", "no segment", division.without, words))
+    empty = [name for name, units in zip(division.labels, division.units, strict=False) if not units]
+    if empty:
+        words = f"no unit is in {', '.join(map(repr, empty))}. Is the label written as in the table?"
+        found.append(Finding("look", "empty segment", len(empty), words))
+    return found
+
+
+def small_segments(division: Division, least: int, epsilon: float) -> list[Finding]:
+    """Find segments that are too small to say anything by themselves; what to declare must not follow from it."""
+    small = [f"{name!r} ({units:,} units)" for name, units in division.rows if 0 < units < least]
+    if not small:
+        return []
+    words = (
+        f"too small to say anything by itself at epsilon {epsilon:g}, where a segment needs about {least:,} units: "
+        f"{', '.join(small)}. Analysts ask such a segment together with others. Do not change the labels because of "
+        "these numbers: they are private"
+    )
+    return [Finding("look", "small segment", len(small), words)]
 
 
 @dataclass(frozen=True, eq=False)

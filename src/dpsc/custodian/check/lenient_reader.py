@@ -21,6 +21,7 @@ from dpsc.checks import visible
 from dpsc.custodian.check import guess
 from dpsc.custodian.donors import cells
 from dpsc.errors import TableError
+from dpsc.release.segments import BY
 from dpsc.tables import arrow, excel, formats, spec
 from dpsc.tables import reader as tables
 from dpsc.tables.arrow import Rows
@@ -51,6 +52,10 @@ class Gathered:
         How many cells are "text" or "ambiguous", no number or two; how many rows have "no unit" or "no period".
     examples : dict
         The first few of each, in words.
+    segments : dict
+        The different labels of segments, in the order of first appearance.
+    in_segment : list of arrays
+        Units and the labels of segments that their rows name, each pair once per batch of rows: 2 columns.
     wrong_lines : list of int
         Lines of a text file with too many or too few fields; they were left out.
     """
@@ -64,6 +69,8 @@ class Gathered:
     value: list[Array] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     rows: int = 0
+    segments: dict[str, int] = field(default_factory=dict)
+    in_segment: list[Codes] = field(default_factory=list)
     all_rows: bool = True
     unreadable: TableError | None = None
     wrong_lines: list[int] = field(default_factory=list)
@@ -88,7 +95,7 @@ class Gathered:
 
 def open_as_text(path: Path, said: TableSpec) -> tables.Table:
     """Open a table with every column as it is written."""
-    columns = [(said.unit, UNIT), (said.time, TIME), (None if said.wide else said.outcome, OUTCOME)]
+    columns = [(said.unit, UNIT), (said.time, TIME), (None if said.wide else said.outcome, OUTCOME), (said.by, BY)]
     named = [name or None for name, _ in columns]
     table = tables.open_table(path, [], said.dialect, named)
     with formats.in_file(path):
@@ -142,11 +149,15 @@ def gather(
     rows were read; it may stop the reading, by raising.
     """
     names = [said.unit, *periods] if said.wide else [said.unit, str(said.time), str(said.outcome)]
+    names += [said.by] if said.by else []
 
     def gathered(batches: Iterator[Rows], wrong: list[int]) -> Gathered:
         found = Gathered(wrong_lines=wrong)
         try:
             for rows in batches:
+                if said.by:
+                    _take_segments(found, rows)
+                    rows = rows._replace(batch=rows.batch.select(names[:-1]))
                 _take(found, rows, numbers, said.wide)
                 on_rows(rows.batch.num_rows)
                 if sum(map(len, found.value)) >= MOST_CELLS:
@@ -220,6 +231,14 @@ def _take(found: Gathered, rows: Rows, numbers: Numbers, wide: bool) -> None:
         found.label.append(label[there].astype(np.int32))
         found.row.append((first + there).astype(np.int32))
         found.value.append(values[there])
+
+
+def _take_segments(found: Gathered, rows: Rows) -> None:
+    """Add which segments the units of rows name, in the last column; the same units are numbered in the same way."""
+    kept, units = cells.units_of(rows)
+    unit = _codes(units, found.units)
+    label = _codes(cells.as_units(rows.batch.columns[-1]).filter(pa.array(kept)), found.segments)
+    found.in_segment.append(np.unique(np.column_stack([unit, label]), axis=0))
 
 
 def _codes(column: Any, known: dict[Any, int]) -> Codes:

@@ -99,7 +99,7 @@ class CustodianLook:
     too_few : units × periods
         Whether a cell has fewer.
     noise : float
-        The standard deviation of a cell's noise, in the usual cell.
+        The standard deviation of a cell's noise, in the usual cell; at most, if a bound on a person is yet to be found.
     change : float
         How much a unit usually changes from one period to the next.
     findings : tuple of Finding
@@ -125,6 +125,7 @@ class CustodianLook:
     too_few: np.ndarray[Any, np.dtype[np.bool_]]
     noise: float
     change: float
+    finds_bound: bool = False
     findings: tuple[Finding, ...] = field(default=())
     fitting: str | None = None
 
@@ -178,6 +179,7 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
         too_few=counted < enough,
         noise=float(np.nanmedian(noises)) if np.isfinite(noises).any() else float("nan"),
         change=float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"),
+        finds_bound=block.lengths is not None,
     )
     misfit = custodian_misfit(look.in_cells.sum(axis=0), people.times, people=True)
     fitting = None if misfit is None or not look.people else misfit.fitting

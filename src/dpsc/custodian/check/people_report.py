@@ -81,8 +81,11 @@ def _bounds(look: CustodianLook) -> Section:
         facts += [
             ("below the bounds", f"{_of(look.below, cells)}, set to the lower one"),
             ("above the bounds", f"{_of(look.above, cells)}, set to the upper one"),
-            ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
         ]
+        if rule.person_bound is not None:
+            facts.append(
+                ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
+            )
     return Section("What the bounds would cut", "never published", facts=facts)
 
 
@@ -96,8 +99,11 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
         )
     ]
     if np.isfinite(look.noise):
-        facts.append(("noise", f"a standard deviation of {_about(look.noise)} in the usual cell"))
-    if np.isfinite(look.noise) and look.change > 0:
+        said = f"a standard deviation of {_about(look.noise)} in the usual cell"
+        if look.finds_bound:
+            said = f"at most {said}; a bound on a person that is found privately makes it less"
+        facts.append(("noise", said))
+    if np.isfinite(look.noise) and look.change > 0 and not look.finds_bound:
         ratio = look.noise / look.change
         facts.append(
             (

@@ -5,6 +5,7 @@ What a release would be like comes from public numbers only: the number of donor
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from dpsc.analyst.plan import plan
 from dpsc.checks import small
 from dpsc.custodian.check import lenient_reader
 from dpsc.custodian.check.examine import CustodianExamination, custodian_examine
-from dpsc.custodian.check.findings import Finding, in_order
+from dpsc.custodian.check.findings import Finding, in_order, small_segments
 from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import best_guess
 from dpsc.release.scale import share_for
+from dpsc.release.segments import READABLE
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
 from dpsc.types import TargetLike
@@ -69,6 +71,11 @@ class Outlook:
     def worth_having(self) -> bool:
         """Whether anything could be learned."""
         return self.noise_share < 1
+
+    @property
+    def smallest_segment(self) -> int:
+        """How many donors a segment needs, about, to be read by itself."""
+        return math.ceil(READABLE * self.noise_share * self.n)
 
     @property
     def small_delta(self) -> bool:
@@ -185,7 +192,10 @@ def rehearse(
     like = target is not None and before is not None
     history = None if target is None else _history(target, seen.periods[T0], T0, said)
     expected = outlook(seen.units, T, T0, epsilon, delta, target=history, averages=averages, like=like)
-    seen = replace(seen, findings=in_order([*seen.findings, *problems_of(expected)]))
+    found = [*seen.findings, *problems_of(expected)]
+    if seen.division is not None:
+        found += small_segments(seen.division, expected.smallest_segment, epsilon)
+    seen = replace(seen, findings=in_order(found))
     return Rehearsal(seen, expected, seen.periods[T0] if like else None)
 
 

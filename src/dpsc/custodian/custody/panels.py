@@ -7,7 +7,7 @@ refused before anything is booked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.custodian.custody.steps import in_words, require_reasonable, require_small_delta
+from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
 from dpsc.custodian.donors.presence import custodian_misfit
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.custodian.groups.people_files import FilePeople
@@ -24,7 +25,7 @@ from dpsc.release.panel import Block
 from dpsc.release.table_rule import TableRule
 from dpsc.tables import reader
 from dpsc.tables.spec import TableSpec
-from dpsc.types import Times
+from dpsc.types import Integers, Times
 
 if TYPE_CHECKING:
     from dpsc.custodian.custody.payer import Account
@@ -90,7 +91,12 @@ def _site(grown: PrivatePanel, units: tuple[str, ...] | None) -> tuple[Block, ..
 
 
 def _as_before(rule: TableRule, how: dict[str, Any], periods: Times | None) -> dict[str, Any]:
-    """Return the parameters of a release that is like another one; bounds over all periods fit as many periods."""
+    """Return the parameters of a release that is like another one; bounds over all periods fit as many periods.
+
+    A bound that was found privately is public since it was released, and is used again as any other number.
+    """
+    if "person_bound_quantile" in how:
+        rule = replace(rule, person_bound=None)
     for name in ("person_bound", "cells_per_person"):
         known = getattr(rule, name)
         if known is not None and name not in how and periods is not None and len(periods) != rule.periods:
@@ -123,10 +129,22 @@ def opened(people: FilePeople, chosen: PanelChoices, payer: str | None) -> Table
 
 def rehearsed(people: FilePeople, chosen: PanelChoices, payer: str | None) -> PrivatePanel:
     """Return a panel of nobody, with noise as the real one will have it; it is never written."""
-    rule = chosen.algorithm.rule_for(people.units, people.times)
-    zeros = np.zeros((rule.tables, rule.units, rule.periods), dtype=np.int64)
-    nobody = PeopleSum(zeros, rule, people.units, people.times, people.outcome)
-    return chosen.algorithm.release(nobody, dataset=payer)
+    return chosen.algorithm.release(_Nobody(people.units, people.times, people.outcome), dataset=payer)
+
+
+@dataclass(frozen=True)
+class _Nobody:
+    """People of whom there is none."""
+
+    units: tuple[str, ...]
+    times: Times
+    outcome: str
+
+    def rows_expected(self) -> int:
+        return 0
+
+    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+        return summand.of(PersonCells.of(np.empty(0, np.uint64), *np.empty((2, 0), np.int64)))
 
 
 def custodian_empty_periods(summed: PeopleSum) -> str | None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpsc.checks import small
 from dpsc.errors import LedgerError, Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -116,36 +117,32 @@ class Account:
             return "there is no ledger; nothing would be booked"
         if promise is None:
             return "a run without a guarantee cannot be booked"
-        history = self.ledger.history()
-        left = history.remaining(self.dataset, partition=self._partition)
-        allowed = history.allows(self.dataset, promise, partition=self._partition)
-        room = "there is room for it" if allowed else "there is NO ROOM for it"
-        return f"epsilon {promise.epsilon:g} of {self.dataset!r}, where up to {left:g} is left: {room}"
+        history, people = self.ledger.history(), _of_people(promise)
+        now = history.balance(self.dataset, partition=self._partition)
+        cost = f"epsilon {promise.epsilon:g} at delta {small(promise.delta)} of {self.dataset!r}"
+        before = f"before it is left {room_for(now, people=people)}"
+        if not history.allows(self.dataset, promise, partition=self._partition):
+            return f"{cost}; {before}: there is NO ROOM for it"
+        then = history.balance(self.dataset, after=promise, partition=self._partition)
+        return f"{cost}; {before}, after it {room_for(then, people=people)}: there is room for it"
 
     def told(self) -> list[str]:
         """Say what the release cost, and what is spent and left."""
         ledger, entry = self.ledger, self.entry
         assert ledger is not None
         assert entry is not None
-        from dpsc.privacy.guarantee import REPLACE_PERSON
-
         label = entry.partition
         try:
-            history = ledger.history()
-            balance, left = history.balance(entry.dataset), history.remaining(entry.dataset, partition=label)
+            balance = ledger.balance(entry.dataset, partition=label)
         except LedgerError as problem:  # the release is made and booked, whatever can be read now
             return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
         known, of = balance.dataset, "" if label is None else f", partition {label!r}"
-        spent = balance.spent if label is None else balance.partitions[label]
-        of_people = entry.guarantee.adjacency == REPLACE_PERSON
-        kind = "pure" if known.delta == 0 else "panel" if of_people else "Gram"
-        room = f"a {kind} release of up to epsilon {left:g} at delta {known.delta:g}" if left else "nothing"
-        why = explained(balance) if spent == balance.spent else None
+        promise, why = entry.promise, explained(balance)
         return [
             f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",
-            f"  cost   epsilon {entry.promise['epsilon']:g} at delta {entry.promise['delta']:g}",
-            f"  spent  epsilon {spent:.4g} of {known.epsilon:g} at delta {known.delta:g}",
-            f"  left   {room}",
+            f"  cost   epsilon {promise['epsilon']:g} at delta {small(promise['delta'])}",
+            f"  spent  {spent_of(balance)}",
+            f"  left   {room_for(balance, people=_of_people(entry.guarantee))}",
             *([] if why is None else [why]),
         ]
 
@@ -170,18 +167,39 @@ class Account:
         )
 
 
+def _of_people(promise: Guarantee) -> bool:
+    from dpsc.privacy.guarantee import REPLACE_PERSON
+
+    return promise.adjacency == REPLACE_PERSON
+
+
+def spent_of(balance: Balance) -> str:
+    """Say what is spent of the budget, as every command and page does."""
+    known = balance.dataset
+    return f"epsilon {balance.spent:.4g} of {known.epsilon:g} at delta {small(known.delta)}"
+
+
+def room_for(balance: Balance, size: float | None = None, delta: float | None = None, *, people: bool = False) -> str:
+    """Say which release there is room for, at the budget's delta unless another is asked about."""
+    at, size = balance.dataset.delta if delta is None else delta, balance.remaining if size is None else size
+    kind = "pure" if at == 0 else "panel" if people else "Gram"
+    return f"a {kind} release of up to epsilon {size:g} at delta {small(at)}" if size > 0 else "nothing"
+
+
 def explained(balance: Balance) -> str | None:
     """Return why epsilons come to less than their sum, where they do."""
-    added, known = balance.added, balance.dataset
-    if len(added) > 1 and balance.spent < 0.999 * sum(added):
-        terms = " + ".join(f"{epsilon:g}" for epsilon in added) if len(added) <= 4 else f"the sum of {sum(added):g}"
-        what = f"{terms} comes to {balance.spent:.4g}"
-    elif added and balance.spent + balance.remaining > 1.001 * known.epsilon:
-        what = f"spent and left come to more than {known.epsilon:g}"
-    else:
-        return None
-    rare = f"delta {known.delta:g} covers the rare case"
-    return f"Why {what}: all releases rarely reveal the most they can at the same time, and {rare}."
+    added, known, spent = balance.added, balance.dataset, balance.spent
+    if len(added) > 1 and spent < 0.999 * sum(added):
+        count = {2: "Two", 3: "Three", 4: "Four"}.get(len(added), f"{len(added):,}")
+        same = f"at epsilon {added[0]:g} each"
+        which = same if len(set(added)) == 1 else f"whose epsilons add up to {sum(added):.4g}"
+        return f"{count} releases {which} protect like one at {spent:.4g}: their noise is independent."
+    if added and spent + balance.remaining > 1.001 * known.epsilon:
+        return (
+            f"A release at epsilon {spent:.4g} and one at {balance.remaining:g} protect together like one at "
+            f"{known.epsilon:g}: their noise is independent."
+        )
+    return None
 
 
 def datasets_here() -> list[str] | None:

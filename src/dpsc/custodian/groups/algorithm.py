@@ -10,11 +10,13 @@ from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
 from dpsc.custodian.donors.people import OnRows, PeopleSource
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete
 from dpsc.privacy import source as randomness
+from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
+from dpsc.release.lengths import UNIT, Bins, NoisyLengths, require_lengths, require_quantile
 from dpsc.release.matrix import require_public_labels
 from dpsc.release.panel import Block, budget, noise_of, require_size, require_units
 from dpsc.release.table_rule import Statistic, TableRule
@@ -25,13 +27,19 @@ _LARGEST_SUM = 2.0**61  # in steps: 2^37 people at the bounds of one cell
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PeopleSum:
-    """The exact sum over people, without noise. Private: it stays with the custodian, never printed or saved."""
+    """The exact sum over people, without noise. Private: it stays with the custodian, never printed or saved.
+
+    Counts of people by length, if a bound was found from them, already carry their noise; they are published only with
+    the release.
+    """
 
     total: Integers
     rule: TableRule
     units: tuple[str, ...]
     times: Times
     outcome: str
+    lengths: NoisyLengths | None = None
+    lengths_paid_by: tuple[float, float, int | None] | None = None  # epsilon, delta and seed
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,12 @@ class PanelRelease:
         Of a person's value in a cell, from public knowledge: values beyond are set to them. For means and totals.
     person_bound : float, optional
         A bound on the length of all values of a person together, less the middle of the bounds for a mean: the root of
-        the sum of squares. A smaller one cuts more and asks for less noise. By default what ``bounds`` allow.
+        the sum of squares. A smaller one cuts more and asks for less noise. By default what ``bounds`` allow. People
+        who are cut are pulled toward zero for a total, and toward the middle of the bounds for a mean.
+    person_bound_quantile : float, optional
+        Instead of ``person_bound``: find it privately, so that about this share of people stay as they are, 0.5 for
+        instance. A twentieth of the budget pays for noisy counts of people by length, which are published with the
+        release; the bound is one of 30 public lengths. With too few people there is none, and the file says so.
     cells_per_period : int
         In how many units a person counts in one period: the first ones in the declared order.
     cells_per_person : int, optional
@@ -70,15 +83,19 @@ class PanelRelease:
     person_bound: float | None = None
     cells_per_period: int = 1
     cells_per_person: int | None = None
+    person_bound_quantile: float | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checks.epsilon("epsilon", self.epsilon))
         object.__setattr__(self, "delta", checks.delta("delta", self.delta))
-        self._rule(3, 1)
+        rule = self._rule(3, 1)
+        if self.person_bound_quantile is not None:
+            require_lengths(rule)
+            object.__setattr__(self, "person_bound_quantile", require_quantile(self.person_bound_quantile))
 
     def rule_for(self, units: tuple[str, ...], times: Times) -> TableRule:
-        """Return how people are bounded in a table of these units and periods."""
+        """Return how people are bounded in a table of these units and periods, before a bound is found privately."""
         require_units(units)
         require_size(len(units), len(times))
         return self._rule(len(units), len(times))
@@ -104,20 +121,42 @@ class PanelRelease:
             self.delta,
             adjacency=REPLACE_PERSON,
             arithmetic="exact",
-            basis=f"discrete {law} on sums over people of bounded length",
-            loss=budget(rule, self.epsilon, self.delta),
+            basis=f"discrete {law} on sums over people of bounded length"
+            + (", and on counts of people by length" if self._is_counted else ""),
+            loss=self._loss(rule),
         )
 
     def custodian_sum(self, people: PeopleSource, *, on_rows: OnRows = lambda rows: None) -> PeopleSum:
         """Add up people exactly, without noise: private, only for :meth:`release`.
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
-        how many records were read; it may stop the work, by raising.
+        how many records were read, and 0 while people are counted by length; it may stop the work, by raising.
         """
         rule = self.rule_for(people.units, people.times)
         require_public_labels(people.outcome, people.times)  # before anything is booked
         self._require_room(rule)
-        return PeopleSum(people.add_up(Bounding(rule), on_rows), rule, people.units, people.times, people.outcome)
+        lengths = None
+        if self.person_bound_quantile is not None:
+            lengths = self.noisy_lengths(people.add_up(LengthCounts(Bins(rule)), lambda rows: on_rows(0)), rule)
+            rule = lengths.bounded(rule)
+        about = rule, people.units, people.times, people.outcome
+        return PeopleSum(
+            people.add_up(Bounding(rule), on_rows), *about, lengths, self._payer if self._is_counted else None
+        )
+
+    def noisy_lengths(self, counts: Integers, rule: TableRule) -> NoisyLengths:
+        """Return counts of people by length with their noise, to be published only with a release.
+
+        Private: the counts. Neighbours: all records of one person replaced by any others, or by none. Every person with
+        a cell is in one bin, by its own records, so that two counts change by one at most
+        (:func:`dpsc.privacy.sensitivity.counted`). The noise costs ``SHARE`` of the budget. The bound that follows is
+        then public for the table (adaptive composition). It would break if the bins were read off people.
+        """
+        assert self.person_bound_quantile is not None
+        law, scale = noise_of(Bins(rule), self._loss(rule), True)
+        apart = None if self.seed is None else self.seed + 2**64  # other noise than the table has
+        noisy = discrete.add(counts * UNIT, law, scale, randomness.choose(apart), largest=_LARGEST_SUM)
+        return NoisyLengths(self.person_bound_quantile, noisy, law, scale)
 
     @np.errstate(all="ignore")
     def release(
@@ -149,17 +188,17 @@ class PanelRelease:
         rule bounds how far replacing one person moves their sum (:func:`dpsc.privacy.sensitivity.table_squared`,
         ``table_l1``). Every number gets discrete Gaussian noise of scale sensitivity / mu, or discrete Laplace noise of
         scale l1 sensitivity / epsilon. It would break if people were bounded together, if which records count depended
-        on other people's, or if cells without people were left out. Proof: docs/panel-proof.md.
+        on other people's, or if cells without people were left out. A bound on a person that is found privately comes
+        from noisy counts of people by length (``counted``), which take a stated share of mu^2 or of epsilon; the table
+        takes what is left. Proof: docs/panel-proof.md.
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
             checks.printable(name, "" if text is None else str(text), longest)
         summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people)
-        rule = self.rule_for(summed.units, summed.times)
-        if rule != summed.rule:
-            raise ParameterError("this sum was made with another statistic or other bounds.")
+        rule = self._rule_of(summed)
         randomness.warn_of_seed(self.seed)
-        law, scale = noise_of(rule, budget(rule, self.epsilon, self.delta))
+        law, scale = noise_of(rule, self._loss(rule), self._is_counted)
         noisy = discrete.add(summed.total, law, scale, randomness.choose(self.seed), largest=_LARGEST_SUM)
         block = Block(
             rule=rule,
@@ -172,12 +211,41 @@ class PanelRelease:
             scale=scale,
             guarantee=self.guarantee_for(rule),
             no_guarantee="" if self.seed is None else SEEDED,
+            lengths=summed.lengths,
             dataset="" if dataset is None else str(dataset),
             provenance=str(provenance),
         )
         return PrivatePanel((block,))
 
+    def _rule_of(self, summed: PeopleSum) -> TableRule:
+        """Return how the people of a sum were bounded; refuse a sum that another algorithm made."""
+        rule, lengths = self.rule_for(summed.units, summed.times), summed.lengths
+        if self.person_bound_quantile != (None if lengths is None else lengths.quantile):
+            raise ParameterError("the bound on a person of this sum was found in another way.")
+        if lengths is not None:
+            if summed.lengths_paid_by != self._payer:
+                raise ParameterError("the bound on a person of this sum was found with another epsilon, delta or seed.")
+            rule = lengths.bounded(rule)
+        if rule != summed.rule:
+            raise ParameterError("this sum was made with another statistic or other bounds.")
+        return rule
+
     def _require_room(self, rule: TableRule) -> None:
         """Refuse, from public numbers, a table whose noise does not fit beside its sums."""
-        _, scale = noise_of(rule, budget(rule, self.epsilon, self.delta))
-        discrete.require_room(scale, _LARGEST_SUM)
+        loss = self._loss(rule)
+        for what in (rule, Bins(rule)) if self._is_counted else (rule,):
+            discrete.require_room(noise_of(what, loss, self._is_counted)[1], _LARGEST_SUM)
+
+    def _loss(self, rule: TableRule) -> Loss:
+        """Return what a release costs: all of it, counts by length included."""
+        return budget(rule, self.epsilon, self.delta, self._is_counted)
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether people are counted by length."""
+        return self.person_bound_quantile is not None
+
+    @property
+    def _payer(self) -> tuple[float, float, int | None]:
+        """What the noise on counts depends on; the noise on the table must depend on the same."""
+        return self.epsilon, self.delta, self.seed

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpsc.custodian.donors.people import Keys, PersonCells, mixed
+from dpsc.release.lengths import BINS, Bins
 from dpsc.release.table_rule import TableRule
 from dpsc.types import Array, Integers
 
@@ -93,6 +94,30 @@ class Bounding:
             steps = np.where(
                 (squares > self.rule.length_squared)[whose], np.trunc(steps * factor[whose]).astype(np.int64), steps
             )
+
+
+@dataclass(frozen=True)
+class LengthCounts:
+    """Counts people by the length of what they add before a bound on it: each by its own records, in one bin."""
+
+    bins: Bins
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether it matters what a record's value is."""
+        return True
+
+    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the integers of records' values, as a release adds them up, and which records count."""
+        return Bounding(self.bins.rules[-1]).amounts(values)
+
+    def of(self, people: PersonCells) -> Integers:
+        """Return how many people are in each bin; whoever has no cell is in none."""
+        kept, steps, _ = Bounding(self.bins.rules[-1]).bounded(people)
+        person = people.person[kept]
+        first = np.flatnonzero(np.append(True, person[1:] != person[:-1])[: len(person)])
+        squares = np.add.reduceat(steps**2, first) if len(first) else np.empty(0, dtype=np.int64)
+        return np.bincount(np.searchsorted(self.bins.ends, squares), minlength=BINS)
 
 
 def _rank(groups: Integers) -> Integers:

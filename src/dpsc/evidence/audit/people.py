@@ -7,26 +7,29 @@ bounds and the noise are those that it states.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dpsc.analyst.private_panel import PrivatePanel
-from dpsc.custodian.donors.people import PersonCells
+from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.evidence.audit import measure
 from dpsc.evidence.audit.case import SHOWN_DELTA, Case, ClaimedLoss, Effort, Exact, Sampled
 from dpsc.evidence.audit.neighbours import FAR, Step
 from dpsc.privacy import discrete
+from dpsc.release.lengths import UNIT, Bins
 from dpsc.release.panel import Block
 from dpsc.release.table_rule import STEPS, TableRule
-from dpsc.types import Array, Integers
+from dpsc.types import Array, Integers, Times
 
 UNITS = ("north", "south", "east", "west")
 _LARGEST = 2.0**40
+_CROWD = 4000  # people whose median is found clearly at an epsilon of 1
 
 
 class Person(NamedTuple):
@@ -42,11 +45,33 @@ Pair = tuple[Person, Person]
 
 def added(rule: TableRule, *people: Person) -> Integers:
     """Return what people add to the tables, bounded by the library."""
+    return summed(Bounding(rule), *people)
+
+
+def summed(summand: TableSum, *people: Person) -> Integers:
+    """Return what people add to a sum, as the library adds them up."""
     keys = np.repeat(np.arange(len(people), dtype=np.uint64), [len(person.cells) for person in people])
     cells, values = (np.concatenate(parts) for parts in zip(*people, strict=True))
-    bounding = Bounding(rule)
-    amounts, kept = bounding.amounts(values)
-    return bounding.of(PersonCells.of(keys[kept], cells[kept], amounts[kept]))
+    amounts, kept = summand.amounts(values)
+    return summand.of(PersonCells.of(keys[kept], cells[kept], amounts[kept]))
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """People whose records are known, as a source of a release."""
+
+    people: Sequence[Person]
+    times: Times
+    units: tuple[str, ...] = UNITS
+    outcome: str = "outcome"
+
+    def rows_expected(self) -> int:
+        """Return how many records there are."""
+        return sum(len(person.cells) for person in self.people)
+
+    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+        """Return the exact sum over all people."""
+        return summed(summand, *self.people)
 
 
 def pairs(rule: TableRule) -> Iterator[Pair]:
@@ -119,7 +144,7 @@ def release(epsilon: float, delta: float) -> Case:
         made = (make(effort.seed(), visible).release(sums[side]).blocks[0] for _ in range(effort.calls))
         return np.array([_numbers(block) for block in made])
 
-    centres = [summed.total.ravel().astype(np.float64) for summed in sums]
+    centres = [one.total.ravel().astype(np.float64) for one in sums]
     ratio = {"likelihood ratio": lambda v: step.log_ratio(v, *centres)}
     claim, shown = ClaimedLoss(epsilon, delta), ClaimedLoss(epsilon, visible)
     attacks = (
@@ -142,7 +167,7 @@ def bounds() -> Case:
         "share, thinned": TableRule("share", None, None, 2, 5, **size),
         "count": TableRule("count", None, None, 2, None, **size),
     }
-    attacks = []
+    attacks = _counts_by_length(rules["total, length bounded"])
     for name, rule in rules.items():
         stated = rule.l1_sensitivity / STEPS, math.sqrt(rule.squared_sensitivity) / STEPS
         for norm, sign in enumerate("₁₂"):
@@ -153,6 +178,48 @@ def bounds() -> Case:
 
             attacks.append(Exact(f"{name}, l{norm + 1}", ClaimedLoss(stated[norm], unit=f"Δ{sign} ="), reach))
     return Case("panel-sensitivity", "what a person adds to a panel", tuple(attacks))
+
+
+def _counts_by_length(rule: TableRule) -> list[Exact]:
+    """Attack how far one person moves counts of people by length."""
+    bins = Bins(rule)
+    pair = next(pair for pair in pairs(bins.rules[0]) if len(pair[0].cells))
+    longer = Person(pair[1].cells, 9 * pair[1].values)
+    change = summed(LengthCounts(bins), pair[0]) - summed(LengthCounts(bins), longer)
+    reached = (np.abs(change).sum(), np.linalg.norm(change))
+    stated = bins.l1_sensitivity / UNIT, math.sqrt(bins.squared_sensitivity) / UNIT
+    return [
+        Exact(f"people by length, {norm}", ClaimedLoss(claim, unit=f"Δ{sign} ="), lambda found=found: float(found))  # type: ignore[misc]
+        for norm, sign, claim, found in zip(("l1", "l2"), "₁₂", stated, reached, strict=True)
+    ]
+
+
+def lengths(epsilon: float, delta: float) -> Case:
+    """Attack a bound on a person that is found privately, together with the table that follows, through the release.
+
+    Both people are longer than any bound that the crowd leads to, in bins of their own and in cells of their own.
+    """
+    make = PanelRelease(
+        epsilon=epsilon, delta=delta, statistic="total", bounds=(0, 1), person_bound_quantile=0.5, seed=0
+    )
+    times, cells = pd.Index(range(2001, 2009)), np.arange(8) * len(UNITS)
+    usual = [Person(np.array([k % 32]), np.array([0.1])) for k in range(math.ceil(_CROWD / min(1.0, epsilon)))]
+    pair = Person(cells, np.ones(8)), Person(cells + 1, np.full(8, 0.5))
+
+    def exact() -> float:
+        """Return the loss of outputs whose noise is the same, because their seed is."""
+        one, other = (make.release(Crowd([*usual, person], times)).blocks[0] for person in pair)
+        if one.rule != other.rule or one.lengths is None or other.lengths is None:
+            return math.inf
+        table = Step(one.law, one.scale).distance(_numbers(one) - _numbers(other))
+        counts = Step(one.law, one.lengths.scale).distance(
+            (one.lengths.counts - other.lengths.counts).astype(np.float64)
+        )
+        return _epsilon(table + counts if delta == 0 else math.hypot(table, counts), delta)
+
+    attack = Exact("exact loss", ClaimedLoss(epsilon, delta), exact, "counts and table, one pair")
+    name = "panel-lengths" if delta else "panel-lengths-pure"
+    return Case(name, f"PanelRelease δ{'>' if delta else '='}0, bound found privately", (attack,))
 
 
 def joins(delta: float = 1e-6) -> Case:

@@ -413,6 +413,8 @@ TIGHT: dict[str, Callable[[float], Case]] = {
     "gram-counts": lambda epsilon: gram_counts(epsilon, DELTA),
     "panel": lambda epsilon: people.release(epsilon, DELTA),
     "panel-pure": lambda epsilon: people.release(epsilon, 0.0),
+    "panel-lengths": lambda epsilon: people.lengths(epsilon, DELTA),
+    "panel-lengths-pure": lambda epsilon: people.lengths(epsilon, 0.0),
 }
 OTHER: dict[str, Callable[[], Case]] = {
     "objective-pure": lambda: objective(1.0, 0.0),

@@ -480,7 +480,7 @@ class AnalystDesk(Desk):
                     raise TableError(f"which column holds the {label}? Choose it under “Columns of the table”.")
             said = self._table_of_several()
             if isinstance(release, PrivatePanel):
-                starts = self.read(several.starts_of_units, file.path, said, columns.start)
+                starts, _ = self.read(several.spans_of_units, file.path, said, columns.start)
                 with in_file(file.path):
                     study = ask.units_of_panel(release, starts, said.time_format)
             else:

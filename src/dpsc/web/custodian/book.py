@@ -30,7 +30,9 @@ class Seen:
     balance, after : Balance or None
         Of the data set that pays: now, and after the release at hand.
     left : float
-        The largest epsilon of a release at the delta at hand.
+        The largest epsilon of a release at the delta at hand, which may differ from the budget's.
+    over : bool
+        Whether the release at hand costs more than there is.
     entries : tuple of Entry
     head : Head or None
     """
@@ -39,6 +41,7 @@ class Seen:
     balance: Balance | None = None
     after: Balance | None = None
     left: float = 0.0
+    over: bool = False
     entries: tuple[Entry, ...] = ()
     head: Head | None = None
 
@@ -46,11 +49,6 @@ class Seen:
     def dataset(self) -> str:
         """The name of the data set that pays; empty if there is none yet."""
         return "" if self.balance is None else self.balance.dataset.name
-
-    @property
-    def over(self) -> bool:
-        """Whether the release at hand costs more than there is."""
-        return self.after is not None and self.after.spent > self.after.dataset.epsilon
 
     @property
     def grid(self) -> list[float]:
@@ -94,8 +92,8 @@ class BookPage:
         if payer is not None:
             seen = replace(seen, balance=history.balance(payer))
             if promise is not None:
-                left = history.remaining(payer, delta=promise.delta)
-                seen = replace(seen, left=left, after=history.balance(payer, after=promise))
+                left, over = history.remaining(payer, delta=promise.delta), not history.allows(payer, promise)
+                seen = replace(seen, left=left, over=over, after=history.balance(payer, after=promise))
         self.seen = seen
 
     def enter(self, name: str, epsilon: float, delta: float) -> str:

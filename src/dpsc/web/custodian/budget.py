@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from dpsc.checks import command, options, small
-from dpsc.custodian.custody.payer import explained
+from dpsc.custodian.custody.payer import explained, room_for, spent_of
 from dpsc.custodian.custody.steps import require_reasonable
 from dpsc.errors import DpscError, Parameter
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.form import Form, commands
 from dpsc.web.server import render
-
-_LITTLE = 0.001  # an epsilon that is good for nothing
 
 
 class BudgetPage:
@@ -65,12 +64,13 @@ class BudgetPage:
         spent, after = (min(100.0, round(100 * each.spent / budget, 2)) for each in (seen.balance, then))
         told = f"{spent:.0f}% of the budget is spent, {after:.0f}% with this release"
         width = {"spent": spent, "then": after, "told": told, "why": explained(then)}
-        return render("custodian/gauge.html", small=small, **about, **width, **self.costs())
+        return render("custodian/gauge.html", **about, **width, **self.costs())
 
     def costs(self) -> dict[str, object]:
         """Return what is spent, and what would be after this release."""
         seen = self._book.seen
-        return {"balance": seen.balance, "after": seen.after, "left": seen.left, "over": seen.over, "room": _room}
+        room = partial(room_for, people=self._form.kind.one == "person")
+        return {"balance": seen.balance, "after": seen.after, "over": seen.over, "room": room, "spent_of": spent_of}
 
     def numbers(self) -> str:
         """Show how well an attacker guesses and what would be seen, from public numbers only."""
@@ -90,7 +90,7 @@ class BudgetPage:
     def _judge_amount(self, promise: Guarantee) -> None:
         """Say what is wrong with an epsilon that is one."""
         form, seen = self._form, self._book.seen
-        if seen.dataset and promise.epsilon > seen.left:
+        if seen.dataset and seen.over:
             form.problems["epsilon"] = (
                 f"Over budget: {seen.dataset!r} has {seen.left:g} left at delta {small(promise.delta)}, "
                 f"{promise.epsilon - seen.left:.3g} too little."
@@ -107,8 +107,3 @@ def _in_place_of(option: str, field: str) -> Iterator[None]:
     except DpscError as problem:
         problem.message = problem.message.replace(str(Parameter(option)), str(Parameter(field)))
         raise
-
-
-def _room(epsilon: float) -> str:
-    """Say how large a release is possible."""
-    return f"a release of up to epsilon {epsilon:g}" if epsilon >= _LITTLE else "nothing"

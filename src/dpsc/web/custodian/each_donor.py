@@ -33,7 +33,7 @@ from dpsc.web.desk import File, averages
 from dpsc.web.server import render
 
 PublicSeries: TypeAlias = "pd.Series[float] | None"
-_TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated")
+_TABLE = ("unit", "time", "outcome", "periods", "time_format", *DIALECT, "missing", "repeated", "by", "labels")
 
 
 @dataclass(frozen=True, repr=False)

@@ -95,6 +95,8 @@ FIELDS = {
     "cells_per_period": Field("Units per person in one period", "1"),
     "cells_per_person": Field("Cells per person in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
+    "by": Field("Column of segments", "none"),
+    "labels": Field("Segments", "basic, plus, pro"),
     "like_before": Field("First treated period of that series", "2023-04"),
     "scale": Field("How much a donor moves", "from public knowledge, or empty"),
     "dataset": Field("Data set that pays"),
