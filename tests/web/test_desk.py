@@ -121,6 +121,10 @@ def answered(desk: AnalystDesk) -> bool:
     return desk.result is not None
 
 
+def studied(desk: AnalystDesk) -> bool:
+    return desk.study is not None
+
+
 def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(str(100 * w) for w in WAGES))
     desk.choose(5)
@@ -310,7 +314,7 @@ def test_an_error_goes_when_what_it_is_about_changes(desk: AnalystDesk, tmp_path
     assert (desk.problems, desk.columns_there, desk.columns) == ({}, (), Columns())
     desk.paste_several(good)
     desk.name_column("start", "wage")
-    assert desk.study is None
+    assert not studied(desk)
     assert set(desk.problems) == {"several"}
     desk.name_column("start", "no such column")  # of a page that shows another table
     desk.name_column("start", "start")
@@ -339,14 +343,16 @@ def test_a_table_before_the_release_is_read_when_there_is_one(tmp_path: Path) ->
     assert desk.problems == {}
     assert desk.study is not None
     desk.open_demo()  # other periods
-    assert (desk.problems, desk.study, desk.long_file) == ({}, None, None)
+    assert desk.problems == {}
+    assert not studied(desk)
+    assert desk.columns_there == ()
 
 
 def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tmp_path: Path) -> None:
-    assert "Open a release" in app.export(desk, app.WIDE)
+    assert "Open a release" in app.export(desk, WIDE)
     desk.paste_several(long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage"))
     assert desk.study is not None
-    shown = app.export(desk, app.WIDE)
+    shown = app.export(desk, WIDE)
     assert "Open a release" not in shown
     for name in ("study_report", "study_brief", "study_workbook", "study_table"):
         assert f'id="{name}"' in shown
@@ -355,7 +361,7 @@ def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tm
     assert desk.study.paragraph() in html.unescape(shown)
     desk.paste_target("\n".join(map(str, WAGES)))
     desk.choose(5)
-    assert "The answer about one target" in app.export(desk, app.WIDE)
+    assert "The answer about one target" in app.export(desk, WIDE)
     for name, (_, content) in _downloads(desk).items():
         assert name == "comparison_report" or content()
 
@@ -363,7 +369,7 @@ def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tm
 def test_the_lights_of_a_study_have_their_colours(desk: AnalystDesk) -> None:
     desk.paste_several(long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage"))
     assert desk.study is not None
-    shown, verdict = app.several(desk, app.WIDE), words.study_verdict(desk.study)
+    shown, verdict = app.several(desk, WIDE), words.study_verdict(desk.study)
     assert verdict is not None
     assert f'<div class="verdict {verdict.grade}"><span class="light"' in shown
     for result in desk.study.results.values():
