@@ -66,7 +66,12 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     label = f"{len(effects)} {who}"
     half = max(4, min(15, round(np.sqrt(len(effects)))))  # zero is an edge, so that both sides look alike
     axes.hist(
-        effects, bins=np.linspace(-widest, widest, 2 * half + 1), color=SKY, edgecolor="white", lw=0.8, label=label
+        effects,
+        bins=list(np.linspace(-widest, widest, 2 * half + 1)),
+        color=SKY,
+        edgecolor="white",
+        lw=0.8,
+        label=label,
     )
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     if found.rank is not None:
