@@ -235,11 +235,11 @@ def _on_sundays(own: Times, index: Times) -> list[str]:
     return ["weeks that are dated on Sundays were taken for the ISO weeks that end on these days"]
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], most: int = _LISTED) -> str:
     """Write names one after the other, of very many the first."""
-    more = len(names) - _LISTED
+    more = len(names) - most
     if more > 0:
-        return ", ".join(names[:_LISTED]) + f" and {more} more"
+        return ", ".join(names[:most]) + f" and {more} more"
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
@@ -248,6 +248,21 @@ def typed_period(text: str, index: Times, time_format: str | None, name: str = "
     advice = f", or say how dates are written, for example {AS_WRITTEN}"
     found: Label = index[first_treated(index, text, name=name, time_format=time_format, advice=advice)]
     return found
+
+
+def is_period(index: Times, text: str) -> bool:
+    """Tell whether a text is one of the periods.
+
+    Examples
+    --------
+    >>> is_period(pd.Index([1970, 1980]), "1970"), is_period(pd.Index([1970, 1980]), "1975")
+    (True, False)
+    """
+    try:
+        first_treated(index, text)
+    except PanelError:
+        return False
+    return True
 
 
 def first_treated(

@@ -10,18 +10,7 @@ import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.figures.result import small_print
-from dpsc.answers.figures.sheet import (
-    BLUE,
-    DOTTED,
-    GREY,
-    LABEL,
-    SKY,
-    THIN,
-    VERMILION,
-    PeriodAxis,
-    Sheet,
-    wrapped,
-)
+from dpsc.answers.figures.sheet import BLUE, DOTTED, GREY, LABEL, SKY, THIN, VERMILION, PeriodAxis, Sheet, wrapped
 from dpsc.answers.placebos import Placebos, Sensitivity
 from dpsc.answers.words import in_units, outcome, percent
 from dpsc.errors import ParameterError
@@ -75,7 +64,15 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     widest = float(np.nanmax(np.abs(effects)))
     who = "other units" if found.of_real_units else "made-up units"
     label = f"{len(effects)} {who}"
-    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
+    half = max(4, min(15, round(np.sqrt(len(effects)))))  # zero is an edge, so that both sides look alike
+    axes.hist(
+        effects,
+        bins=list(np.linspace(-widest, widest, 2 * half + 1)),
+        color=SKY,
+        edgecolor="white",
+        lw=0.8,
+        label=label,
+    )
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     if found.rank is not None:
         said = f"the real effect: rank {found.rank} of {len(effects) + 1}"
@@ -83,7 +80,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     axes.axvline(0, color=GREY, lw=THIN)
     ends = np.array([np.nanmin([-widest, real]), np.nanmax([widest, real])])
     axes.set_xlim(*(ends + 0.06 * np.diff(ends) * [-1, 1]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     return sheet.finish(
         axes,
         f"The effect beside those of {who}, which were not treated",
@@ -118,12 +115,6 @@ def _limit(axes: Axes, found: Placebos) -> str:
         return ""
     axes.set_ylim(-most, most)
     return "; the longest leave the figure"
-
-
-def _bins(widest: float, count: int) -> Any:
-    """Return bins with zero on an edge, so that both sides look alike."""
-    half = max(4, min(15, round(np.sqrt(count))))
-    return np.linspace(-widest, widest, 2 * half + 1)
 
 
 def weights(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
@@ -166,7 +157,7 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
 
 
 def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
-    """Draw the average effects of several ``result.json``, side by side."""
+    """Draw the average effects of several ``result.json``, side by side; of different outcomes in percent, if known."""
     units = {document["units"] for _, document in documents if document.get("units")}
     unsaid = units.pop() if len(units) == 1 else None
     measured = [_outcome(document, unsaid) for _, document in documents]
@@ -174,18 +165,33 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     names, rows, notes = [], [], []
     for (name, document), what in zip(documents, measured, strict=True):
         mark = "" if document.get("private") else ", NOT PRIVATE"
-        names.append(name + mark + (f": {what}" if len(outcomes) > 1 else ""))
+        of = f": {what}" if len(outcomes) > 1 and what != name else ""
+        names.append(name + mark + of)
         effect, interval = document.get("average_effect"), document.get("average_effect_interval")
         if interval is None or not document.get("interval_is_for_the_effect", True):
             interval = [np.nan, np.nan]
             notes.append(f"{name} has no interval for the effect.")
         rows.append({"effect": np.nan if effect is None else effect, "lower": interval[0], "upper": interval[1]})
+    percents = [document.get("percent") for _, document in documents]
+    in_percent = len(outcomes) > 1 and all(
+        each is not None and None not in (each.get("lower"), each.get("upper")) and not np.isnan(row["lower"])
+        for each, row in zip(percents, rows, strict=True)
+    )
+    if in_percent:
+        rows = [{name: each[name] for name in ("effect", "lower", "upper")} for each in percents if each is not None]
     levels = {document.get("level") or 0.95 for _, document in documents}
     if len(levels) > 1:
         notes.append(f"The intervals have different levels: {', '.join(percent(v) for v in sorted(levels))}.")
-    if len(outcomes) > 1:
-        notes.append("The outcomes differ: compare signs, not sizes.")
     what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
+    if in_percent:
+        what = "average effect in percent"
+        notes.append("The outcomes differ, so effects are in percent.")
+    elif len(outcomes) > 1:
+        halves = [(row["upper"] - row["lower"]) / 2 for row in rows]
+        if all(half > 0 for half in halves):
+            rows = [{name: end / half for name, end in row.items()} for row, half in zip(rows, halves, strict=True)]
+            what = "average effect over half the length of its interval,"
+        notes.append("The outcomes differ: compare signs, not sizes.")
     interval = f"{percent(levels.pop())} interval" if len(levels) == 1 else "interval"
     return sheet.finish(
         ranges(sheet, names, pd.DataFrame(rows)),
