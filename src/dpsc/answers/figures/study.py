@@ -70,7 +70,7 @@ def calendar(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     times.write(axes, below=list(map(str, table["units"])))
     return sheet.finish(
         axes,
-        study.title or f"The effect on {_outcome(study)} in each period, over the units treated in it",
+        f"The effect on {_outcome(study)} in each period, over the units treated in it",
         study.private,
         measured=_effect_on(study, units),
         along="below: number of units treated in the period",
@@ -105,7 +105,7 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     first: Axes = panels[0]
     return sheet.finish(
         first,
-        study.title or f"Unit by unit: {_outcome(study)}, and without the intervention",
+        f"Unit by unit: {_outcome(study)}, and without the intervention",
         study.private,
         measured=in_units(_outcome(study), units),
         small_print=caption_of(study, shown=len(names)),
