@@ -94,6 +94,13 @@ def study() -> str:
     return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
 
 
+def study_before() -> str:
+    """Return how often intervals before the treatment hold, and tests reject."""
+    import study as measured
+
+    return str(measured.before_table(pd.read_csv(RESULTS / "study-before-report.csv")))
+
+
 def printed() -> str:
     """Return how often every interval that is printed holds."""
     return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
@@ -206,6 +213,7 @@ QUOTES = {
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
     "two step short": two_step_short,
     "study": study,
+    "study before": study_before,
     "printed": printed,
     "planning": planning,
     "averages": lambda: averages(0),

@@ -12,7 +12,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from dpsc import Ledger, Release
+from dpsc import Ledger, PrivatePanel, Release
 from dpsc.answers import excel
 from tests.cli.conftest import EFFECT, T0, H, months, quick
 
@@ -202,6 +202,29 @@ def test_groups_and_sizes_are_columns(files: Path) -> None:
         files, country=[None if name == "north" else "France" for name in pd.read_csv(files / "regions.csv")["region"]]
     )
     refused("estimate", files / "r.json", empty, *STUDY, "--group-column", "country", said=("'north' has no group",))
+
+
+def test_units_of_a_private_panel_have_weights_and_groups_too(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = 50 + np.cumsum(rng.normal(size=16)) + rng.normal(size=(12, 16))
+    values = pd.DataFrame(rows, index=[f"shop {k}" for k in range(12)], columns=range(2000, 2016))
+    panel = PrivatePanel.from_noisy_table(values, noise=0.1, guarantee="published by a friend")
+    panel.save(tmp_path / "panel.json")
+    (tmp_path / "treated.csv").write_text(
+        "unit,start,size,place\nshop 1,2011,3,hills\nshop 2,2012,1,coast\nshop 3,,,\n", encoding="utf-8"
+    )
+    run = ("estimate", tmp_path / "panel.json", tmp_path / "treated.csv", "--unit", "unit",
+           "--treatment-time-column", "start")  # fmt: skip
+    code, out, err = quick(*run, "--weight-column", "size", "--group-column", "place", "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    weights, groups = {"shop 1": 3.0, "shop 2": 1.0}, {"shop 1": "hills", "shop 2": "coast"}
+    expected = panel.study({"shop 1": 2011, "shop 2": 2012}, weights=weights, groups=groups)
+    assert document["average_effect"] == pytest.approx(expected.att)
+    assert [row["group"] for row in document["groups"]["effects"]] == ["hills", "coast"]
+    assert document["placebos"]["in_space"]["units"] >= 20
+    refused(*run, "--weight-by-size", said=("does not say how many people",))
+    refused(*run, "--averages-column", "size", said=("are for targets of a Gram release",))
 
 
 def test_all_units_may_have_one_date(files: Path) -> None:
