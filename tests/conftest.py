@@ -60,7 +60,7 @@ def less_to_do() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result, "MADE_UP", quick_or_long(6, MADE_UP))
-        patch.setattr("dpsc.release.describe.image", quick_or_long(lambda _: "", DRAWN))
+        patch.setattr("dpsc.release.describe.image", quick_or_long(lambda _: report.Picture("", ""), DRAWN))
         yield
 
 

@@ -21,6 +21,7 @@ from dpsc.answers import result as results
 from dpsc.answers import words
 from dpsc.answers.base import Verdict
 from dpsc.answers.effects import IntervalKind, IntervalPart
+from dpsc.answers.figures.sheet import NARROW, WIDE
 from dpsc.answers.placebos import NoRepeats
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
@@ -135,7 +136,7 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     for jargon in ("forward_rmse", "log_bayes_factor", "noise_scale", ">phi<", ">nu<", ">T0<"):
         assert jargon not in page
     addresses = re.findall(r"(?:src|href|srcset)\s*=\s*\"([^\"]{0,30})", page)
-    assert len(addresses) == 6
+    assert len(addresses) == 12  # six figures, each for a desk and for a phone
     assert all(address.startswith("data:image/svg+xml;base64,") for address in addresses)
     assert set(contents) == {
         "result.json",
@@ -153,13 +154,22 @@ def drawings(page: str) -> list[str]:
     return [base64.b64decode(text).decode() for text in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)]
 
 
-def test_the_page_scales_to_a_phone_and_prints(page: str) -> None:
-    assert "figure img.drawn { max-width: 38rem; min-width: 0; }" in page
+def test_every_figure_of_a_page_is_there_for_a_desk_and_for_a_phone(page: str) -> None:
     widths = [float(re.search(r'width="([\d.]+)pt"', drawing)[1]) for drawing in drawings(page)]  # type: ignore[index]
-    assert len(widths) == 6
-    assert max(widths) <= 4.8 * 72 + 1  # so that letters of 9 points are 9 pixels high or more on a phone
+    assert widths == pytest.approx([72 * NARROW, 72 * WIDE] * 6)
+    assert page.count('<source media="(max-width: 36rem)" srcset=') == page.count("<img ") == 6
+
+
+def test_a_table_that_is_too_wide_for_a_phone_becomes_a_list_there(page: str) -> None:
+    assert len(re.findall(r'<div class="wide"><table', page)) == len(re.findall("<table", page)) > 3
+    _, effects, periods, *_ = page.split("<table")
+    assert periods.startswith(' class="list"')
+    assert 'data-name="counterfactual"' in periods
+    assert effects.startswith(">")  # four columns
+
+
+def test_a_page_prints(page: str) -> None:
     assert "@page { size: A4" in page
-    assert len(re.findall(r'<div class="wide"><table>', page)) == len(re.findall("<table>", page)) > 3
 
 
 def test_the_title_is_the_question() -> None:

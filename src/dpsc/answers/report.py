@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import pandas as pd
 
@@ -23,6 +23,7 @@ from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing, Pooled
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
+from dpsc.answers.figures.sheet import NARROW, WIDE
 from dpsc.answers.placebos import Trials
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "report.html"
+BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
 BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
 ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
@@ -79,7 +81,7 @@ class Reportable(ABC):
         ax : Axes, optional
             Draw here instead of on a new figure; of the overview, the path alone. Not for "units".
         title : str, optional
-            Instead of the answer's own question. To change it later: ``ax.set_title(..., loc="left")``.
+            Instead of the usual one. An empty one leaves out the small print below, too.
         figsize : pair of float, optional
             Of a new figure, in inches.
         """
@@ -265,7 +267,7 @@ def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
         "brief.html",
         numbers=words.three_numbers(answer.average, document["total"], document["units"], document["level"]),
         protection=paragraph.protection(answer.guarantee, answer.reason),
-        image=image(drawn, width=_BRIEF),
+        image=image(drawn),
         **_shared(document, answer, ""),
     )
 
@@ -276,14 +278,14 @@ def of_result(result: Answer, trials: Trials, document: Document, command: str) 
     for_effect = result.interval_kind == "effect"
     units = document["units"]
     kinds = ["path", *(["gaps"] if seen else []), *(["cumulative"] if seen and for_effect else [])]
-    images = _pictures(result, kinds, units)
+    images = {kind: image(partial(plot.draw, result, kind, units=units)) for kind in kinds}
     for name, placebos in (("in_time", trials.in_time), ("in_space", trials.in_space)):
         if placebos is not None and seen:
-            images[name] = image(partial(choices.placebos, result, placebos, units=units), None)
+            images[name] = image(partial(choices.placebos, result, placebos, units=units))
     if trials.donors is not None:
         images["weights"] = image(partial(choices.weights, result, units=units))
     if trials.sensitivity is not None and seen:
-        images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units), None)
+        images["sensitivity"] = image(partial(choices.sensitivity, result, trials.sensitivity, units=units))
     return render(
         "result.html",
         result=result,
@@ -302,7 +304,7 @@ def of_study(study: Pooled, document: Document, command: str) -> str:
         study=study,
         average=study.average,
         weighted=study.weights.nunique() > 1,
-        images=_pictures(study, ("event", "units"), document["units"]),
+        images={kind: image(partial(plot.draw, study, kind, units=document["units"])) for kind in ("event", "units")},
         **_shared(document, study, command),
     )
 
@@ -325,23 +327,17 @@ def _shared(document: Document, answer: Answer | Pooled, command: str) -> dict[s
     }
 
 
-_TITLES = {"gaps": "The effect in each period", "cumulative": "The effect added up", "units": "Unit by unit"}
-_WIDTHS = {"units": 6.0}
-_BRIEF = 6.6
+class Picture(NamedTuple):
+    """A figure for a page, as the addresses of two images: for a desk, and for a phone."""
+
+    wide: str
+    narrow: str
 
 
-def _pictures(answer: Answer | Pooled, kinds: Sequence[str], units: str | None) -> dict[str, str]:
-    """Return figures of a result or a study; the page asks the question."""
-    return {
-        kind: image(partial(plot.draw, answer, kind, units=units), _TITLES.get(kind, ""), _WIDTHS.get(kind, ON_A_PAGE))
-        for kind in kinds
-    }
-
-
-def image(draw: Callable[..., Axes], title: str | None = "", width: float = ON_A_PAGE) -> str:
-    """Draw a figure on a sheet for a page, so narrow that its letters can still be read on a phone."""
-    axes = draw(sheet=plot.Sheet(title=title, figsize=(width, None)))
-    return inline_svg(plot.as_bytes(plot.figure_of(axes), "svg"))
+def image(draw: Callable[..., Axes]) -> Picture:
+    """Draw a figure for a page, which says its title and its small print."""
+    figures = (plot.figure_of(draw(sheet=plot.Sheet(title="", figsize=(width, None)))) for width in (WIDE, NARROW))
+    return Picture(*(inline_svg(plot.as_bytes(figure, "svg")) for figure in figures))
 
 
 def render(template: str, **values: Any) -> str:

@@ -14,6 +14,7 @@ from dpsc.answers import words
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
 
+_PHONE = 50  # letters of a row that a phone shows
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -27,6 +28,15 @@ class TextTable(NamedTuple):
     rows: list[list[str]]
     labels: int = 1
     values: Rows = ()
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is too wide for a phone; long texts and headers are broken into lines."""
+        longest = [max(map(len, name.split()), default=0) for name in self.header]
+        for k, cells in enumerate(zip(*self.rows, strict=True)):
+            letters = max(map(len, cells))
+            longest[k] = max(longest[k], min(letters, 14) if k < self.labels else letters)
+        return sum(longest) + len(longest) > _PHONE
 
     def to_markdown(self) -> str:
         r"""Write it with pipes, numbers to the right.

@@ -19,8 +19,21 @@ from rich.text import Text
 from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
-from dpsc.cli.options import COLUMNS, DonorTableOptions, Force, Groups, IKnow, Json, SegmentOptions, command, option
+from dpsc.cli.options import (
+    COLUMNS,
+    DONORS_ARE,
+    DonorTableOptions,
+    Force,
+    Groups,
+    IKnow,
+    Json,
+    RowsOptions,
+    SegmentOptions,
+    command,
+    option,
+)
 from dpsc.errors import Parameter, ParameterError
+from dpsc.tables.places import Selection
 from dpsc.tables.spec import MIDPOINT
 
 if TYPE_CHECKING:
@@ -46,10 +59,11 @@ class Asked:
 
 @command("check")
 def check(
-    donors: Annotated[Path, typer.Argument(help="The donors: CSV, TSV, Excel, Parquet or Feather, or a folder.")],
+    where: Annotated[str, typer.Argument(metavar="DONORS", help=DONORS_ARE)],
     unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
     *,
     table: DonorTableOptions,
+    rows: RowsOptions,
     segments: SegmentOptions,
     groups: Groups,
     asked: Asked,
@@ -68,7 +82,7 @@ def check(
     from dpsc.custodian.custody.steps import require_reasonable
     from dpsc.custodian.donors.missing import BOUNDS
 
-    said = segments.spec(groups.spec(table.spec(unit)))
+    donors, said = rows.place(where), segments.spec(groups.spec(table.spec(unit)))
     if said.missing == "midpoint" and table.bounds is None:
         raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)
@@ -181,7 +195,10 @@ def _to_run(data: Path, said: JsonObject, budget: JsonObject, *, new_ledger: boo
     stem = data.name.split(".")[0].lstrip("-") or "donors"
     names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
     place = next(place for name in names if not (place := Path(f"{name}.dpsc.json")).exists())
-    release = checks.command(["dpsc", "release", str(data)], [*checks.options(said), "-o", str(place)])
+    release = checks.command(
+        ["dpsc", "release", *(data.typed() if isinstance(data, Selection) else [str(data)])],
+        [*checks.options(said), "-o", str(place)],
+    )
     return [checks.command(["dpsc", "ledger", "init", stem], checks.options(budget)), release][not new_ledger :]
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from dpsc import files
 from dpsc.cli import terminal
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import Parameter, ParameterError
+from dpsc.tables.places import place_of
 from dpsc.tables.spec import TableSpec
 
 if TYPE_CHECKING:
@@ -76,11 +78,16 @@ def option(help: str, *names: str, default: Any = None, panel: str | None = None
 COLUMNS, _LEDGER = "Columns", "Ledger"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
 _file = partial(option, panel="How the file is written (recognised from its header, or said)")
+_database = partial(option, panel="Donors in a database (postgresql://..., sqlite:///..., duckdb:///...)")
 _treated, _worth = partial(option, panel="When it was on"), partial(option, panel="What it is worth")
 _in_groups = partial(option, panel="People in groups")
 _segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
 
+DONORS_ARE = (
+    "The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, a folder of them, here or in an object "
+    "store (s3://...); or a database (postgresql://..., sqlite:///..., duckdb:///...)."
+)
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
 IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta that is not below 1/n.")]
@@ -99,6 +106,24 @@ Smoothness = Annotated[str | None, typer.Option(help=_PERSISTENT)]
 Reference = Annotated[Path | None, typer.Option(help="A public path to subtract: a table of periods and numbers.")]
 _BY_DEFAULT = f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder."
 LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, metavar="URL", rich_help_panel=_LEDGER)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsOptions:
+    """Which rows are read, if they are in a database."""
+
+    rows_of: str | None = _database("The table that holds them: visits, or clinic.visits.", "--table")
+    query: str | None = _database("Or a query.")
+    query_file: Path | None = _database("Or a file with a query.")
+
+    def place(self, donors: str) -> Path:
+        """Return where the donors are: a path, an address of an object store, or rows of a database."""
+        query = self.query
+        if self.query_file is not None:
+            if query is not None:
+                raise ParameterError(f"{Parameter('query')} and {Parameter('query_file')} exclude each other.")
+            query = files.read_text(self.query_file, "file with a query", 2**20)
+        return place_of(donors, self.rows_of, query)
 
 
 @dataclass(frozen=True, kw_only=True)

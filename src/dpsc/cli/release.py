@@ -13,6 +13,7 @@ from dpsc.checks import printable
 from dpsc.cli import terminal
 from dpsc.cli.options import (
     COLUMNS,
+    DONORS_ARE,
     DonorTableOptions,
     Force,
     Groups,
@@ -20,6 +21,7 @@ from dpsc.cli.options import (
     Json,
     Knowledge,
     Payer,
+    RowsOptions,
     SegmentOptions,
     command,
     option,
@@ -80,12 +82,11 @@ class How:
 
 @command("release")
 def release(
-    donors: Annotated[
-        Path, typer.Argument(help="The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, or a folder.")
-    ],
+    where: Annotated[str, typer.Argument(metavar="DONORS", help=DONORS_ARE)],
     asked: Asked,
     unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
+    rows: RowsOptions,
     segments: SegmentOptions,
     knowledge: Knowledge,
     groups: Groups,
@@ -101,6 +102,7 @@ def release(
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
     terminal.require_no_password("--provenance", how.provenance)
+    donors = rows.place(where)
     if groups.person is not None:
         _require_for_people(asdict(segments))
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)

@@ -12,6 +12,7 @@ from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.custodian.groups.sources import people_in
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.dialect import Dialect
+from dpsc.tables.places import place_of
 from dpsc.tables.spec import Missing, Repeated, TableSpec
 from dpsc.types import PeriodsLike
 
@@ -45,6 +46,8 @@ def scan(
     engine: Engine = ...,
     scheduler: str | None = ...,
     workers: int | None = ...,
+    table: str | None = ...,
+    query: str | None = ...,
 ) -> FileDonors | DaskDonors: ...
 
 
@@ -67,6 +70,8 @@ def scan(
     engine: Engine = ...,
     scheduler: str | None = ...,
     workers: int | None = ...,
+    table: str | None = ...,
+    query: str | None = ...,
 ) -> FilePeople: ...
 
 
@@ -95,6 +100,8 @@ def scan(
     engine: Engine = "auto",
     scheduler: str | None = None,
     workers: int | None = None,
+    table: str | None = None,
+    query: str | None = None,
 ) -> FileDonors | DaskDonors | FilePeople:
     """Return the donors of a file or folder, of any size, or the people in it if ``person`` names their column.
 
@@ -134,19 +141,21 @@ def scan(
         in any order for every engine; a stream keeps those of units that are not together in a private file meanwhile.
     scheduler, workers : optional
         For Dask: the address of an existing scheduler, or how many workers to start here.
+    table, query : str, optional
+        The table (``"visits"``, ``"clinic.visits"``) or the query whose rows are read, if ``path`` is a database.
     """
-    dialect = Dialect(sep, decimal, thousands, encoding, sheet)
+    dialect, where = Dialect(sep, decimal, thousands, encoding, sheet), place_of(path, table, query)
     if person is not None:
         given = {"wide": wide, "bounds": bounds, "missing": missing, "by": by, "labels": labels, "exclude": exclude}
         if wrong := next((name for name, value in given.items() if value), "repeated" * (repeated != "missing")):
             raise ParameterError(f"{Parameter(wrong)} is for donors, not for people; leave it out.")
         spec = TableSpec(unit, time, outcome, time_format=time_format, person=person, dialect=dialect)
-        return people_in(path, spec, units, periods, engine=engine, scheduler=scheduler, workers=workers)
+        return people_in(where, spec, units, periods, engine=engine, scheduler=scheduler, workers=workers)
     if units is not None:
         raise ParameterError(f"{Parameter('units')} belong to {Parameter('person')}, the column that names people.")
     spec = TableSpec(unit, time, outcome, wide, time_format, repeated, missing, by=by, dialect=dialect)
     return donors_in(
-        path,
+        where,
         spec,
         periods,
         labels=labels,

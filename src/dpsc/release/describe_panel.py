@@ -7,7 +7,7 @@ import shlex
 
 import numpy as np
 
-from dpsc.answers import report, words
+from dpsc.answers import report, tables, words
 from dpsc.answers.words import number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
@@ -129,7 +129,7 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         code=str(time) if isinstance(time, int | np.integer) else f'"{period_name(time)}"',
         sha256=sha256,
         meaning=[] if panel.guarantee is None else words.meaning(panel.guarantee),
-        shown={"header": _HEADER, "rows": _rows(panel)[:_MOST_ROWS], "labels": 1},
+        shown=tables.TextTable(list(_HEADER), [list(row) for row in _rows(panel)[:_MOST_ROWS]]),
         provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
         made=made(panel),
         words={say.__name__: say for say in SAYINGS},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +17,7 @@ import pyarrow as pa
 from dpsc.checks import did_you_mean
 from dpsc.errors import DpscError, Parameter, TableError
 from dpsc.tables.dialect import AS_USUAL, DECIMAL_COMMA, DECIMAL_POINT, ENCODING, Reading
+from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import MISSING
 
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
@@ -54,7 +57,11 @@ def refusal(path: Path | str, message: str) -> TableError:
 
 def format_name(path: Path) -> str:
     """Return the kind of a file, from its name; all files of a folder must be of one kind."""
-    if not path.exists():
+    with readable(path):
+        there = path.exists()
+    if not there and isinstance(path, Remote):
+        raise refusal(path, "there is no such file or folder in that store.")
+    if not there:
         here = [f.name for f in path.parent.iterdir() if not f.name.startswith(".")] if path.parent.is_dir() else []
         raise refusal(path, f"there is no such file.{did_you_mean(path.name, here)}")
     if path.is_dir():
@@ -73,6 +80,8 @@ def format_name(path: Path) -> str:
 
 def kind_of(file: Path) -> str:
     """Return the kind of a file, from its name."""
+    if isinstance(file, Selection):
+        return "sql"
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
     if ending not in _ENDINGS:
         raise refusal(file, f"cannot tell what kind of table this is from its name; use {KINDS}.")
@@ -84,14 +93,20 @@ def files_in(folder: Path) -> list[Path]:
     from pyarrow import fs
 
     with readable(folder):  # links to folders are followed
-        found = fs.LocalFileSystem().get_file_info(fs.FileSelector(str(folder), recursive=True))
-    inside = [Path(info.path) for info in sorted(found, key=lambda info: info.path) if info.is_file]
+        if isinstance(folder, Remote):
+            inside = folder.files()
+        else:
+            found = fs.LocalFileSystem().get_file_info(fs.FileSelector(str(folder), recursive=True))
+            inside = [Path(info.path) for info in sorted(found, key=lambda info: info.path) if info.is_file]
     return [f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts)]
 
 
 def is_text(path: Path) -> bool:
     """Tell whether a file is a text file, CSV or TSV."""
-    return _ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower()) in ("csv", "tsv")
+    return not isinstance(path, Selection) and _ENDINGS.get(Path(path.name.removesuffix(".gz")).suffix.lower()) in (
+        "csv",
+        "tsv",
+    )
 
 
 def is_workbook(path: Path) -> bool:
@@ -131,9 +146,18 @@ def readable(
             why = refusal(path, "you may not read it; check its permissions.")
         elif isinstance(problem, FileNotFoundError):
             why = refusal(path, "there is no such file.")
+        elif isinstance(path, Remote) and isinstance(problem, OSError):
+            why = refusal(path, _STORE_SAYS[bool(_REFUSED.search(str(problem)))])
         else:
             why = _why_not(path, schema, columns, reading)
         raise why from None
+
+
+_REFUSED = re.compile(r"ACCESS_DENIED|HTTP response code 40[13]|Forbidden|Unauthorized|INVALID_ACCESS_KEY|SIGNATURE")
+_STORE_SAYS = (
+    "the store did not answer, or not to the end; check the address and the network.",
+    "the store refused to show it; check the credentials in the environment, and what they may read.",
+)
 
 
 def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) -> TableError:
@@ -156,9 +180,10 @@ def _why_not(path: Path, schema: Any, columns: Sequence[str], reading: Reading) 
 
 
 def _is_written_in(path: Path, encoding: str) -> bool:
-    opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding=encoding) as file:
+        with path.open("rb") as packed:
+            content: Any = gzip.GzipFile(fileobj=packed) if path.suffix == ".gz" else packed
+            file = io.TextIOWrapper(content, encoding=encoding)
             for _ in iter(partial(file.read, 2**20), ""):
                 pass
     except UnicodeError:
@@ -180,25 +205,26 @@ def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Rea
 
     numbers = [name for name in columns if pa.types.is_floating(schema.field(name).type)]
     try:
-        reader = csv.open_csv(
-            path,
-            read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
-            parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(schema.names, pa.string()),
-                null_values=list(MISSING),
-                strings_can_be_null=True,
-            ),
-        )
-        first = 0
-        for batch in reader:
-            if wrong:
-                return f" near line {wrong[0]}"
-            for name in numbers:
-                cell = not_a_number(batch.column(name))
-                if cell is not None:
-                    return text_in(name, path, first + cell)
-            first += batch.num_rows
+        with path.open("rb") as packed:
+            reader = csv.open_csv(
+                pa.input_stream(packed, compression="gzip" if path.suffix == ".gz" else None),
+                read_options=csv.ReadOptions(use_threads=False, encoding=reading.encoding),
+                parse_options=csv.ParseOptions(delimiter=reading.sep, invalid_row_handler=note),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(schema.names, pa.string()),
+                    null_values=list(MISSING),
+                    strings_can_be_null=True,
+                ),
+            )
+            first = 0
+            for batch in reader:
+                if wrong:
+                    return f" near line {wrong[0]}"
+                for name in numbers:
+                    cell = not_a_number(batch.column(name))
+                    if cell is not None:
+                        return text_in(name, path, first + cell)
+                first += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeError, KeyError):
         pass
     return f" near line {wrong[0]}" if wrong else ""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -21,8 +22,9 @@ from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
+from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
-from dpsc.tables.table_file import TableFile, files_at
+from dpsc.tables.table_file import TableFile
 from dpsc.types import Times
 
 ROWS_AT_ONCE = 2**20
@@ -100,6 +102,8 @@ def open_table(
     """
     kind = formats.format_name(path)
     _require_belonging(kind, dialect)
+    if kind == "xlsx" and isinstance(path, Remote):
+        raise formats.refusal(path, "workbooks are read from this machine only; download it, or save it as CSV.")
     sheet = excel.open_sheet(path, dialect) if kind == "xlsx" else None
     files = files_at(path) if sheet is None else []
     reading = Reading(numbers=dialect.numbers())
@@ -118,6 +122,23 @@ def open_table(
     for name in files[0].folders if files else ():
         schema = schema if name in names else schema.append(pa.field(name, pa.string()))
     return Table(schema, reading, files, sheet)
+
+
+def files_at(path: Path) -> list[TableFile]:
+    """Return the file, or the files of a folder in the order of their names, none of them opened yet."""
+    if isinstance(path, Selection):
+        from dpsc.tables.database import DatabaseFile
+
+        return [DatabaseFile(path)]
+    if not path.is_dir():
+        return [TableFile(path)]
+    return [TableFile(file, _in_names(file.relative_to(path).parent)) for file in formats.files_in(path)]
+
+
+def _in_names(folders: Path) -> dict[str, str]:
+    """Return the columns that names of folders hold."""
+    parts = (part.partition("=") for part in folders.parts)
+    return {unquote(name): unquote(value) for name, equal, value in parts if equal}
 
 
 def _require_belonging(kind: str, dialect: Dialect) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from dpsc.errors import TableError
 from dpsc.tables import formats
 from dpsc.tables.dialect import Reading, names_in
 from dpsc.tables.formats import readable
+from dpsc.tables.places import Remote
 from dpsc.tables.spec import MISSING
 
 _BUFFER = 2**18  # bytes read at once: of a column, or by Python
@@ -54,7 +54,7 @@ class TableFile:
 
     def _opened(self) -> Any:
         if self._handle is None:
-            self._handle = pa.OSFile(str(self.path))
+            self._handle = self.path.input() if isinstance(self.path, Remote) else pa.OSFile(str(self.path))
         return self._handle
 
     def close(self) -> None:
@@ -261,19 +261,6 @@ def _has_wide_characters(encoding: str) -> bool:
     return encoding.startswith(("utf-16", "utf-32"))
 
 
-def files_at(path: Path) -> list[TableFile]:
-    """Return the file, or the files of a folder in the order of their names, none of them opened yet."""
-    if not path.is_dir():
-        return [TableFile(path)]
-    return [TableFile(file, _in_names(file.relative_to(path).parent)) for file in formats.files_in(path)]
-
-
-def _in_names(folders: Path) -> dict[str, str]:
-    """Return the columns that names of folders hold."""
-    parts = (part.partition("=") for part in folders.parts)
-    return {unquote(name): unquote(value) for name, equal, value in parts if equal}
-
-
 def fits_in_memory(files: Sequence[TableFile], *, wide: bool) -> bool:
     """Tell whether a table fits into half of the free memory, going by the sizes of its files and never by a cell.
 
@@ -284,6 +271,8 @@ def fits_in_memory(files: Sequence[TableFile], *, wide: bool) -> bool:
     for file in files:
         if file.kind == "xlsx":
             return True  # read whole in any case
+        if file.kind == "sql":
+            return False  # to know how large it is, is to read it
         if file.kind == "parquet":
             about = file.footer()
             size += about.num_rows * (about.num_columns if wide else 3) * _OF_A_CELL

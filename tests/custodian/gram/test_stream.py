@@ -359,10 +359,10 @@ def test_the_default_engine_goes_by_the_sizes_of_the_files(
     assert stream.add_up(Counts(2, Kernel.named("high"), None), lambda rows: None)[1] == 2
     assert stream.files.how == "kept in a private file meanwhile"
     made = frame.sort_values("who")
-    assert table_file.fits_in_memory(table_file.files_at(path), wide=False) is False
+    assert table_file.fits_in_memory(reader.files_at(path), wide=False) is False
     if path.suffix == ".parquet":  # what it holds makes no difference
         made.to_parquet(path)
-        assert table_file.fits_in_memory(table_file.files_at(path), wide=False) is False
+        assert table_file.fits_in_memory(reader.files_at(path), wide=False) is False
 
 
 def test_a_table_is_opened_and_pivoted_once_for_all_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     axes = sheet.axes(2.7)
     column, real = ("over_error", found.over_error) if found.of_real_units else ("effect", found.real.effect)
     effects = found.table[column].to_numpy(dtype=np.float64)
-    widest = float(np.nanmax(np.abs([*effects, real])))
+    widest = float(np.nanmax(np.abs(effects)))
     who = "other units" if found.of_real_units else "made-up units"
     label = f"{len(effects)} {who}"
     axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
@@ -81,7 +81,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
         said = f"the real effect: rank {found.rank} of {len(effects) + 1}"
     axes.axvline(real, color=VERMILION, lw=2.4, ls=(0, (4, 1.2)), label=said)
     axes.axvline(0, color=GREY, lw=THIN)
-    ends = np.array([np.nanmin([*effects, real, 0]), np.nanmax([*effects, real, 0])])
+    ends = np.array([np.nanmin([-widest, real]), np.nanmax([widest, real])])
     axes.set_xlim(*(ends + 0.06 * np.diff(ends) * [-1, 1]))
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     return sheet.finish(

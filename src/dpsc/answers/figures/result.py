@@ -200,8 +200,9 @@ def _finish(
 
 def _time_name(result: Answer) -> str:
     """Name numbered periods; dates are known by their look."""
-    name = result.target.index.name
-    return str(name) if pd.api.types.is_numeric_dtype(result.target.index) and name not in (None, "time") else ""
+    index = result.target.index
+    named = pd.api.types.is_numeric_dtype(index) and index.name not in (None, "time", "period")
+    return str(index.name) if named else ""
 
 
 def _around(axes: Axes, times: Any) -> None:

@@ -165,7 +165,7 @@ class Sheet:
         panels = [axes] if self.ax is not None else [panel for panel in figure.axes if panel.get_visible()]
         key: dict[str, Any] = {}
         for panel in panels:
-            _plain(panel, grid)
+            _plain(panel, grid, SMALL if len(panels) > 2 else LABEL)
             for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
                 key.setdefault(label, handle)
         panels[-1].set_xlabel(wrapped(along, inches_wide(axes), LABEL), fontsize=LABEL, parse_math=False)
@@ -232,7 +232,7 @@ def _on_given(axes: Axes, title: str, measured: str, key: dict[str, Any], grid: 
         axes.legend(key.values(), broken, fontsize=SMALL - 1, framealpha=0.6, edgecolor="none")
 
 
-def _plain(axes: Axes, grid: Literal["x", "y"]) -> None:
+def _plain(axes: Axes, grid: Literal["x", "y"], size: float) -> None:
     """Take away what no reader needs; draw a faint grid and round numbers with the same digits."""
     from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator
 
@@ -240,7 +240,7 @@ def _plain(axes: Axes, grid: Literal["x", "y"]) -> None:
     axes.spines["bottom"].set(visible=grid == "y", color=GREY, linewidth=THIN)
     axes.grid(axis=grid, color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize=LABEL, color=GREY, length=0)
+    axes.tick_params(labelsize=size, color=GREY, length=0)
     axes.tick_params(axis="x", length=0 if grid == "x" else 3)
     for axis, most in ((axes.xaxis, 1 + int(inches_wide(axes))), (axes.yaxis, 6)):
         if isinstance(axis.get_major_locator(), AutoLocator):
@@ -354,7 +354,7 @@ class PeriodAxis:
         longest = max(width(name, LABEL) for name in {names[0], names[-1], max(names, key=len)})
         shown = self._shown(max(2, int(inches_wide(axes) / (longest + 0.12))))
         texts = [names[k] if below is None else f"{names[k]}\n{below[k]}" for k in shown]
-        axes.set_xticks(self.values[shown], texts, fontsize=LABEL, parse_math=False)
+        axes.set_xticks(self.values[shown], texts, parse_math=False)
 
     def _shown(self, most: int) -> list[int]:
         """Return the positions of at most so many periods: beginnings of years or round numbers if possible."""

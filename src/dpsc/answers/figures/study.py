@@ -20,7 +20,9 @@ from dpsc.answers.figures.sheet import (
     WIDE,
     PeriodAxis,
     Sheet,
+    inches_wide,
     name_line,
+    width,
     wrapped,
 )
 from dpsc.answers.words import in_units, outcome, percent
@@ -79,7 +81,7 @@ def calendar(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
 def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw every unit in a panel of its own; units that were never treated are grey and used for no number."""
     names = [*study.results, *study.never_treated][:_MOST_PANELS]
-    across = min(3 if sheet.width >= WIDE else 2, len(names))
+    across = min(3 if sheet.width >= WIDE and len(names) != 4 else 2, len(names))
     down = -(-len(names) // across)
     figure = sheet.figure((1.1 + 2 * _GAP) * down - 2 * _GAP)
     panels = figure.subplots(down, across, squeeze=False).ravel()
@@ -168,7 +170,9 @@ def _first_and_last(panels: Any, times: PeriodAxis, drawn: int, across: int) -> 
     ends = [0, len(times.index) - 1]
     for k, panel in enumerate(panels[:drawn]):
         written = [period_name(times.index[end]) for end in ends]
-        panel.set_xticks(times.values[ends], written, fontsize=SMALL, parse_math=False)
+        if sum(width(name, SMALL) for name in written) > inches_wide(panel) - _GAP:
+            written[1] = "\n" + written[1]
+        panel.set_xticks(times.values[ends], written, parse_math=False)
         panel.set_xlim(times.values[0], times.values[-1])
         first, last = panel.get_xticklabels()
         first.set_ha("left")

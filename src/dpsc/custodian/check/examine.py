@@ -199,8 +199,10 @@ def _period_columns(names: list[str], spec: TableSpec, given: tuple[str, Times] 
 def _reading(path: Path, reading: Reading, text: bool) -> str:
     if text:
         return reading.words
-    kind = {"xlsx": "an Excel workbook", "parquet": "Parquet", "feather": "Feather"}[formats.format_name(path)]
-    return f"{kind}, whose columns have types of their own" if kind != "an Excel workbook" else kind
+    kind = formats.format_name(path)
+    if kind in ("parquet", "feather"):
+        return f"{kind.capitalize()}, whose columns have types of their own"
+    return {"xlsx": "an Excel workbook", "sql": "rows of a database"}[kind]
 
 
 def _calendar(times: Times) -> str:

@@ -43,6 +43,7 @@ from dpsc.tables import arrow, formats, reader
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
+from dpsc.tables.places import Selection
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
 from dpsc.types import Array, Integers, Labels, Positions, Times, Write
@@ -66,6 +67,8 @@ def chosen(path: Path, engine: Engine, scheduler: str | None, workers: int | Non
             f"{Parameter('engine', engine)} cannot read Excel workbooks, only {Parameter('engine', 'memory')} "
             f"can. Leave {Parameter('engine', engine)} out, or save {path.name} as CSV."
         )
+    if isinstance(path, Selection) and engine == "dask":
+        raise ParameterError(f"{_DASK} reads files, not databases; leave it out.")
     if engine == "dask" and not all(map(find_spec, ("dask", "distributed", "cryptography"))):
         raise ParameterError(f"{_DASK} needs Dask: pip install 'dpsc[dask]'.")
     return engine

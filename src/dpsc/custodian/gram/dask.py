@@ -38,6 +38,7 @@ from dpsc.release.segments import Segments
 from dpsc.tables.arrow import Rows
 from dpsc.tables.dialect import Reading
 from dpsc.tables.formats import in_file
+from dpsc.tables.places import place_of
 from dpsc.tables.reader import Table
 from dpsc.tables.spec import TableSpec
 from dpsc.tables.table_file import TableFile
@@ -355,7 +356,7 @@ def _rows(instructions: Instructions, piece: Piece, size: int) -> Iterator[Rows]
 def rows_of_piece(piece: Piece, schema: Any, columns: list[str], reading: Reading, size: int) -> Iterator[Rows]:
     """Read a piece of a table on a worker, on one core."""
     path, groups = piece
-    first, file = 0 if groups is None else None, TableFile(Path(path))
+    first, file = 0 if groups is None else None, TableFile(place_of(path))
     for batch in file.batches(schema, columns, size, reading, threads=False, groups=groups):
         yield Rows(path, first, batch, reading.numbers)
         first = None if first is None else first + batch.num_rows

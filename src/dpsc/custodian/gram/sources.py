@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -28,6 +27,7 @@ from dpsc.periods.dates import in_order
 from dpsc.periods.declare import declared
 from dpsc.release.segments import BY, Segments
 from dpsc.tables.formats import nothing_quoted
+from dpsc.tables.places import place_of
 from dpsc.tables.spec import Missing, TableSpec
 from dpsc.types import Array, Integers, PeriodsLike, Positions, Times, Write, to_floats
 
@@ -139,7 +139,7 @@ def donors_in(
     workers: int | None = None,
 ) -> FileDonors | DaskDonors:
     """Return the donors of a file or folder that a specification describes; otherwise as :func:`dpsc.scan`."""
-    where = Path(path)
+    where = place_of(path)
     if isinstance(exclude, str) or not all(isinstance(label, str) for label in exclude):
         raise ParameterError(f"{Parameter('exclude')} must be a list of labels, as the files write them.")
     if spec.time_format is not None:

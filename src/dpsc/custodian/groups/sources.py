@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from dpsc.custodian.donors.donor_files import Engine, chosen
 from dpsc.custodian.donors.frames import Frame
@@ -20,6 +19,7 @@ from dpsc.errors import Parameter, ParameterError
 from dpsc.periods import dates
 from dpsc.periods.declare import PERIODS, declared
 from dpsc.release.panel import require_units
+from dpsc.tables.places import place_of
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Integers, PeriodsLike, Times
 
@@ -118,7 +118,7 @@ def people_in(
     workers: int | None = None,
 ) -> FilePeople:
     """Return the people of a file or folder that a specification describes; otherwise as :func:`dpsc.scan`."""
-    where = Path(path)
+    where = place_of(path)
     if spec.time_format is not None:
         dates.require_format(spec.time_format)
     engine = chosen(where, engine, scheduler, workers)
