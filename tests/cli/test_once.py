@@ -167,8 +167,8 @@ def test_a_release_opens_each_file_and_takes_each_step_once(
 
 
 ESTIMATE = [
-    (file_format, "loads"),
-    (reader, "series"),
+    (file_format, "loads_outcomes"),
+    (reader, "series_beside"),
     (targets, "matched"),
     (estimate, "estimate"),
     (Population, "of"),
@@ -198,7 +198,7 @@ def test_an_estimate_opens_each_file_and_takes_each_step_once(
 def test_a_study_opens_each_file_once(files: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     panel = pd.read_csv(files / "panel.csv")
     several = save(panel[panel["who"].isin(["clinic", "patient 1"])], files / "several.csv")
-    steps = following.counted(monkeypatch, (file_format, "loads"), (Population, "of"), (render, "write"))
+    steps = following.counted(monkeypatch, (file_format, "loads_outcomes"), (Population, "of"), (render, "write"))
     with following.opened(made, several) as opened:
         code, _, err = quick(
             "estimate", made, several, "--unit", "who", "--treatment-time", "2021-03-01", "-o", files / "study.json"

@@ -18,6 +18,7 @@ from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
+from dpsc.periods.match import listed
 from dpsc.version import __version__
 
 if TYPE_CHECKING:
@@ -69,22 +70,34 @@ class Comparison:
 
     def sentence(self) -> str:
         """Say what differs."""
-        return " ".join(
-            [*([_ADJUSTED.format(len(self.answers))] if self._adjusts else [self._differing()]), *self.beside]
-        )
+        return " ".join([*(self._shown() if self._adjusts else [self._differing()]), *self.beside])
+
+    def _shown(self) -> list[str]:
+        """Say on which outcomes an effect shows, by adjusted p-values, and why they are adjusted."""
+        levels = {document["level"] for _, document in self.answers}
+        at = 1 - (levels.pop() or 0.95) if len(levels) == 1 else 0.05
+        seen = {name: row["adjusted p-value"] for name, row in zip(self.names, self._numbers(), strict=True)}
+        there = [name for name, p in seen.items() if p is not None and p < at]
+        others = [name for name, p in seen.items() if p is not None and p >= at]
+        said = f"At a level of {words.percent(at)}, "
+        if there:
+            also = f"; on {listed(others, most=20)} none does" if others else ""
+            said += f"an effect shows on {listed(there, most=20)}{also}."
+        else:
+            said += "no effect shows on any of the outcomes."
+        return [*([said] if there or others else []), _ADJUSTED.format(len(self.answers))]
 
     def _differing(self) -> str:
         differing = list(self.differences())
         if not differing:
             return "The answers do not differ in target, date, release, budget or method."
-        listed = differing[0] if len(differing) == 1 else f"{', '.join(differing[:-1])} and {differing[-1]}"
         outcomes = {document["outcome"] for _, document in self.answers}
         other = (
             " Their outcomes or units differ: compare percentages, not sizes."
             if len(outcomes) > 1 or len(self._units) > 1
             else ""
         )
-        return f"The answers differ in their {listed}.{other}"
+        return f"The answers differ in their {listed(differing, most=20)}.{other}"
 
     @property
     def _adjusts(self) -> bool:
@@ -116,7 +129,10 @@ class Comparison:
     def differing(self) -> tables.TextTable:
         """Return the facts that differ; a table without rows if none does."""
         differing = self.differences()
-        return tables.table({"answer": self.names if differing else []} | differing, labels=1 + len(differing))
+        if self.adjusted:  # they are of different outcomes
+            differing = {what: values for what, values in differing.items() if what not in ("outcome", "target")}
+        name = "outcome" if self.adjusted else "answer"
+        return tables.table({name: self.names if differing else []} | differing, labels=1 + len(differing))
 
     def content(self) -> Document:
         """Return everything as plain values."""
@@ -206,13 +222,13 @@ class Comparison:
 
 def of(answers: Sequence[tuple[str, Document]], title: str = "") -> Comparison:
     """Return answers side by side."""
-    return Comparison(tuple(answers), title or "Do the answers agree?")
+    return Comparison(tuple(answers), title or _QUESTION)
 
 
+_QUESTION = "Do the answers agree?"
 _ADJUSTED = (
-    "These are effects of one intervention on {} outcomes. The more outcomes are looked at, the more often one of them "
-    "seems to be affected by chance. So p-values are also shown adjusted for their number, by Holm's method, which "
-    "holds however the outcomes depend on each other."
+    "The more outcomes are looked at, the more often one of them seems to be affected by chance. So p-values are also "
+    "shown adjusted for their number, {}, by Holm's method, which holds however the outcomes depend on each other."
 )
 
 
@@ -258,7 +274,7 @@ def _target(document: Document, times: set[Any]) -> str:
 
 
 def _budget(guarantee: Mapping[str, Any] | None) -> str:
-    return "NOT PRIVATE" if guarantee is None else f"ε = {guarantee['epsilon']:g}, δ = {guarantee['delta']:g}"
+    return "NOT PRIVATE" if guarantee is None else f"ε = {guarantee['epsilon']:.4g}, δ = {guarantee['delta']:g}"
 
 
 def _text(value: Any) -> str:
@@ -286,7 +302,10 @@ def checked(document: Any, where: str) -> Document:
         and isinstance(periods, list)
         and all(isinstance(row, dict) and "observed" in row and _is_number(row["observed"]) for row in periods)
         and (guarantee is None or _has_numbers(guarantee, "epsilon", "delta"))
-        and (percent is None or _has_numbers(percent, "effect"))
+        and (
+            percent is None
+            or (_has_numbers(percent, "effect") and all(_is_number(percent.get(k)) for k in ("lower", "upper")))
+        )
         and (verdict is None or (isinstance(verdict, dict) and verdict.get("grade") in ("yes", "unclear", "no")))
         and (document.get("kind") != "study" or isinstance(document.get("by_unit"), list))
     )

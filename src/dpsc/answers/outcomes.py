@@ -14,6 +14,7 @@ from dpsc.answers.document import Document
 from dpsc.answers.placebos import Trials
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
+from dpsc.periods.match import listed
 from dpsc.privacy.guarantee import Guarantee
 
 PAGE = "comparison.html"
@@ -59,7 +60,7 @@ class Outcomes(Mapping[str, Found]):
         ``units`` says what each outcome is measured in.
         """
         documents = [(name, _plain(found, (units or {}).get(name))) for name, found in self.items()]
-        title = self.title or f"Effects on {_listed(list(self))}"
+        title = self.title or f"Effects on {listed(list(self), most=20)}"
         return Comparison(tuple(documents), title, adjusted=True, beside=self._cost())
 
     def summary(self) -> str:
@@ -109,7 +110,7 @@ class Outcomes(Mapping[str, Found]):
         if self.guarantee is None or not own:
             return ()
         return (
-            f"Epsilon is {_listed(own)}; the {self.released} outcomes of the release together cost epsilon "
+            f"Epsilon is {listed(own, most=20)}; the {self.released} outcomes of the release together cost epsilon "
             f"{self.guarantee.epsilon:g} at delta {self.guarantee.delta:g}.",
         )
 
@@ -118,7 +119,3 @@ def _plain(found: Found, units: str | None) -> Document:
     if isinstance(found, Study):
         return document.of_study(found, units)
     return document.of_result(found, Trials(), units)
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -282,6 +282,6 @@ class Analysis:
             **options,
             smoothness=known.smoothness or "high",  # type: ignore[arg-type]
             reference=series.reference(known.reference, self.spec),
-            scale=known.scale,
+            scale=known.each(1)[0]["scale"],
             like=series.like(known.like, known.like_before, self.spec),
         )

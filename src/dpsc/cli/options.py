@@ -227,15 +227,24 @@ class Knowledge:
 
     smoothness: Smoothness = None
     reference: Reference = None
-    scale: float | None = moves(
+    scale: list[float] | None = moves(
         "How much a donor's series moves, from public knowledge: its standard deviation over the whole time. A factor "
-        "of two matters little. Without it, it is found privately, if there are enough donors."
+        "of two matters little. Without it, it is found privately, if there are enough donors. Of several outcomes, "
+        "once for each, in their order."
     )
     like: Path | None = moves(
         "Instead of --scale: a table with a public series that moves about like a donor, such as the target "
         "before the intervention; one column of periods, one of numbers."
     )
     like_before: str | None = moves("The first treated period of --like; only what is before it counts.")
+
+    def each(self, outcomes: int) -> list[JsonObject]:
+        """Return what is known of each of so many outcomes, by the names of parameters."""
+        scales: list[float | None] = [*self.scale] if self.scale else [None] * outcomes
+        if len(scales) != outcomes:
+            many = f"{outcomes} outcomes" if outcomes > 1 else "one outcome"
+            raise ParameterError(f"{Parameter('scale')} is given {len(scales)} times for {many}.")
+        return [asdict(self) | {"scale": scale} for scale in scales]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,9 +32,12 @@ from dpsc.errors import Parameter, ParameterError
 if TYPE_CHECKING:
     from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.analyst.release import Release
-    from dpsc.custodian.custody.steps import Choices
+    from dpsc.analyst.releases import Releases
+    from dpsc.custodian.custody.steps import Choices, SeveralChoices
+    from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
+    from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject
 
 
@@ -52,6 +56,31 @@ class Asked:
         "Of people in groups: a panel that gets the declared periods, later ones, at a cost of their own; -o may name "
         "it again, with --force."
     )
+
+    share: list[float] | None = option(
+        "Of several outcomes, how much of the budget each gets, once for each in their order: 2 and 1 for two thirds "
+        "and one third of mu squared. Equal by default."
+    )
+
+    def require_one_outcome(self, specs: Sequence[TableSpec], table: DonorTableOptions) -> None:
+        """Refuse what goes with one outcome only if there are several, and the other way round."""
+        if len(specs) == 1:
+            if self.share is not None:
+                raise ParameterError(f"{Parameter('share')} belongs to several outcomes.")
+            return
+        from dpsc.release.outcomes import require_outcomes
+
+        require_outcomes(table.outcome or [])
+        if table.wide:
+            raise ParameterError(
+                "a wide table holds one outcome; give a long one, with a column for each, or in Python the donors of "
+                "each by its name."
+            )
+        for name, value in (("settings", self.settings), ("bounds", table.bounds)):
+            if value is not None:
+                raise ParameterError(
+                    f"{Parameter(name)} is for one outcome; release each with its own, and a share of the budget."
+                )
 
     def page(self, without: bool) -> Path | None:
         """Return where the page of a release goes: beside it, ending in .html instead of .json."""
@@ -114,35 +143,48 @@ def release(
     page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
-    said = segments.spec(groups.spec(table.spec(unit)))
-    chosen = steps.of_options(
-        said,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        settings=asked.settings,
-        grid_bits=how.grid_bits,
-        **asdict(knowledge),
-    )
-    steps.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
-    source = donors_in(
-        donors,
-        replace(said, missing=chosen.missing, by=None if chosen.segments is None else chosen.segments.by),
-        chosen.periods,
-        labels=None if chosen.segments is None else chosen.segments.labels,
-        bounds=table.bounds,
-        exclude=how.exclude or (),
-        engine=how.engine,  # type: ignore[arg-type]
-        scheduler=how.scheduler,
-        workers=how.workers,
-    )
+    specs = [segments.spec(groups.spec(spec)) for spec in table.specs(unit)]
+    asked.require_one_outcome(specs, table)
+    each, sources = {}, {}
+    for said, known in zip(specs, knowledge.each(len(specs)), strict=True):
+        each[said.name] = chosen = steps.of_options(
+            said,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            settings=asked.settings,
+            grid_bits=how.grid_bits,
+            **known,
+        )
+        steps.require_reasonable(chosen.algorithm.epsilon, how.i_know)  # which settings may have suggested
+        sources[said.name] = donors_in(
+            donors,
+            replace(said, missing=chosen.missing, by=None if chosen.segments is None else chosen.segments.by),
+            chosen.periods,
+            labels=None if chosen.segments is None else chosen.segments.labels,
+            bounds=table.bounds,
+            exclude=how.exclude or (),
+            engine=how.engine,  # type: ignore[arg-type]
+            scheduler=how.scheduler,
+            workers=how.workers,
+        )
+    source, several = next(iter(sources.values())), None
+    if len(each) > 1:
+        several = steps.SeveralChoices.of(each, asked.share)
     for place in (out, page):
         if place is not None:
             terminal.require_free(place, how.force)
     if how.dry_run:
-        tried = _dry_run(source, chosen, account, how.i_know) | {"file": str(out), "page": page and str(page)}
+        parts = each if several is None else several.parts
+        rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
+        promise = chosen.promise if several is None else several.promise
+        cost = {"guarantee": str(promise), "booking": account.would_cost(promise)}
+        tried = rehearsed[0] | cost | {"file": str(out), "page": page and str(page)}
+        if several is not None:
+            own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
+            tried |= {"outcomes": dict(zip(parts, own, strict=True))}
         terminal.print_json(tried) if how.json else _show_dry_run(tried)
         return
-    made = _made(source, chosen, account, out, how, knowledge.reference or asked.settings)
+    made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
     digest = sha256(out)
     page = _page(made, out, page, digest)
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
@@ -172,7 +214,11 @@ def _of_people(
     from dpsc.custodian.groups.sources import people_in
     from dpsc.release.file_format import sha256
 
-    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "exclude": how.exclude})
+    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
+    if len(table.outcome or ()) > 1:
+        raise ParameterError(
+            "a panel of people has one outcome: release each in a file of its own, with its share of the budget."
+        )
     _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
     account = payer.account()
     out, page = asked.out, asked.page(how.no_page)
@@ -228,45 +274,44 @@ def _require_for_people(said: JsonObject) -> None:
 
 
 def _made(
-    donors: FileDonors | DaskDonors,
-    chosen: Choices,
+    donors: Mapping[str, FileDonors | DaskDonors],
+    chosen: Choices | SeveralChoices,
     account: terminal.Account,
     out: Path,
     how: How,
     reference: Path | None,
-) -> Release:
+) -> Release | Releases:
     """Add up the donors, book what the release costs, make it and write it."""
     from dpsc.custodian.custody import steps
 
-    with terminal.output_file(out, how.force) as output:
+    def add_up(name: str, source: FileDonors | DaskDonors, part: Choices) -> CustodianSum:
         with terminal.working("opening the donors"):
-            expected = steps.opened(donors, chosen, reference)
-        with terminal.progress(f"donors, {donors.files.how}", expected) as advance:
-            summed = steps.added_up(donors, chosen, advance, i_know=how.i_know)
-        return steps.booked(
-            summed,
-            chosen,
-            account,
-            out,
-            output.place,
-            output.finish,
-            n_is_public=not how.exclude,
-            provenance=how.provenance,
-        )
+            expected = steps.opened(source, part, reference)
+        of = f" ({name})" if len(donors) > 1 else ""
+        with terminal.progress(f"donors{of}, {source.files.how}", expected) as advance:
+            return steps.added_up(source, part, advance, i_know=how.i_know)
+
+    with terminal.output_file(out, how.force) as output:
+        where = account, out, output.place, output.finish
+        said: JsonObject = {"n_is_public": not how.exclude, "provenance": how.provenance}
+        if isinstance(chosen, steps.SeveralChoices):
+            return steps.booked(steps.each_added_up(donors, chosen, add_up), chosen, *where, **said)
+        ((name, source),) = donors.items()
+        return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
 
 
-def _page(made: Release | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
+def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
     """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
     if page is None:
         return None
     try:
-        from dpsc.analyst.release import Release
+        from dpsc.analyst.private_panel import PrivatePanel
         from dpsc.release import describe, describe_panel
 
-        if isinstance(made, Release):
-            text = describe.page(made, out.name, digest)
-        else:
+        if isinstance(made, PrivatePanel):
             text = describe_panel.page(made, out.name, digest)
+        else:
+            text = describe.page(made, out.name, digest)
         files.write(page, text)
     except Exception:
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
@@ -274,7 +319,7 @@ def _page(made: Release | PrivatePanel, out: Path, page: Path | None, digest: st
     return page
 
 
-def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal.Account, i_know: bool) -> JsonObject:
+def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> JsonObject:
     """Do everything that a release does except draw noise, book and write; return what it would be, public numbers.
 
     The scale, for which a release may count donors with noise, is left out.
@@ -301,7 +346,6 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, account: terminal
         "last_period": period_name(summed.times[-1]),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "booking": account.would_cost(algorithm.guarantee),
         "reading": donors.files.how,
         "read_with": donors.files.as_understood,
     }
@@ -315,7 +359,12 @@ def _show_dry_run(told: JsonObject) -> None:
     n, periods = told["donors"], f"{told['periods']} periods from {told['first_period']} to {told['last_period']}"
     lines = [f"{n:,} donors, {periods}", told["reading"]]
     lines += [] if told["read_with"] is None else [f"read with {told['read_with']}"]
-    lines += [f"would promise: {told['guarantee']}", f"noise: {noise_of(told['noise_share'], n)}"]
+    lines += [f"would promise: {told['guarantee']}"]
+    if "outcomes" in told:
+        for name, own in told["outcomes"].items():
+            lines += [f"{name} alone: {own['guarantee']}", f"{name}, noise: {noise_of(own['noise_share'], n)}"]
+    else:
+        lines += [f"noise: {noise_of(told['noise_share'], n)}"]
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
     lines += [f"book: {told['booking']}", f"would be written to {told['file']}{and_page}"]
     for line in lines:

@@ -235,11 +235,11 @@ def _on_sundays(own: Times, index: Times) -> list[str]:
     return ["weeks that are dated on Sundays were taken for the ISO weeks that end on these days"]
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], most: int = _LISTED) -> str:
     """Write names one after the other, of very many the first."""
-    more = len(names) - _LISTED
+    more = len(names) - most
     if more > 0:
-        return ", ".join(names[:_LISTED]) + f" and {more} more"
+        return ", ".join(names[:most]) + f" and {more} more"
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 

@@ -24,6 +24,7 @@ from dpsc.answers.words import meaning, number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
+from dpsc.periods.match import listed
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.outcomes import ReleasedOutcomes
@@ -46,7 +47,7 @@ _SMOOTHNESS = {
 
 def parts_of(release: Released) -> tuple[ReleasedMatrix, ...]:
     """Return the releases of all outcomes, or the only one."""
-    return release.parts if isinstance(release, ReleasedOutcomes) else (release,)
+    return tuple(release.values()) if isinstance(release, ReleasedOutcomes) else (release,)
 
 
 def of_each(release: Released, say: Callable[[ReleasedMatrix], str]) -> str:
@@ -57,8 +58,7 @@ def of_each(release: Released, say: Callable[[ReleasedMatrix], str]) -> str:
 
 def outcomes(release: Released) -> str:
     """Name the outcome, or all of them."""
-    *others, last = (part.outcome for part in parts_of(release))
-    return f"{', '.join(others)} and {last}" if others else last
+    return listed([part.outcome for part in parts_of(release)], most=20)
 
 
 def donors(release: ReleasedMatrix) -> str:
@@ -146,7 +146,8 @@ def deviation(release: ReleasedMatrix) -> float | None:
 
 def scale(release: ReleasedMatrix) -> str:
     """Say how much a typical donor moves, how this is known and what it cost."""
-    found, share = deviation(release), f"{100 * release.scale.share:.2g}% of the budget"
+    whose = "its part of the budget" if release.part_of else "the budget"
+    found, share = deviation(release), f"{100 * release.scale.share:.2g}% of {whose}"
     if found is None:
         return "none: made by dpsc 0.1.0"
     known = {

@@ -47,9 +47,15 @@ def like(path: Path | None, before: str | None, donors: TableSpec = NOTHING_SAID
 def _series(path: Path, donors: TableSpec) -> pd.Series[float]:
     said = TableSpec(time_format=donors.time_format, dialect=donors.dialect.for_series())
     table = reader.open_series(path, said)
+    names = table.schema.names
+    if len(names) > 2 and donors.outcome in names and donors.unit not in names:  # one of several outcomes
+        said = replace(said, time=donors.time if donors.time in names else names[0], outcome=donors.outcome)
     with in_file(path):
-        if len(table.schema.names) != 2:
-            raise TableError("there should be two columns, one of periods and one of numbers.")
+        if len(names) != 2 and said.outcome is None:
+            raise TableError(
+                "there should be two columns, one of periods and one of numbers; or a column for each of several "
+                "outcomes, under its name."
+            )
     if said.time_format is None:
         return reader.series_in(table, path, said)
     dates.require_format(said.time_format)

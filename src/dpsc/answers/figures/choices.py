@@ -166,7 +166,7 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
 
 
 def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
-    """Draw the average effects of several ``result.json``, side by side."""
+    """Draw the average effects of several ``result.json``, side by side; of different outcomes in percent, if known."""
     units = {document["units"] for _, document in documents if document.get("units")}
     unsaid = units.pop() if len(units) == 1 else None
     measured = [_outcome(document, unsaid) for _, document in documents]
@@ -174,18 +174,33 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     names, rows, notes = [], [], []
     for (name, document), what in zip(documents, measured, strict=True):
         mark = "" if document.get("private") else ", NOT PRIVATE"
-        names.append(name + mark + (f": {what}" if len(outcomes) > 1 else ""))
+        of = f": {what}" if len(outcomes) > 1 and what != name else ""
+        names.append(name + mark + of)
         effect, interval = document.get("average_effect"), document.get("average_effect_interval")
         if interval is None or not document.get("interval_is_for_the_effect", True):
             interval = [np.nan, np.nan]
             notes.append(f"{name} has no interval for the effect.")
         rows.append({"effect": np.nan if effect is None else effect, "lower": interval[0], "upper": interval[1]})
+    percents = [document.get("percent") for _, document in documents]
+    in_percent = len(outcomes) > 1 and all(
+        each is not None and None not in (each.get("lower"), each.get("upper")) and not np.isnan(row["lower"])
+        for each, row in zip(percents, rows, strict=True)
+    )
+    if in_percent:
+        rows = [{name: each[name] for name in ("effect", "lower", "upper")} for each in percents if each is not None]
     levels = {document.get("level") or 0.95 for _, document in documents}
     if len(levels) > 1:
         notes.append(f"The intervals have different levels: {', '.join(percent(v) for v in sorted(levels))}.")
-    if len(outcomes) > 1:
-        notes.append("The outcomes differ: compare signs, not sizes.")
     what = f"average effect on {outcomes[0]}" if len(outcomes) == 1 else "average effect"
+    if in_percent:
+        what = "average effect in percent"
+        notes.append("The outcomes differ, so effects are in percent.")
+    elif len(outcomes) > 1:
+        halves = [(row["upper"] - row["lower"]) / 2 for row in rows]
+        if all(half > 0 for half in halves):
+            rows = [{name: end / half for name, end in row.items()} for row, half in zip(rows, halves, strict=True)]
+            what = "average effect over half the length of its interval,"
+        notes.append("The outcomes differ: compare signs, not sizes.")
     interval = f"{percent(levels.pop())} interval" if len(levels) == 1 else "interval"
     return sheet.finish(
         ranges(sheet, names, pd.DataFrame(rows)),

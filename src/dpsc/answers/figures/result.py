@@ -175,7 +175,7 @@ def promise(guarantee: Guarantee | None, reason: str) -> str:
     if guarantee is None:
         return f"NOT PRIVATE: {reason}."
     delta = f", δ = {guarantee.delta:g}" if guarantee.delta else ""
-    return f"Differentially private: ε = {guarantee.epsilon:g}{delta}."
+    return f"Differentially private: ε = {guarantee.epsilon:.4g}{delta}."
 
 
 def _finish(

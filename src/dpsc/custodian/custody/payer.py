@@ -84,8 +84,12 @@ class Account:
         output: Path | None,
         description: Mapping[str, Any],
         promise: Guarantee | None = None,
+        parameters: Mapping[str, str] | None = None,
     ) -> Iterator[None]:
-        """Book what an algorithm promises, or this run of it, let the body make ``output``, and confirm it."""
+        """Book what an algorithm promises, or this run of it, let the body make ``output``, and confirm it.
+
+        ``parameters`` are public, and kept beside those of the algorithm.
+        """
         if self.ledger is None:
             yield
             return
@@ -100,9 +104,10 @@ class Account:
 
             require_unbiased()  # before the booking: what is booked counts as spent
         self._last_look()
+        terms = self.ledger.terms(algorithm, promise)
         with self.ledger.spending(
             self.dataset,
-            **self.ledger.terms(algorithm, promise),
+            **terms | {"parameters": terms["parameters"] | dict(parameters or {})},
             output=output,
             description=description,
             partition=self._partition,

@@ -8,16 +8,16 @@ if the booking is refused, nobody sees it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from dpsc.custodian.donors.presence import Misfit, custodian_misfit
-from dpsc.custodian.gram.algorithm import GramRelease
+from dpsc.custodian.gram.algorithm import GramRelease, require_same_donors
 from dpsc.custodian.gram.exact_sum import Presence
 from dpsc.errors import Parameter, ParameterError, UnwiseError
 from dpsc.periods.match import aligned, same
@@ -28,15 +28,17 @@ from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import Missing, TableSpec
-from dpsc.types import Times
+from dpsc.types import JsonObject, Times
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
+    from dpsc.analyst.releases import Releases
     from dpsc.custodian.custody.payer import Account
     from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.exact_sum import OnRows
     from dpsc.custodian.gram.sources import FileDonors
+    from dpsc.privacy.guarantee import Guarantee
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
@@ -83,6 +85,37 @@ def require_worth_having(algorithm: GramRelease, n: int, T: int, i_know: bool) -
         )
 
 
+Summed = TypeVar("Summed", contravariant=True)
+Made = TypeVar("Made", bound="Release | Releases", covariant=True)
+
+
+class Chosen(Protocol[Summed, Made]):
+    """How a release is made, of one outcome or of several."""
+
+    @property
+    def algorithm(self) -> GramRelease:
+        """With the whole budget."""
+        ...
+
+    @property
+    def promise(self) -> Guarantee | None:
+        """What the release will promise."""
+        ...
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """What a ledger keeps beside the algorithm's parameters."""
+        ...
+
+    def about(self, summed: Summed) -> JsonObject:
+        """Return what is public about the donors."""
+        ...
+
+    def release(self, summed: Summed, provenance: str, dataset: str | None) -> Made:
+        """Draw the noise."""
+        ...
+
+
 @dataclass(frozen=True)
 class Choices:
     """How a release is made.
@@ -105,6 +138,83 @@ class Choices:
     outcome: str | None
     missing: Missing | None
     segments: Segments | None = None
+
+    @property
+    def promise(self) -> Guarantee | None:
+        """What a release will promise."""
+        return self.algorithm.guarantee
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """What a ledger keeps beside the algorithm's parameters: nothing."""
+        return {}
+
+    def about(self, summed: CustodianSum) -> JsonObject:
+        """Return what is public about the donors."""
+        return {"outcome": summed.outcome, "periods": len(summed.times), "n": summed.n}
+
+    def release(self, summed: CustodianSum, provenance: str, dataset: str | None) -> Release:
+        """Draw the noise."""
+        return self.algorithm.release(summed, provenance=provenance, outcome=self.outcome, dataset=dataset)
+
+
+@dataclass(frozen=True)
+class SeveralChoices:
+    """How a release of several outcomes of the same donors is made, at the cost of one.
+
+    Attributes
+    ----------
+    algorithm : GramRelease
+        With the budget of all.
+    each : mapping
+        What is known of each outcome, and its share: as :meth:`GramRelease.release` takes it.
+    parts : mapping
+        How each is made, with its part of the budget.
+    """
+
+    algorithm: GramRelease
+    each: Mapping[str, Mapping[str, Any]]
+    parts: Mapping[str, Choices]
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, Choices], shares: Sequence[float] | None) -> SeveralChoices:
+        """Divide the budget of all between outcomes: equally, or in the proportions that are given in their order."""
+        shares = [1.0] * len(chosen) if shares is None else shares
+        if len(shares) != len(chosen):
+            raise ParameterError(f"{Parameter('share')} is given {len(shares)} times for {len(chosen)} outcomes.")
+        each = {
+            name: {"share": share, **{what: getattr(one.algorithm, what) for what in ("scale", "like", "reference")}}
+            for (name, one), share in zip(chosen.items(), shares, strict=True)
+        }
+        for name, known in each.items():
+            for what in ("like", "reference"):
+                if known[what] is not None and known[what].name != name:
+                    raise ParameterError(
+                        f"{Parameter(what)} needs a column for each of several outcomes, under its name; it has none "
+                        f"for {name!r}."
+                    )
+        algorithm = replace(next(iter(chosen.values())).algorithm, scale=None, like=None, reference=None)
+        parts = algorithm.divided(each, each)
+        return cls(algorithm, each, {name: replace(one, algorithm=parts[name]) for name, one in chosen.items()})
+
+    @property
+    def promise(self) -> Guarantee | None:
+        """What all outcomes promise together."""
+        return self.algorithm.guarantee_of(part.algorithm for part in self.parts.values())
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """What a ledger keeps beside the algorithm's parameters: the outcomes and their shares."""
+        return {"outcomes": ", ".join(f"{name} ({known['share']:g})" for name, known in self.each.items())}
+
+    def about(self, summed: Mapping[str, CustodianSum]) -> JsonObject:
+        """Return what is public about the donors."""
+        first = next(iter(summed.values()))
+        return {"outcome": ", ".join(summed), "periods": len(first.times), "n": first.n}
+
+    def release(self, summed: Mapping[str, CustodianSum], provenance: str, dataset: str | None) -> Releases:
+        """Draw the noise of each."""
+        return self.algorithm.release(summed, each=self.each, provenance=provenance, dataset=dataset)
 
 
 def of_options(
@@ -199,9 +309,30 @@ def in_words(misfit: Misfit | None) -> str | None:
     return f"{misfit.words}. These fit the rows: {Parameter('periods', misfit.fitting)}"
 
 
+def each_added_up(
+    donors: Mapping[str, FileDonors | DaskDonors],
+    chosen: SeveralChoices,
+    add_up: Callable[[str, FileDonors | DaskDonors, Choices], CustodianSum],
+) -> dict[str, CustodianSum]:
+    """Add up the donors for each outcome; refuse files that changed meanwhile, or donors that are others."""
+    before = {name: _state_of(each) for name, each in donors.items()}
+    sums = {name: add_up(name, each, chosen.parts[name]) for name, each in donors.items()}
+    if {*before.values(), *map(_state_of, donors.values())} != {next(iter(before.values()))}:
+        raise ParameterError("a file of the donors changed while outcome after outcome was read; begin again.")
+    require_same_donors(sums)
+    return sums
+
+
+def _state_of(donors: FileDonors | DaskDonors) -> tuple[tuple[str, int, int], ...]:
+    """Return what shows that files were changed: their names, sizes and times."""
+    table = donors.files.table
+    paths = [file.path for file in table.files] if table.sheet is None else [donors.files.path]
+    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists())
+
+
 def booked(
-    summed: CustodianSum,
-    chosen: Choices,
+    summed: Summed,
+    chosen: Chosen[Summed, Made],
     account: Account,
     out: Path,
     place: Path,
@@ -209,11 +340,15 @@ def booked(
     *,
     n_is_public: bool,
     provenance: str = "",
-) -> Release:
+) -> Made:
     """Book what the release costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
-    about = {"outcome": summed.outcome, "periods": len(summed.times)} | ({"n": summed.n} if n_is_public else {})
-    with account.booking(chosen.algorithm, output=out, description=about):  # before the release exists
-        made = chosen.algorithm.release(summed, provenance=provenance, outcome=chosen.outcome, dataset=account.payer)
+    about, named = chosen.about(summed), chosen.named
+    if not n_is_public:
+        del about["n"]
+    with account.booking(
+        chosen.algorithm, output=out, description=about, promise=chosen.promise, parameters=named
+    ):  # before the release exists
+        made = chosen.release(summed, provenance, account.payer)
         made.save(place)
         finish()
     return made
