@@ -46,6 +46,7 @@ def serious_barriers(page: Page, where: str) -> list[tuple[str, str, list[str]]]
 
 WAGES = "1.4176\n1.5574\n1.6014\n1.6009\n1.642\n2.163\n2.2307\n2.1859"
 RELEASE = Path(__file__).parent / "wages.dpsc.json"
+DEMO = Path(server.__file__).parent / "demo" / "flights.dpsc.json"
 
 
 @pytest.fixture
@@ -135,14 +136,37 @@ def test_several_units_and_a_comparison(page: Page, tmp_path: Path) -> None:
     table = tmp_path / "regions.csv"
     table.write_text("region,start,year,wage\n" + "\n".join(rows))
     page.set_input_files("#several_file", table)
-    expect(page.locator("#several .problem")).to_contain_text("no column 'unit'")
-    page.fill("#unit_column", "region")
+    expect(page.locator("#column_unit")).to_have_value("region")
+    expect(page.locator("#column_start option")).to_have_text(["–", "region", "start", "year", "wage"])
     expect(page.locator("#several table").last).to_contain_text("south")
+    page.select_option("#column_unit", "year")
+    expect(page.locator("#several .problem")).to_be_visible()
+    page.select_option("#column_unit", "region")
+    expect(page.locator("#several .problem")).to_have_count(0)
+    expect(page.locator("#several .verdict .light")).to_be_visible()
+    black = page.locator("#several").evaluate("each => getComputedStyle(each).color")
+    for light in (".verdict .light", ".grade >> nth=0"):
+        assert page.locator(f"#several {light}").evaluate("each => getComputedStyle(each).color") != black
     expect(page.locator("#several img")).to_have_count(2)
     open_tab(page, "Compare")
     page.set_input_files("#other_file", RELEASE)
     expect(page.locator("#comparison")).to_contain_text("wages.dpsc.json (second)")
     expect(page.locator("#comparison img")).to_have_count(1)
+    open_tab(page, "Export")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="One page of the study").click()
+    assert download.value.suggested_filename == "brief.html"
+    page.reload()
+    open_tab(page, "Several units")
+    expect(page.locator("#column_unit")).to_have_value("region")
+    assert serious_barriers(page, "several") == []
+    page.set_input_files("#release_file", DEMO)  # of another outcome and other periods
+    expect(page.locator("#several .problem")).to_be_visible()
+    page.fill("#several_pasted", "region,start\nnorth,early\nsouth,late")
+    expect(page.locator("#several .problem")).to_contain_text("Which column holds the first treated periods?")
+    page.fill("#several_pasted", "")
+    expect(page.locator("#several .problem")).to_have_count(0)
+    expect(page.locator("#column_unit")).to_be_hidden()
 
 
 def test_a_bad_file_is_explained_and_changes_nothing_and_a_reload_keeps_everything(page: Page, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import runpy
 import shlex
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsc
+from dpsc.answers import words
 from dpsc.answers.figures.sheet import WIDE
 from dpsc.cli import app as cli
 from dpsc.web.analyst import app, pasted
@@ -119,6 +121,10 @@ def answered(desk: AnalystDesk) -> bool:
     return desk.result is not None
 
 
+def studied(desk: AnalystDesk) -> bool:
+    return desk.study is not None
+
+
 def test_the_page_asks_about_units_before_it_answers(desk: AnalystDesk) -> None:
     desk.paste_target("\n".join(str(100 * w) for w in WAGES))
     desk.choose(5)
@@ -161,8 +167,9 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
         for u, times, many in (("a", 1.0, "200"), ("b", 100.0, ""))
         for y, w in zip(YEARS, WAGES, strict=True)
     ]
-    desk.name_columns(Columns(averages="people"))
     desk.paste_several("unit;start;year;wage;people\n" + "\n".join(rows))
+    assert desk.columns.averages == ""  # it changes intervals: nobody else says it
+    desk.name_column("averages", "people")
     assert desk.problems == {}
     assert not desk.all_tried
     (text,) = desk.questions["several"].texts
@@ -173,9 +180,9 @@ def test_a_table_and_a_second_release_are_asked_about_too(desk: AnalystDesk, tmp
     assert desk.study.results["a"].parameters["averages"] == 200
     assert "averages" not in desk.study.results["b"].parameters
     assert desk.long_file is not None
-    words = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
-    assert words[words.index("--averages-column") + 1] == "people"
-    assert CliRunner().invoke(cli, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    typed = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert typed[typed.index("--averages-column") + 1] == "people"
+    assert CliRunner().invoke(cli, [*typed[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
 
@@ -232,8 +239,8 @@ def test_command_and_script_give_the_same_answer(
     downloads = _downloads(desk)
     Path("wages.dpsc.json").write_bytes(downloads["release_again"][1]())
     Path("target.csv").write_bytes(downloads["target_table"][1]())
-    words = shlex.split(app.command(app.asked_of(desk), "result.json"))
-    assert CliRunner().invoke(cli, words[1:]).exit_code == 0
+    typed = shlex.split(app.command(app.asked_of(desk), "result.json"))
+    assert CliRunner().invoke(cli, typed[1:]).exit_code == 0
     made = json.loads(Path("result.json").read_text())
     assert made["average_effect"] == pytest.approx(desk.result.average.effect)
     assert made["parameters"]["averages"] == 1200
@@ -252,14 +259,13 @@ def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -
         for y, w in zip(YEARS, WAGES, strict=True)
     ]
     desk.paste_several("region;start;year;wage\n" + "\n".join(rows))
-    assert "'unit'" in desk.problems["several"]
-    desk.name_columns(Columns(unit="region"))
     assert desk.problems == {}
+    assert desk.columns == Columns("region", "start", "year", "wage")
     assert desk.study is not None
     assert list(desk.study.results) == ["a", "b"]
     assert desk.long_file is not None
-    words = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
-    assert CliRunner().invoke(cli, [*words[1:-1], str(tmp_path / "study.json")]).exit_code == 0
+    typed = shlex.split(app.study_command(str(RELEASE), str(desk.long_file.path), desk.how_several_are_read))
+    assert CliRunner().invoke(cli, [*typed[1:-1], str(tmp_path / "study.json")]).exit_code == 0
     (effect, *_) = json.loads((tmp_path / "study.json").read_text())["effects"]
     assert effect["effect"] == pytest.approx(desk.study.average.effect)
     desk.paste_target("\n".join(map(str, WAGES)))
@@ -267,6 +273,108 @@ def test_several_units_and_a_second_release(desk: AnalystDesk, tmp_path: Path) -
     desk.open_other(File(RELEASE, "wages.dpsc.json"))
     assert desk.comparison is not None
     assert desk.comparison.names == ["wages.dpsc.json", "wages.dpsc.json (second)"]
+
+
+def long_table(*columns: str, header: str) -> str:
+    rows = [[column.format(u=u, s=s, y=y, w=w) for column in columns] for u, s, y, w in LONG]
+    return "\n".join([header, *(";".join(row) for row in rows)])
+
+
+LONG = [
+    (u, s, y, w + k) for k, (u, s) in enumerate([("a", 1985), ("b", 1986)]) for y, w in zip(YEARS, WAGES, strict=True)
+]
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("region;start;year;wage", "{u};{s};{y};{w}"),
+        ("wage;year;adopted;region", "{w};{y};{s};{u}"),
+        ("id;note;state;log wage;year;first treated", "7{u};x;{u};{w};{y};{s}"),
+        ("store;month;sales;size;since", "{u};{y};{w};3;{s}"),
+    ],
+)
+def test_the_columns_of_a_table_are_offered_and_the_sensible_ones_chosen(
+    desk: AnalystDesk, header: str, columns: str
+) -> None:
+    desk.paste_several(long_table(*columns.split(";"), header=header))
+    assert desk.problems == {}
+    assert desk.columns_there == tuple(header.split(";"))
+    assert desk.study is not None
+    assert list(desk.study.results) in (["a", "b"], ["7a", "7b"])
+    assert [result.T0 for result in desk.study.results.values()] == [5, 6]
+    assert list(next(iter(desk.study.results.values())).target) == pytest.approx(WAGES)
+
+
+def test_an_error_goes_when_what_it_is_about_changes(desk: AnalystDesk, tmp_path: Path) -> None:
+    good = long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage")
+    desk.paste_several("region;wage\na;1\nb;2")
+    assert "which column holds the first treated periods? Choose it" in desk.problems["several"].replace("W", "w")
+    desk.paste_several("")  # taken away
+    assert (desk.problems, desk.columns_there, desk.columns) == ({}, (), Columns())
+    desk.paste_several(good)
+    desk.name_column("start", "wage")
+    assert not studied(desk)
+    assert set(desk.problems) == {"several"}
+    desk.name_column("start", "no such column")  # of a page that shows another table
+    desk.name_column("start", "start")
+    assert desk.problems == {}
+    assert desk.study is not None
+    (tmp_path / "table.csv").write_text(good.replace("region", "town").replace(";", ","))
+    desk.drop_several(File(tmp_path / "table.csv", "table.csv"))
+    assert (desk.columns.unit, desk.several_pasted, desk.problems) == ("town", "", {})
+
+    desk.paste_target("1980\tone\n1981\ttwo")
+    assert set(desk.problems) == {"target"}
+    desk.paste_target(" ")
+    assert (desk.problems, desk.target, desk.result) == ({}, None, None)
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(5)
+    desk.problems["target"] = "what is wrong with another date"
+    desk.choose(5)  # answered before
+    assert desk.problems == {}
+
+
+def test_a_table_before_the_release_is_read_when_there_is_one(tmp_path: Path) -> None:
+    desk = AnalystDesk(tmp_path)
+    desk.paste_several(long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage"))
+    assert "Open a release first" in desk.problems["several"]
+    desk.open_release(File(RELEASE, "wages.dpsc.json"))
+    assert desk.problems == {}
+    assert desk.study is not None
+    desk.open_demo()  # other periods
+    assert desk.problems == {}
+    assert not studied(desk)
+    assert desk.columns_there == ()
+
+
+def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tmp_path: Path) -> None:
+    assert "Open a release" in app.export(desk, WIDE)
+    desk.paste_several(long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage"))
+    assert desk.study is not None
+    shown = app.export(desk, WIDE)
+    assert "Open a release" not in shown
+    for name in ("study_report", "study_brief", "study_workbook", "study_table"):
+        assert f'id="{name}"' in shown
+    assert 'id="report"' not in shown
+    assert "--treatment-time-column start" in shown
+    assert desk.study.paragraph() in html.unescape(shown)
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(5)
+    assert "The answer about one target" in app.export(desk, WIDE)
+    for name, (_, content) in _downloads(desk).items():
+        assert name == "comparison_report" or content()
+
+
+def test_the_lights_of_a_study_have_their_colours(desk: AnalystDesk) -> None:
+    desk.paste_several(long_table("{u}", "{s}", "{y}", "{w}", header="region;start;year;wage"))
+    assert desk.study is not None
+    shown, verdict = app.several(desk, WIDE), words.study_verdict(desk.study)
+    assert verdict is not None
+    assert f'<div class="verdict {verdict.grade}"><span class="light"' in shown
+    for result in desk.study.results.values():
+        assert result.verdict is not None
+        assert f'<span class="grade {result.verdict.grade}">' in shown
 
 
 def test_periods_on_the_chart_are_where_the_figure_has_them(desk: AnalystDesk) -> None:
@@ -345,8 +453,8 @@ def test_a_unit_of_a_panel_is_a_target(
     assert "<strong>rank " in app.placebos(desk, WIDE)
     monkeypatch.chdir(tmp_path)
     Path("clinics.dpsc.json").write_bytes(Path("p.json").read_bytes())
-    words = shlex.split(app.command(app.asked_of(desk), "result.json"))
-    assert CliRunner().invoke(cli, words[1:]).exit_code == 0
+    typed = shlex.split(app.command(app.asked_of(desk), "result.json"))
+    assert CliRunner().invoke(cli, typed[1:]).exit_code == 0
     assert json.loads(Path("result.json").read_text())["average_effect"] == pytest.approx(desk.result.att)
     Path("answer.py").write_bytes(_downloads(desk)["script"][1]())
     runpy.run_path("answer.py")

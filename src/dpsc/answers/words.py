@@ -474,17 +474,23 @@ def study_verdict(study: Pooled) -> Verdict | None:
     }
     to_check = [name for name, each in found.items() if each.check_first]
     count, many = len(found), {grade: len(names) for grade, names in of_grade.items()}
-    of_all = f"all {count}" if many["yes"] == count else f"{many['yes'] or 'none'} of {count}"
-    units = "the treated unit" if count == 1 else f"{of_all} treated units"
     reasons = [f"Check the units of measurement first: {_listed(to_check)}."] if to_check else []
-    if of_grade["unclear"]:
-        reasons.append(f"The time before the intervention cannot tell: {_listed(of_grade['unclear'])}.")
+    if many["yes"] or many["no"]:
+        of_all = f"all {count}" if many["yes"] == count else f"{many['yes'] or 'none'} of {count}"
+        units = "the treated unit" if count == 1 else f"{of_all} treated units"
+        headline = f"the donors {'do not track' if count == many['no'] == 1 else 'track'} {units}"
+        if of_grade["unclear"]:
+            reasons.append(f"The time before the intervention cannot tell: {_listed(of_grade['unclear'])}.")
+    else:
+        headline = "check the units before you read on" if to_check else "the time before the intervention cannot tell"
+        if of_grade["unclear"]:
+            paths = f"With the donors, paths before it are about as likely as without: {_listed(of_grade['unclear'])}."
+            reasons.append(paths)
     if of_grade["no"]:
         reasons.append(f"Compare with forecasts from their own past: {_listed(of_grade['no'])}.")
-    does = "track" if many["yes"] or count > 1 else "do not track" if many["no"] else "may or may not track"
     return Verdict(
         "yes" if many["yes"] * 2 > count else "no" if many["no"] * 2 > count else "unclear",
-        f"the donors {does} {units}",
+        headline,
         " ".join(reasons) or "they explain the time before the intervention better than the units' own past does.",
         check_first=bool(to_check),
     )

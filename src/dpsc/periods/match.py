@@ -250,6 +250,21 @@ def typed_period(text: str, index: Times, time_format: str | None, name: str = "
     return found
 
 
+def is_period(index: Times, text: str) -> bool:
+    """Tell whether a text is one of the periods.
+
+    Examples
+    --------
+    >>> is_period(pd.Index([1970, 1980]), "1970"), is_period(pd.Index([1970, 1980]), "1975")
+    (True, False)
+    """
+    try:
+        first_treated(index, text)
+    except PanelError:
+        return False
+    return True
+
+
 def first_treated(
     index: Times,
     treatment_time: Label,

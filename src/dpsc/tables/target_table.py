@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,6 +137,93 @@ def spans_of_units(
         if not treated:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
         return treated, None if end is None else {unit: last[unit] for unit in treated}
+
+
+def sample(path: Path, said: TableSpec) -> dict[str, list[str]]:
+    """Return the columns of a table by name, with the cells of its first rows as they are written."""
+    with in_file(path):
+        table = open_table(path, [], said.dialect)
+        names = table.schema.names
+        found: dict[str, list[str]] = {name: [] for name in names}
+        for rows in rows_of(table.with_text(names), names, _SAMPLED):
+            for k, name in enumerate(names):
+                cells = arrow.plain(rows.batch.column(k)).to_pylist()
+                found[name] += ["" if _written(cell) is None else str(_written(cell)) for cell in cells]
+            if len(found[names[0]]) >= _SAMPLED:
+                break
+        return found
+
+
+def likely(
+    columns: Mapping[str, Sequence[str]], is_period: Callable[[str], bool], outcome: str, units: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return which columns seem to hold units, starts, periods and numbers; what is not seen is left out.
+
+    ``units`` are those of a private panel: its table names units and starts, nothing else.
+
+    Examples
+    --------
+    >>> table = {"town": ["A", "A", "B", "B"], "year": ["1", "2", "1", "2"], "since": ["2", "2", "", ""],
+    ...          "cost": ["7.5", "8.5", "9.5", "3.5"]}
+    >>> likely(table, lambda text: text in ("1", "2"), "cost")
+    {'unit': 'town', 'start': 'since', 'time': 'year', 'outcome': 'cost'}
+    """
+    kinds = {name: _kind(cells, is_period) for name, cells in columns.items()}
+    of = {kind: [name for name in columns if kinds[name] == kind] for kind in ("period", "number", "text")}
+    if units:
+        known = {name: sum(cell in units for cell in cells) for name, cells in columns.items()}
+        unit = max(known, key=lambda name: known[name], default="")
+        starts = [name for name in of["period"] if name != unit]
+        return {"unit": unit, **dict(zip(("start",), starts, strict=False))} if known.get(unit) else {}
+    dates = [name for name in of["period"] if not _numbers_named(name, outcome)]
+    unit = next(iter(_best(of["text"], _UNITS) or _best(of["number"], _UNITS, alone=True)), "")
+    if not unit:
+        return {}
+    once = [name for name in dates if _same_in_each(columns[name], columns[unit])]
+    changing = [name for name in dates if name not in once]
+    start, time = _best(once, _STARTS), _best(changing, _TIMES)
+    left = [name for name in columns if name not in (unit, *once, *changing) and kinds[name] != "text"]
+    numbers = [name for name in left if not _same_in_each(columns[name], columns[unit])]
+    numbers = [name for name in numbers if _numbers_named(name, outcome)] or numbers
+    found = {"unit": unit, "start": next(iter(start), ""), "time": next(iter(time), ""), "outcome": ""}
+    found["outcome"] = numbers[0] if numbers else ""
+    return {what: name for what, name in found.items() if name}
+
+
+def _kind(cells: Sequence[str], is_period: Callable[[str], bool]) -> str:
+    """Tell what most different cells of a column are: periods, numbers or text."""
+    different = list(dict.fromkeys(cell for cell in cells if cell))[:_DIFFERENT]
+    if not different:
+        return "empty"
+    if 2 * sum(map(is_period, different)) > len(different):
+        return "period"
+    return "number" if 2 * sum(map(_is_number, different)) > len(different) else "text"
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"[-+−]?[\d.,'’\s]*\d[\d.,'’\s]*(e[-+]?\d+)?%?", cell, re.IGNORECASE) is not None
+
+
+def _numbers_named(name: str, outcome: str) -> bool:
+    return name.strip().casefold() == outcome.strip().casefold()
+
+
+def _best(names: Sequence[str], hints: str, *, alone: bool = False) -> list[str]:
+    """Return columns, those first whose name is one that people use; ``alone``, no others."""
+    named = [name for name in names if re.search(hints, name, re.IGNORECASE)]
+    return named if alone else [*named, *(name for name in names if name not in named)]
+
+
+def _same_in_each(cells: Sequence[str], units: Sequence[str]) -> bool:
+    """Tell whether a column has one value for each unit, and units have several rows."""
+    pairs = set(zip(units, cells, strict=True))
+    return len(pairs) == len(set(units)) < len(units)
+
+
+_SAMPLED, _DIFFERENT = 5_000, 200  # rows of a table, and different cells of a column, that are looked at
+_UNITS = r"unit|region|store|shop|clinic|hospital|state|county|city|town|country|site|market|name|id$"
+_STARTS = r"start|treat|adopt|first|since|begin|from|launch|interven"
+_TIMES = r"time|date|day|week|month|quarter|year|period"
 
 
 def _the_others(names: list[str], given: list[str], time: str | None, outcome: str | None) -> tuple[str, str]:

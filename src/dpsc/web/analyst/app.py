@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
-COLUMNS = ("unit_column", "start_column", "weight_column", "averages_column")
+COLUMNS = [field.name for field in fields(Columns)]
 
 
 class Chart(NamedTuple):
@@ -69,7 +70,7 @@ def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> A
 
 
 TARGET = "target.csv"
-REPORT, STUDY, COMPARISON = "report.html", "study.html", "comparison.html"
+REPORT, BRIEF, STUDY, COMPARISON = "report.html", "brief.html", "study.html", "comparison.html"
 
 
 class Asked(NamedTuple):
@@ -219,10 +220,7 @@ def several(desk: AnalystDesk, width: float) -> str:
         return render("several.html", study=None, desk=desk, problem=desk.problems.get("several"))
     found = document.of_study(study, units)
     figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
-    shown = {
-        "command": study_command(desk.release_file.name, desk.long_file.name, desk.how_several_are_read),
-        "tables": tables.of(found),
-    }
+    shown = {"tables": tables.of(found), "verdict": words.study_verdict(study)}
     return render("several.html", study=study, desk=desk, problem=None, found=found, figures=figures, **shown)
 
 
@@ -240,12 +238,18 @@ def comparison(desk: AnalystDesk, width: float) -> str:
 
 
 def export(desk: AnalystDesk, width: float) -> str:
-    """Show what can be taken away, and the command and the script that do the same."""
-    if desk.result is None or desk.release_file is None:
+    """Show what can be taken away of an answer and of a study, and the commands and the script that do the same."""
+    if desk.release_file is None or (desk.result is None and desk.study is None):
         return _nothing(desk)
-    same = {"command": command(asked_of(desk)), "script": script(asked_of(desk), desk.tried)}
-    paragraph = desk.result.paragraph(desk.units or None, desk.tried)
-    return render("export.html", desk=desk, paragraph=paragraph, **same)
+    units, one, several = desk.units or None, {}, {}
+    if desk.result is not None:
+        one = {"command": command(asked_of(desk)), "script": script(asked_of(desk), desk.tried)}
+        one["paragraph"] = desk.result.paragraph(units, desk.tried)
+    if desk.study is not None and desk.long_file is not None:
+        how = desk.how_several_are_read
+        several = {"command": study_command(desk.release_file.name, desk.long_file.name, how)}
+        several["paragraph"] = desk.study.paragraph(units, desk.all_tried)
+    return render("export.html", desk=desk, one=one, several=several)
 
 
 def _nothing(desk: AnalystDesk) -> str:
@@ -291,10 +295,10 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.dropped(desk.drop_several, "several_file")
     page.when(desk.choose_unit, "panel_unit")
     page.when(desk.choose_outcome, "release_outcome")
-    page.when(lambda text: desk.paste_target(text) if text.strip() else None, "pasted")
-    page.when(lambda text: desk.paste_several(text) if text.strip() else None, "several_pasted")
+    page.when(desk.paste_target, "pasted")
+    page.when(desk.paste_several, "several_pasted")
     page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
-    page.when(lambda *names: desk.name_columns(Columns(*names)), *COLUMNS)
+    page.when(lambda said: desk.name_column(*said), "column", ignore_init=False)  # as below
     page.when(desk.say_averages, "averages")
     for part in PARTS:
         page.pressed(partial(desk.numbers_are, True, part), f"{part}_right")
@@ -313,12 +317,14 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
 
 
 class _Lists:
-    """The lists of dates and of units on the page."""
+    """The lists of dates, units and columns on the page, and its fields for what may be pasted."""
 
     def __init__(self) -> None:
         self._dates: tuple[list[str], int | None] | None = None
         self._units: tuple[tuple[str, ...], str] = ((), "")
         self._outcomes: tuple[tuple[str, ...], str] = ((), "")
+        self._columns: tuple[tuple[str, ...], Columns] = ((), Columns())
+        self._pasted = {"pasted": "", "several_pasted": ""}
 
     def show(self, desk: AnalystDesk) -> None:
         """Offer the dates and units that are possible, and show those on the desk."""
@@ -333,22 +339,30 @@ class _Lists:
         if self._outcomes != (desk.outcomes, desk.outcome):
             self._outcomes = (desk.outcomes, desk.outcome)
             ui.update_select("release_outcome", choices=list(desk.outcomes) or {"": "–"}, selected=desk.outcome)
+        if self._columns != (desk.columns_there, desk.columns):
+            self._columns = (desk.columns_there, desk.columns)
+            there = {"": "–"} | {name: name for name in desk.columns_there}
+            for name in COLUMNS:
+                ui.update_select(f"column_{name}", choices=there, selected=getattr(desk.columns, name))
+        for name, before in self._pasted.items():
+            self._pasted[name] = getattr(desk, name)
+            if before and not self._pasted[name]:  # something else has taken its place
+                ui.update_text_area(name, value="")
 
 
 def _restore(desk: AnalystDesk) -> None:
     """Fill the fields of a page that was loaded again."""
-    ui.update_text_area("pasted", value=desk.pasted)
-    said, columns = desk.said, desk.columns
+    for name in ("pasted", "several_pasted"):
+        ui.update_text_area(name, value=getattr(desk, name))
+    said = desk.said
     texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
-    names = zip(COLUMNS, (columns.unit, columns.start, columns.weight, columns.averages), strict=True)
-    for name, value in (texts | {"averages": desk.averages_written} | dict(names)).items():
+    for name, value in (texts | {"averages": desk.averages_written}).items():
         ui.update_text(name, value=value)
     ui.update_select("decimal", selected=said.get("decimal", ""))
 
 
 def _open_demo(desk: AnalystDesk) -> None:
     desk.open_demo()
-    ui.update_text_area("pasted", value="")
     ui.update_text("averages", value="")
 
 
@@ -380,6 +394,8 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
         return made(desk.study).files(desk.units or None, desk.all_tried)
 
     return {
+        "brief": (BRIEF, lambda: files().html(brief=True)),
+        "study_brief": (BRIEF, lambda: study().html(brief=True)),
         "report": (REPORT, lambda: files().html(command(asked_of(desk)))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),

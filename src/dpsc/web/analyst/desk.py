@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -21,7 +22,7 @@ from dpsc.answers.compare import Comparison
 from dpsc.answers.placebos import Trials
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import DpscError, ReleaseError
+from dpsc.errors import DpscError, ReleaseError, TableError
 from dpsc.periods import match
 from dpsc.periods.dates import period_name
 from dpsc.tables import reader
@@ -40,10 +41,12 @@ SAID = ("time", "outcome", "time_format", "decimal")  # of how a table is writte
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table of several units."""
+    """The columns of a table of several units; empty for what it does not have."""
 
-    unit: str = "unit"
-    start: str = "start"
+    unit: str = ""
+    start: str = ""
+    time: str = ""
+    outcome: str = ""
     weight: str = ""
     averages: str = ""
 
@@ -99,11 +102,11 @@ class AnalystDesk(Desk):
     labels: ClassVar = {
         "time": "column of periods",
         "outcome": "column of numbers",
-        "unit": "column of units",
-        "treatment_time_column": "column of first treated periods",
-        "weight_column": "column of weights",
+        "unit": "units",
+        "treatment_time_column": "first treated periods",
+        "weight_column": "weights",
         "averages": "how many people the target averages",
-        "averages_column": "column of how many people are averaged",
+        "averages_column": "how many people are averaged",
         "time_format": "how dates are written",
         "decimal": "mark before decimals",
         "sep": "separator",
@@ -128,6 +131,8 @@ class AnalystDesk(Desk):
         self.averages: int | None = None
         self.questions: dict[str, Question] = {}
         self.columns = Columns()
+        self.columns_there: tuple[str, ...] = ()
+        self.several_pasted = ""
         self.long_file: File | None = None
         self.result: PrivateResult | UnprovenResult | None = None
         self.other_result: PrivateResult | UnprovenResult | None = None
@@ -165,6 +170,8 @@ class AnalystDesk(Desk):
                 self.target_file = self.target_file if self._has_column(self.target_file, outcome) else None
                 self.long_file = self.long_file if self._has_column(self.long_file, outcome) else None
                 self._read_target()
+                self.columns_there = ()
+                self._look_at_columns()
                 self._read_several()
 
     def open_other(self, file: File) -> None:
@@ -179,6 +186,7 @@ class AnalystDesk(Desk):
         """Open a release and the target of ``dpsc demo``, made once by benchmarks/demo_files.py."""
         with self.changing():
             self.pasted, self.target_file = "", None
+            self._put_away_several()
             self.say_averages("")
             self.open_release(File(DEMO / "flights.dpsc.json", "flights.dpsc.json"))
             self.drop_target(File(DEMO / "delays-of-thirty-planes.csv", "delays-of-thirty-planes.csv"))
@@ -190,8 +198,8 @@ class AnalystDesk(Desk):
             self._read_target()
 
     def paste_target(self, text: str) -> None:
-        """Read the target from what was pasted."""
-        if text != self.pasted:
+        """Read the target from what was pasted; nothing is one that was taken away."""
+        if text.strip() != self.pasted.strip():
             with self.changing():
                 self.pasted, self.target_file = text, None
                 self._read_target()
@@ -244,24 +252,31 @@ class AnalystDesk(Desk):
     def drop_several(self, file: File) -> None:
         """Read several targets from a long table."""
         with self.changing():
-            self.long_file, self._shown_mark = self._kept(file), None
+            self.long_file, self._shown_mark, self.several_pasted = self._kept(file), None, ""
+            self._look_at_columns()
             self._read_several()
 
     def paste_several(self, text: str) -> None:
-        """Read several targets from what was pasted."""
-        with self.changing(), self.about("several"):
-            table = pasted.as_table(text, self.periods)
-            self.long_file = File(self._write("several-targets.csv", table), "several-targets.csv")
-            self._shown_mark = pasted.decimal_mark(table)
-            self._read_several()
-
-    def name_columns(self, columns: Columns) -> None:
-        """Say which columns a table of several targets has."""
-        if columns != self.columns:
-            with self.changing():
-                self.columns = columns
-                if self.long_file is not None:
+        """Read several targets from what was pasted; nothing is a table that was taken away."""
+        if text.strip() == self.several_pasted.strip():
+            return
+        with self.changing():
+            self._put_away_several()
+            self.several_pasted = text
+            if text.strip():
+                with self.about("several"):
+                    table = pasted.as_table(text, self.periods)
+                    self.long_file = File(self._write("several-targets.csv", table), "several-targets.csv")
+                    self._shown_mark = pasted.decimal_mark(table)
+                    self._look_at_columns()
                     self._read_several()
+
+    def name_column(self, what: str, column: str) -> None:
+        """Say which column of a table of several targets holds what."""
+        if what in Columns.__dataclass_fields__ and column in ("", *self.columns_there):
+            with self.changing():
+                self.columns = replace(self.columns, **{what: column})
+                self._read_several()
 
     # What is there -----------------------------------------------------------------------------------------------
 
@@ -319,7 +334,7 @@ class AnalystDesk(Desk):
         """How a table of several targets is read, by the names of parameters."""
         start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
         many = {"averages_column": self.columns.averages, "units": self.units}
-        said = self._table(self._shown_mark, self.columns.unit).parts() | start | weight | many
+        said = self._table_of_several().parts() | start | weight | many
         said |= {"outcome": self.outcome} if self.outcome else {}
         return {name: str(value) for name, value in said.items() if value}
 
@@ -364,6 +379,7 @@ class AnalystDesk(Desk):
     def _answer(self, release: Release | PrivatePanel | None, field: str) -> PrivateResult | UnprovenResult | None:
         if release is None or self.release is None or self.target is None or self.position is None:
             return None
+        self.problems.pop(field, None)
         key = (id(release), self.position, self.unit + str(tuple(self.target.to_numpy())), self.averages)
         if key not in self._results:
             with self.about(field):
@@ -390,6 +406,7 @@ class AnalystDesk(Desk):
         if self.pasted.strip() or self.target_file is not None:
             self._read_target()
         if self.long_file is not None:
+            self._look_at_columns()
             self._read_several()
 
     def _read_target(self) -> None:
@@ -404,9 +421,32 @@ class AnalystDesk(Desk):
                 self.target = target
         self._ask()
 
-    def _table(self, mark: str | None, unit: str = "") -> TableSpec:
+    def _table(self, mark: str | None) -> TableSpec:
         """Return what was said of a table; ``mark`` is before decimals unless something else was said."""
-        return TableSpec.of({"decimal": mark, **self.said, "unit": unit})
+        return TableSpec.of({"decimal": mark, **self.said})
+
+    def _table_of_several(self) -> TableSpec:
+        """Return what is known of the table of several units; a panel's names units and starts, nothing else."""
+        columns = {"unit": self.columns.unit, "time": self.columns.time, "outcome": self.columns.outcome}
+        return TableSpec.of({"decimal": self._shown_mark, **self.said, **columns})
+
+    def _put_away_several(self) -> None:
+        self.long_file, self._shown_mark, self.several_pasted, self.study = None, None, "", None
+        self.columns, self.columns_there = Columns(), ()
+        self.questions.pop("several", None)
+        self.problems.pop("several", None)
+
+    def _look_at_columns(self) -> None:
+        """Choose the columns that seem to hold what is needed; another table with the same columns keeps them."""
+        with self.about("several", self.long_file):
+            release, file = self._opened, self.long_file
+            if file is None:
+                return
+            there = self.read(several.sample, file.path, self._table(self._shown_mark))
+            if tuple(there) != self.columns_there:
+                units = self.panel_units
+                found = several.likely(there, partial(match.is_period, release.times), release.outcome, units)
+                self.columns_there, self.columns = tuple(there), Columns(**found)
 
     def _of_outcome(self, path: Path, said: TableSpec, *others: str | None) -> TableSpec:
         """Return how a table is read that may have a column for each outcome of the release."""
@@ -435,7 +475,10 @@ class AnalystDesk(Desk):
             release, file, columns = self._opened, self.long_file, self.columns
             if file is None:
                 return
-            said = self._table(self._shown_mark, columns.unit)
+            for name, label in (("unit", "units"), ("start", "first treated periods")):
+                if not getattr(columns, name):
+                    raise TableError(f"which column holds the {label}? Choose it under “Columns of the table”.")
+            said = self._table_of_several()
             if isinstance(release, PrivatePanel):
                 starts, _ = self.read(several.spans_of_units, file.path, said, columns.start)
                 with in_file(file.path):

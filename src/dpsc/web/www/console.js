@@ -53,6 +53,8 @@
   function choose(position) { window.Shiny.setInputValue("chosen", position, { priority: "event" }); }
   document.addEventListener("change", function (event) { // by somebody: what the page itself shows there is no choice
     if (event.target.id === "date" && event.target.value) choose(Number(event.target.value));
+    const what = event.target.dataset.column;
+    if (what) window.Shiny.setInputValue("column", [what, event.target.value], { priority: "event" });
   });
   const chartOf = (event) => event.target.closest && event.target.closest(".chart[data-at]");
   document.addEventListener("pointerdown", function (event) {
