@@ -182,7 +182,9 @@ def one_run(name: str, target: str, run: int) -> list[dict[str, Any]]:
 def settled(runs: pd.DataFrame) -> pd.DataFrame:
     """Return one row per panel, target, time, budget and size of the segment over the noise: mean logs over runs."""
     size = pd.cut(runs["own donors"] / runs["noise"], [0, 1, 2, 5, 20, np.inf], labels=SIZES).astype(str)
-    logs = {f"{name} over undivided": np.log(runs[name] / runs["undivided"]) for name in ("own segment", "all segments")}
+    logs = {
+        f"{name} over undivided": np.log(runs[name] / runs["undivided"]) for name in ("own segment", "all segments")
+    }
     by = ["panel", "target", "time", "epsilon", "size"]
     groups = runs.assign(size=size, **logs).groupby(by, sort=False)
     found = groups[[*logs]].mean().assign(runs=groups.size(), donors=groups["donors"].last())
