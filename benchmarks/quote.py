@@ -250,6 +250,7 @@ QUOTES = {
     "which method agreement": which_method_agreement,
     "which method rivals": lambda: which_method("rivals"),
     "which method periods": lambda: which_method("periods"),
+    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
     "groups spending": lambda: groups("by_bound", "groups-spending.csv"),
     "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
     "groups noise": lambda: groups("by_noise", "groups-report.csv"),

@@ -224,7 +224,7 @@ def several(desk: AnalystDesk, width: float) -> str:
     study, units = desk.study, desk.units or None
     if study is None or desk.release_file is None or desk.long_file is None:
         return render("several.html", study=None, desk=desk, problem=desk.problems.get("several"))
-    found = document.of_study(study, units)
+    found = document.of_study(study, study.trials(placebos=False), units)
     figures = {kind: drawn(partial(plot.draw, study, kind, units=units), width).source for kind in ("event", "units")}
     shown = {"tables": tables.of(found), "verdict": words.study_verdict(study)}
     return render("several.html", study=study, desk=desk, problem=None, found=found, figures=figures, **shown)

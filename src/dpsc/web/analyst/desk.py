@@ -503,9 +503,9 @@ class AnalystDesk(Desk):
                     raise TableError(f"which column holds the {label}? Choose it under “Columns of the table”.")
             said = self._table_of_several()
             if isinstance(release, PrivatePanel):
-                starts, _ = self.read(several.spans_of_units, file.path, said, columns.start)
+                treated = self.read(several.treated_units, file.path, said, columns.start)
                 with in_file(file.path):
-                    study = ask.units_of_panel(release, starts, said.time_format)
+                    study = ask.units_of_panel(release, treated, said.time_format)
             else:
                 named = {"weight": columns.weight or None, "averages": columns.averages or None}
                 said = self._of_outcome(file.path, said, columns.unit, columns.start, *named.values())
