@@ -18,13 +18,13 @@ from dpsc.answers import figures as plot
 from dpsc.answers.figures.sheet import BLACK
 
 ROOT = Path(__file__).resolve().parent.parent
-CONSOLE = ROOT / "src" / "dpsc" / "console" / "demo"
+CONSOLE = ROOT / "src" / "dpsc" / "web" / "demo"
 
 
 def picture(result: Any) -> bytes:
     """Return the path of an answer, with the truth, which is known here, as a thin line."""
     title = "Did a new ground crew delay thirty planes? Answered from 1,161 others, privately"
-    axes = plot.draw(result, "path", plot.Sheet(title=title, figsize=(9, 4.2)), "minutes")
+    axes = plot.draw(result, "path", plot.Sheet(title=title, figsize=(9, None)), "minutes")
     at, y = next((line.get_xdata(), line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == 26)
     after = np.array([name >= datasets.CHANGED_ON for name in datasets.flights().target["fortnight"]])
     truth = np.asarray(y)[after] - datasets.MINUTES_ADDED

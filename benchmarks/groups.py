@@ -383,7 +383,7 @@ def page(frame: pd.DataFrame, flown: pd.DataFrame, ranked: pd.DataFrame, unmoved
         "effect, and how often the model's p-value is at most 0.1.",
         markdown(ranked.groupby(["units", "effect"])[["rank", "expected", "p"]].mean().reset_index()),
         "Two draws of a panel's units for each row of a setting are few, and the same in several settings. No effect, with "
-        "more draws, in calm times and with equal noise:",
+        "more draws: in calm times with equal noise, and in calm times and shocks with noise that differs twentyfold:",
         markdown(no_effect(unmoved)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -401,11 +401,11 @@ def by_bound(spent: pd.DataFrame) -> str:
 def ranking(pool: ProcessPoolExecutor, half: str, runs: int, effects: tuple[float, ...] = EFFECTS) -> pd.DataFrame:
     """Return how often effects of several sizes have a rank in the first tenth, setting by setting.
 
-    No effect alone is asked about in calm times and with equal noise, where draws are not the same ones again.
+    No effect alone is asked about in calm times with equal noise, and with unequal noise: the rest is much the same.
     """
     chosen = [s for s in settings(half) if s[1] in RANKED and s[2] in (0.0, 1.0)]
     if effects == NO_EFFECT:
-        chosen = [s for s in chosen if not s[3] and s[4] == 0]
+        chosen = [s for s in chosen if s[3] or s[4] == 0]
     tasks = [(s, run) for s in chosen for run in range(runs)]
     all_of = [half] * len(tasks), [effects] * len(tasks)
     found = pool.map(ranks, [s for s, _ in tasks], [run for _, run in tasks], *all_of)
@@ -419,9 +419,15 @@ def by_setting(ranked: pd.DataFrame) -> pd.DataFrame:
 
 
 def no_effect(unmoved: pd.DataFrame) -> pd.DataFrame:
-    """Return how often no effect at all ranks first, from how many different draws of units."""
-    shares = unmoved.groupby("units")[["rank", "expected", "p"]].mean()
-    return shares.assign(draws=unmoved.groupby(["units", "noise"])["draws"].sum().groupby("units").max()).reset_index()
+    """Return how often no effect at all ranks first, and from how many different draws of units."""
+    named = unmoved.assign(sizes=np.where(unmoved["unequal"], "unequal", "equal"))
+    shares = named.groupby(["units", "sizes"])[["rank", "expected", "p"]].mean()
+    draws = named.groupby(["units", "sizes", "noise", "shock"])["draws"].sum().groupby(["units", "sizes"]).max()
+    return shares.assign(draws=draws).reset_index()
+
+
+def no_effect_rows(unmoved: pd.DataFrame) -> str:
+    return markdown(no_effect(unmoved))
 
 
 def main() -> None:

@@ -17,12 +17,12 @@ from dpsc import files
 from dpsc.answers import tables, words
 from dpsc.answers import words as parameters
 from dpsc.answers.document import Document
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, GRID, VERMILION
 from dpsc.errors import ParameterError
 from dpsc.privacy.guarantee import Guarantee
 
 Rows = Sequence[Mapping[str, Any]]
 _NOT_PRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a workbook cannot hold them
-_BLACK, _BLUE, _GREY, _ORANGE = "#000000", "#0072B2", "#8A929C", "#D55E00"
 _BARS = 20  # donors in a chart
 _WIDEST = 90  # letters in a cell before its text is broken into lines
 CHARTS = "charts"  # the sheet that has them
@@ -102,7 +102,8 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
     for name in ("placebos", "placebos in space"):
         if name in found:
             label = next(iter(found[name][0]))
-            found[name] = [{label: f"the answer: {document['treatment_time']}"} | real, *found[name]]
+            date = f": {document['treatment_time']}" if document["kind"] == "result" else ""
+            found[name] = [{label: f"the answer{date}"} | real, *found[name]]
     return {
         "answer": _answer(document),
         CHARTS: [],
@@ -159,14 +160,14 @@ def _charts(document: Document) -> dict[str, Chart]:
         "donors": Chart("bars", "donor", "weight", "Weights of the donors that count most"),
         "sensitivity": Chart("ranges", "choice", "effect", f"{effects} under other choices"),
         "units": Chart("ranges", "unit", "effect", f"{effects} in each unit"),
-        "event time": Chart("ranges", "periods_after", "effect", f"{effects} by periods after the intervention"),
+        "event time": Chart("ranges", "periods_after", "effect", f"{effects} by periods since the treatment"),
         "calendar time": Chart("ranges", "time", "effect", f"{effects} by period"),
     }
 
 
 def _answer(document: Document) -> Rows:
     interval = document["average_effect_interval"] or [None, None]
-    percent = document["percent"] or {}
+    percent, pre_trend = document["percent"] or {}, document.get("pre_trend") or {}
     said = {
         "question": document["title"],
         "answer": " ".join(document["answer"]),
@@ -185,6 +186,11 @@ def _answer(document: Document) -> Rows:
         "p-value": document["p_value"],
         "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
+        "p-value of the pre-trend test": pre_trend.get("p_value"),
+        "bound of the equivalence test": pre_trend.get("bound"),
+        "p-value of the equivalence test": pre_trend.get("equivalence_p"),
+        "smallest bound with equivalence at 5%": pre_trend.get("smallest_bound"),
+        "p-value of a difference between groups": (document.get("groups") or {}).get("p_value"),
         "what it is worth": " ".join((document.get("worth") or {}).get("words", [])) or None,
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
@@ -255,29 +261,29 @@ def _drawn(made: Any, title: str, rows: Rows, chart: Chart, measured: str) -> An
         if values is not None:
             drawn.add_series({"name": name, "categories": label, "values": values, **look})
 
-    none, dash = {"none": True}, {"type": "long_dash", "size": 6, "border": {"color": _GREY}, "fill": {"color": _GREY}}
-    dot = {"type": "circle", "size": 7, "border": {"color": _BLUE}, "fill": {"color": _BLUE}}
+    none, dash = {"none": True}, {"type": "long_dash", "size": 6, "border": {"color": GREY}, "fill": {"color": GREY}}
+    dot = {"type": "circle", "size": 7, "border": {"color": BLUE}, "fill": {"color": BLUE}}
     if chart.kind == "paths":
         drawn = made.add_chart({"type": "line"})
-        series(cells("observed"), "observed", line={"color": _BLACK, "width": 2.25})
+        series(cells("observed"), "observed", line={"color": BLACK, "width": 2.25})
         series(
             cells("foretold"),
             "foretold before the intervention",
-            line={"color": _ORANGE, "width": 1.5, "dash_type": "dash"},
+            line={"color": VERMILION, "width": 1.5, "dash_type": "dash"},
         )
-        series(effect, "without the intervention", line={"color": _ORANGE, "width": 2.5})
+        series(effect, "without the intervention", line={"color": VERMILION, "width": 2.5})
         for ends in (lower, upper):
-            series(ends, "interval", line={"color": _ORANGE, "width": 0.75, "dash_type": "round_dot"})
+            series(ends, "interval", line={"color": VERMILION, "width": 0.75, "dash_type": "round_dot"})
     elif chart.kind == "ranges" and lower is not None and upper is not None:
         drawn = made.add_chart({"type": "stock"})
-        drawn.set_high_low_lines({"line": {"color": _GREY, "width": 1.75}})
+        drawn.set_high_low_lines({"line": {"color": GREY, "width": 1.75}})
         series(upper, "interval", line=none, marker=dash)
         series(lower, "interval", line=none, marker=dash)
         series(effect, "effect", line=none, marker=dot)
     else:
         drawn = made.add_chart({"type": "column"})
-        first = {"points": [{"fill": {"color": _ORANGE}}]} if chart.highlighted else {}
-        series(effect, chart.effect, fill={"color": _BLUE}, gap=40, **first)
+        first = {"points": [{"fill": {"color": VERMILION}}]} if chart.highlighted else {}
+        series(effect, chart.effect, fill={"color": BLUE}, gap=40, **first)
     drawn.set_title({"name": _text(chart.title), "name_font": {"size": 12}, "overlay": False})
     below = {"label_position": "low", "num_font": {"rotation": -45} if len(rows) > 8 else {}, "text_axis": True}
     drawn.set_x_axis(below | {"num_format": "General"})
@@ -287,7 +293,7 @@ def _drawn(made: Any, title: str, rows: Rows, chart: Chart, measured: str) -> An
     }
     if chart.kind == "paths":
         side |= _ends([row[name] for row in rows for name in names[1:] if row.get(name) is not None])
-    drawn.set_y_axis(side | {"major_gridlines": {"visible": True, "line": {"color": "#DCDFE4"}}})
+    drawn.set_y_axis(side | {"major_gridlines": {"visible": True, "line": {"color": GRID}}})
     twice = [0] if chart.kind == "ranges" else [4]  # the other end of the interval has a name
     drawn.set_legend({"none": True} if chart.kind == "bars" else {"position": "bottom", "delete_series": twice})
     drawn.set_size({"width": 64 * _COLUMNS - 16, "height": 20 * _ROWS - 16})
@@ -310,7 +316,7 @@ def _format(name: str, row: Mapping[str, Any], rows: Rows) -> str:
     """Return how a number is shown; the cell holds every digit. An effect and its interval have as many decimals."""
     if "percent" in name or "percent" in str(row.get("", "")):
         return "0.0"
-    if name == "p_value" or row.get("") == "p-value":
+    if name.endswith(("p_value", "_p")) or str(row.get("", "")).startswith("p-value"):
         return "0.000"
     if name in _TOGETHER:
         values = [row.get(other) for other in _TOGETHER]

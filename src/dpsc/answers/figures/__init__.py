@@ -39,12 +39,6 @@ def as_bytes(figure: Figure, format: Literal["png", "svg"], dpi: float = 200) ->
     import matplotlib as mpl
 
     buffer = io.BytesIO()
-    with mpl.rc_context(
-        {
-            "svg.hashsalt": "dpsc",
-            "figure.autolayout": False,
-            "figure.constrained_layout.use": False,
-        }
-    ):
+    with mpl.rc_context({"svg.hashsalt": "dpsc", "figure.autolayout": False, "figure.constrained_layout.use": False}):
         figure.savefig(buffer, format=format, dpi=dpi, metadata={"Date": None} if format == "svg" else None)
     return buffer.getvalue()

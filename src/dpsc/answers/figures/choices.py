@@ -10,18 +10,7 @@ import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.figures.result import small_print
-from dpsc.answers.figures.sheet import (
-    BLUE,
-    DOTTED,
-    GREY,
-    LABEL,
-    SKY,
-    THIN,
-    VERMILION,
-    PeriodAxis,
-    Sheet,
-    wrapped,
-)
+from dpsc.answers.figures.sheet import BLUE, DOTTED, GREY, LABEL, SKY, THIN, VERMILION, PeriodAxis, Sheet, wrapped
 from dpsc.answers.placebos import Placebos, Sensitivity
 from dpsc.answers.words import in_units, outcome, percent
 from dpsc.errors import ParameterError
@@ -75,7 +64,15 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     widest = float(np.nanmax(np.abs(effects)))
     who = "other units" if found.of_real_units else "made-up units"
     label = f"{len(effects)} {who}"
-    axes.hist(effects, bins=_bins(widest, len(effects)), color=SKY, edgecolor="white", lw=0.8, label=label)
+    half = max(4, min(15, round(np.sqrt(len(effects)))))  # zero is an edge, so that both sides look alike
+    axes.hist(
+        effects,
+        bins=list(np.linspace(-widest, widest, 2 * half + 1)),
+        color=SKY,
+        edgecolor="white",
+        lw=0.8,
+        label=label,
+    )
     said = f"the real effect: {_said(found, 'made-up units show one as large')}"
     if found.rank is not None:
         said = f"the real effect: rank {found.rank} of {len(effects) + 1}"
@@ -83,7 +80,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     axes.axvline(0, color=GREY, lw=THIN)
     ends = np.array([np.nanmin([-widest, real]), np.nanmax([widest, real])])
     axes.set_xlim(*(ends + 0.06 * np.diff(ends) * [-1, 1]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     return sheet.finish(
         axes,
         f"The effect beside those of {who}, which were not treated",
@@ -118,12 +115,6 @@ def _limit(axes: Axes, found: Placebos) -> str:
         return ""
     axes.set_ylim(-most, most)
     return "; the longest leave the figure"
-
-
-def _bins(widest: float, count: int) -> Any:
-    """Return bins with zero on an edge, so that both sides look alike."""
-    half = max(4, min(15, round(np.sqrt(count))))
-    return np.linspace(-widest, widest, 2 * half + 1)
 
 
 def weights(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:

@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.figures.sheet import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    LINE,
-    PURPLE,
-    SKY,
-    THIN,
-    VERMILION,
-    PeriodAxis,
-    Sheet,
-)
+from dpsc.answers.figures.sheet import BLACK, BLUE, GREEN, GREY, LINE, PURPLE, SKY, THIN, VERMILION, PeriodAxis, Sheet
 from dpsc.types import Array, Times
 
 if TYPE_CHECKING:
@@ -64,15 +52,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
 
 
 def movement(
-    times: Times,
-    mean: Array,
-    error: Array,
-    spread: Array,
-    sheet: Sheet,
-    *,
-    outcome: str,
-    caption: str,
-    private: bool,
+    times: Times, mean: Array, error: Array, spread: Array, sheet: Sheet, *, outcome: str, caption: str, private: bool
 ) -> Axes:
     """Draw how the donors move on average, how sure that is, and how far single donors are from it."""
     axes = sheet.axes(2.9)

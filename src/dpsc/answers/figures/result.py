@@ -34,14 +34,15 @@ def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     draw_gaps(bottom, result)
     PeriodAxis(result.target.index).mark(bottom, result.T0, named=False)
     bottom.set_title("observed less counterfactual", loc="left", x=0, fontsize=LABEL, color=GREY, pad=4)
-    return _finish(top, result, sheet, question(result), in_units(outcome(result), units), between=(0.0, 0.32))
+    asked = result.title or question(result)
+    return _finish(top, result, sheet, asked, in_units(outcome(result), units), between=(0.0, 0.32))
 
 
 def path(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw observed and counterfactual over time."""
     axes = sheet.axes(3.1)
     draw_path(axes, result)
-    return _finish(axes, result, sheet, question(result), in_units(outcome(result), units))
+    return _finish(axes, result, sheet, result.title or question(result), in_units(outcome(result), units))
 
 
 def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
@@ -179,7 +180,7 @@ def promise(guarantee: Guarantee | None, reason: str) -> str:
 
 
 def _finish(
-    axes: Axes, result: Answer, sheet: Sheet, usual: str, measured: str, between: tuple[float, float] = (0.0, 0.0)
+    axes: Axes, result: Answer, sheet: Sheet, title: str, measured: str, between: tuple[float, float] = (0.0, 0.0)
 ) -> Axes:
     times = PeriodAxis(result.target.index)
     times.mark(axes, result.T0, named=True)
@@ -188,7 +189,7 @@ def _finish(
     times.write(axes)
     return sheet.finish(
         axes,
-        result.title or usual,
+        title,
         result.private,
         measured=measured,
         along=_time_name(result),

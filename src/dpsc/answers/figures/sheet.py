@@ -78,6 +78,10 @@ LINE, THIN, DOTTED = 1.8, 0.9, (0, (1, 1.5))  # points: lines of data, and lines
 _LEFT, _ABOVE, _ROW = 0.4, 0.12, 1.35 / 72  # inches: beside axes at the least, over them, a row for each point
 
 
+_KEY: dict[str, Any] = {"loc": "upper left", "frameon": False, "fontsize": LABEL, "handlelength": 1.6}
+_KEY |= {"handletextpad": 0.5, "columnspacing": 1.2, "borderpad": 0, "borderaxespad": 0}
+
+
 @dataclass(frozen=True)
 class Sheet:
     """The canvas of every figure: from top to bottom title, what is measured, key, axes, small print.
@@ -138,26 +142,9 @@ class Sheet:
     ) -> Axes:
         """Write what is around the axes, and put everything in its place.
 
-        Parameters
-        ----------
-        axes : Axes
-            The only ones, or the first of several, which share title and key.
-        usual : str
-            The title if none was asked for.
-        private : bool
-            Without a guarantee the title says NOT PRIVATE.
-        measured : str
-            What the values are, in their units.
-        along : str
-            What is along the horizontal axis, if its labels do not say so.
-        small_print : str
-            For a figure that stands alone.
-        grid : {"x", "y"}
-            The axis that values are read from.
-        above : float
-            Inches for what stands over the axes.
-        between : pair of float
-            Inches between the columns and between the rows of several axes.
+        Of several axes, the first is given. ``measured`` is what the values are, in their units; they are read from the
+        axis ``grid``. ``along`` is what the other one is. Without a guarantee the title says so. In inches: ``above``
+        is for what stands over the axes, and ``between`` is between columns and between rows of several.
         """
         title = usual if self.title is None else self.title
         title = title if private else f"{title}\nNOT PRIVATE".strip()
@@ -185,17 +172,7 @@ class Sheet:
         small_print = "" if self.title == "" else small_print
         small, foot = written(small_print, SMALL - 1, "small print", color=GREY, va="bottom")
         legend = figure.legend(
-            key.values(),
-            [wrapped(label, room - 0.5, LABEL) for label in key],
-            loc="upper left",
-            ncols=_columns(list(key), room),
-            frameon=False,
-            fontsize=LABEL,
-            handlelength=1.6,
-            handletextpad=0.5,
-            columnspacing=1.2,
-            borderpad=0,
-            borderaxespad=0,
+            key.values(), [wrapped(label, room - 0.5, LABEL) for label in key], ncols=_columns(list(key), room), **_KEY
         )
         tops = [edge, edge + high, edge + high + row + 0.03]
         top = tops[2] + (legend.get_window_extent().height / figure.dpi if key else 0.0) + above + _ABOVE
