@@ -1,6 +1,7 @@
 """How often pooled intervals of a study hold the truth: 1, 5 and 30 treated units, all at once or one after the other.
 
     python benchmarks/study.py [--half report|design] [--runs 20] [--workers 2]
+    python benchmarks/study.py --before [--half report|design] [--runs 4]
 
 The treated units are drawn at random from a panel, the others are the donors; nobody is really treated, so every
 pooled effect is zero and a 95% interval should hold zero 95% of the time. Staggered: dates spread over the second half
@@ -71,7 +72,8 @@ def as_if_independent(study: Study) -> Study:
     return replace(study, uncertainty=own)
 
 
-def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half: str) -> dict[str, float]:
+def asked(name: str, units: int, staggered: bool, shock: float, run: int, half: str) -> Study:
+    """Return a study of units that were not treated."""
     paths, T0 = units_of(name, shock, run, half)
     rng = problems.generator("treated", name, units, run)
     order = rng.permutation(len(paths))
@@ -82,11 +84,15 @@ def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half
     like = treated.mean(axis=0)[:T0]
     like = like if np.ptp(like) > 0 else donors[0, :T0]
     release = GramRelease(epsilon=1.0, delta=1e-6, like=like, seed=run).release(donors)
-    study = release.study({k: treated[k] for k in range(units)}, {k: int(dates[k]) for k in range(units)})
-    found = {}
+    return release.study({k: treated[k] for k in range(units)}, {k: int(dates[k]) for k in range(units)})
+
+
+def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half: str) -> dict[str, float]:
+    study = asked(name, units, staggered, shock, run, half)
+    found: dict[str, float] = {}
     for kind, each in (("", study), (" as if independent", as_if_independent(study) if units > 1 else study)):
         effects = each.effects()
-        event, calendar = each.by_event_time(), each.by_calendar_time()
+        event, calendar = each.by_event_time(before=0), each.by_calendar_time()
         found |= {
             f"average{kind}": float(effects["lower"].iloc[0] <= 0 <= effects["upper"].iloc[0]),
             f"over units{kind}": float(effects["lower"].iloc[1] <= 0 <= effects["upper"].iloc[1]),
@@ -95,6 +101,53 @@ def one_run(name: str, units: int, staggered: bool, shock: float, run: int, half
             f"width{kind}": float(effects["upper"].iloc[0] - effects["lower"].iloc[0]),
         }
     return found | {"p below 0.05": float(study.p_value < 0.05), "alike": float(study.uncertainty.alike)}  # type: ignore[attr-defined]
+
+
+def one_before(name: str, units: int, staggered: bool, shock: float, run: int, half: str) -> dict[str, float]:
+    """Return whether intervals before the treatment hold zero, and whether tests reject what is true."""
+    study = asked(name, units, staggered, shock, run, half)
+    test = study.pre_trend()
+    held = (test.table["lower"] <= 0) & (test.table["upper"] >= 0)
+    found = {
+        "each period before": float(held.mean()),
+        "their average": float(test.average.lower <= 0 <= test.average.upper),
+        "pre-trend p < 0.05": float(test.p_value < 0.05),
+        "pre-trend p < 0.2": float(test.p_value < 0.2),
+        "smallest bound / usual bound": test.smallest_bound / test.bound,
+    }
+    if units > 1:
+        two = study.by_group({k: str(k % 2) for k in range(units)})
+        found |= {"two groups p < 0.05": float(two.p_value < 0.05)}
+        five = study.by_group({k: str(k % 5) for k in range(units)})
+        found |= {"five groups p < 0.05": float(five.p_value < 0.05)}
+    return found
+
+
+def before_table(frame: pd.DataFrame) -> str:
+    """Return how often intervals before the treatment hold, and how often tests reject, by number of units."""
+    frame = frame.assign(family=np.where(frame["panel"].isin(list(MADE)), "factor models", "real panels"))
+    columns = ["each period before", "their average", "pre-trend p < 0.05", "pre-trend p < 0.2",
+               "two groups p < 0.05", "five groups p < 0.05"]  # fmt: skip
+    grouped = frame.groupby(["family", "units"])
+    means = grouped[columns].mean().reset_index()
+    means["smallest bound / usual bound"] = grouped["smallest bound / usual bound"].median().to_numpy()
+    head = "| " + " | ".join(means.columns) + " |\n|" + "---|" * len(means.columns)
+    rows = ["| " + " | ".join(("–" if np.isnan(v) else f"{v:.3f}") if isinstance(v, float) else str(v) for v in row)
+            + " |" for row in means.itertuples(index=False)]  # fmt: skip
+    return "\n".join([head, *rows])
+
+
+def before(half: str, runs: int) -> None:
+    """Measure what is asked about the time before the treatment, where calm: a shock comes after it."""
+    jobs = [setting for setting in settings(half) if setting[3] == 0 and (setting[2] or setting[1] == 1)]
+    rows = []
+    for panel, units, staggered, shock in jobs:
+        for run in range(MORE_RUNS * runs if panel in MADE else runs):
+            found = one_before(panel, units, staggered, shock, run, half)
+            rows.append({"panel": panel, "units": units, "run": run} | found)
+    frame = pd.DataFrame(rows)
+    frame.round(6).to_csv(OUT / f"study-before-{half}.csv", index=False)
+    print(before_table(frame))
 
 
 def one_setting(setting: tuple[str, int, bool, float], runs: int, half: str) -> dict[str, Any]:
@@ -158,5 +211,9 @@ if __name__ == "__main__":
     parser.add_argument("--half", choices=("report", "design"), default="report")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--before", action="store_true", help="the time before the treatment, and groups, alone")
     arguments = parser.parse_args()
-    main(arguments.half, arguments.runs, arguments.workers)
+    if arguments.before:
+        before(arguments.half, arguments.runs)
+    else:
+        main(arguments.half, arguments.runs, arguments.workers)

@@ -39,7 +39,7 @@ def test_a_study_of_one_unit_is_its_estimate() -> None:
     one, alone = release.study({"north": paths[0]}, 17), release.estimate(paths[0], 17)
     assert one.average == pytest.approx(alone.average)
     assert one.results["north"].gaps.equals(alone.gaps)
-    by_event = one.by_event_time()
+    by_event = one.by_event_time(before=0)
     assert by_event["effect"].to_numpy() == pytest.approx(alone.gaps.to_numpy())
     assert by_event["lower"].to_numpy() == pytest.approx(alone.to_frame()["gap_lower"].to_numpy())
 
@@ -50,7 +50,7 @@ def test_pooled_effects_are_averages_of_the_units_gaps(study: Study) -> None:
     assert effects["average over unit-periods"] == pytest.approx(np.concatenate(list(gaps.values())).mean())
     assert effects["average over units"] == pytest.approx(np.mean([gap.mean() for gap in gaps.values()]))
     assert effects["total"] == pytest.approx(sum(gap.sum() for gap in gaps.values()))
-    event = study.by_event_time()
+    event = study.by_event_time(before=0)
     assert event["units"].tolist() == [3] * 6 + [1] * 2
     assert event["effect"][0] == pytest.approx(np.mean([gap.iloc[0] for gap in gaps.values()]))
     assert event["effect"][7] == pytest.approx(gaps["north"].iloc[7])
@@ -93,7 +93,7 @@ def test_a_period_that_was_not_observed_has_no_weight() -> None:
     found = release.study({"a": paths[0], "b": gone}, 18)
     gaps = np.concatenate([found.results["a"].gaps, found.results["b"].gaps.dropna()])
     assert found.att == pytest.approx(gaps.mean())
-    assert found.by_event_time()["units"].tolist() == [2, 2, 1, 1, 1, 1]
+    assert found.by_event_time(before=0)["units"].tolist() == [2, 2, 1, 1, 1, 1]
     assert found.notes == ("b: the target has no number in 20, 21, 22 and 1 more: no effect is counted there",)
     both = release.study({"a": gone, "b": gone}, 18)
     assert both.notes == (found.notes[0].replace("b:", "all units:"),)

@@ -135,10 +135,10 @@ def test_a_study_and_a_private_panel_have_charts_of_their_own(release: Release, 
     found = charts(study.to_excel(tmp_path / "study.xlsx"))
     assert list(found) == [
         "Effect on outcome in each unit",
-        "Effect on outcome by periods after the intervention",
+        "Effect on outcome by periods since the treatment",
         "Effect on outcome by period",
     ]
-    *_, (_, places, effects) = found["Effect on outcome by periods after the intervention"]
+    *_, (_, places, effects) = found["Effect on outcome by periods since the treatment"]
     assert places == list(study.by_event_time().index)
     assert effects == pytest.approx(list(study.by_event_time()["effect"]))
     table = pd.DataFrame(paths[[0] * 30] + np.random.default_rng(2).normal(size=(30, len(LABELS))), columns=range(9))
@@ -197,7 +197,7 @@ def test_a_study_has_a_sheet_of_units(release: Release, tmp_path: Path) -> None:
     assert [row[0] for row in units] == ["unit", "north", "'-south"]
     assert [row[1] for row in units[1:]] == ["w5", "w6"]
     assert dict(sheet(path, "answer"))["never treated, for the reader only"] == "west"
-    assert [row[0] for row in sheet(path, "event time")] == ["periods after", 0, 1, 2, 3, 4]
+    assert [row[0] for row in sheet(path, "event time")] == ["periods after", -1, 0, 1, 2, 3, 4]
 
 
 def test_without_a_guarantee_the_workbook_says_so(tmp_path: Path) -> None:

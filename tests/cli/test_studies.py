@@ -81,7 +81,10 @@ def test_regions_with_their_own_dates_become_a_study(files: Path) -> None:
     assert document["average_effect"] == pytest.approx(EFFECT, abs=1.0)
     assert [row["unit"] for row in document["by_unit"]] == ["north", "south"]
     assert [row["treatment_time"] for row in document["by_unit"]] == list(starts.values())
-    assert [row["units"] for row in document["by_event_time"]] == [2] * H + [1] * 3
+    leads = [row["periods_after"] for row in document["by_event_time"]].index(0)
+    assert [row["units"] for row in document["by_event_time"][leads:]] == [2] * H + [1] * 3
+    assert [row["units"] for row in document["by_event_time"][:leads]] == [2] * leads
+    assert leads == len(document["pre_trend"]["periods"]) >= 2
     assert document["never_treated"] == ["west"]
     assert [row["for"] for row in document["dates_tried"]] == [["north"], ["south"]]
     page = (folder / "report.html").read_text("utf-8")
@@ -93,7 +96,13 @@ def test_regions_with_their_own_dates_become_a_study(files: Path) -> None:
     assert list(long.columns[:2]) == ["unit", "time"]
     np.testing.assert_allclose(long["gap_lower"], expected.to_frame()["gap_lower"])
     shown = " ".join(out.split())
-    for text in ("2 treated units", "by time since the intervention", "average over units", "never treated west"):
+    for text in (
+        "2 treated units",
+        "by time since the treatment",
+        "pre-trend test",
+        "average over units",
+        "never treated west",
+    ):
         assert text in shown
 
 
@@ -170,6 +179,29 @@ def test_how_many_units_targets_average_may_be_said_for_all_or_for_each(files: P
     refused("estimate", release, forty, *STUDY, "--averages", 2, "--averages-column", "people", said=("not both",))
     refused("estimate", release, forty, "--treatment-time", "2021-03", "--averages-column", "people",
             said=("needs --unit",))  # fmt: skip
+
+
+def test_groups_and_sizes_are_columns(files: Path) -> None:
+    regions = pd.read_csv(files / "regions.csv")["region"]
+    run = ("estimate", files / "r.json", table(files, country="France", place=regions), *STUDY)
+    averages = ("--averages-column", "people")
+    code, out, err = quick(*run, *averages, "--weight-by-size", "--group-column", "place", "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert [row["weight"] for row in document["by_unit"]] == [3.0, 1.0]
+    assert [row["group"] for row in document["groups"]["effects"]] == ["north", "south"]
+    code, out, err = quick(*run, "--group-column", "place")
+    assert code == 0, err
+    assert "by group" in out
+    assert "that all have the same effect" in " ".join(out.split())
+    refused(*run, "--group-column", "country", said=("at least two",))
+    refused(*run, "--weight-by-size", said=("size of 'north' is not known", "--averages"))
+    refused(*run, "--weight-by-size", "--weight-column", "people", said=("not both",))
+    refused(*run, "--group-column", "nothing", said=("nothing",))
+    empty = table(
+        files, country=[None if name == "north" else "France" for name in pd.read_csv(files / "regions.csv")["region"]]
+    )
+    refused("estimate", files / "r.json", empty, *STUDY, "--group-column", "country", said=("'north' has no group",))
 
 
 def test_all_units_may_have_one_date(files: Path) -> None:

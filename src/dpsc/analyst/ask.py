@@ -21,7 +21,7 @@ from dpsc.tables import target_table as several_targets
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import UNIT, TableSpec
 from dpsc.tables.target_table import Targets
-from dpsc.types import Label, Times
+from dpsc.types import Label, Times, WeightsLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +116,8 @@ def several(
     end: str | None = None,
     treated: str | None = None,
     weight: str | None = None,
+    by_size: bool = False,
+    group: str | None = None,
     averages: str | int | None = None,
     pool: str | None = None,
     wishes: Wishes = NOTHING_MORE,
@@ -124,7 +126,7 @@ def several(
 
     Each unit's first treated period is in the column ``start`` (its last in ``end``), or it is the same for all:
     ``treatment_time``; or ``treated`` names a column of 0 and 1. How many units each target averages is in the column
-    ``averages``, or it is one number for all.
+    ``averages``, or it is one number for all; ``by_size`` weighs them by it.
     """
     release = _of(release, pool)
     column = averages if isinstance(averages, str) else None
@@ -136,12 +138,13 @@ def several(
         treated=treated,
         weight=weight,
         averages=column,
+        group=group,
         start_of_all=treatment_time,
     )
     with in_file(targets):
         if isinstance(averages, int):
             found = replace(found, averages=dict.fromkeys(found.series, averages))
-        return of_targets(release, found, spec.time_format, wishes)
+        return of_targets(release, found, spec.time_format, wishes, by_size=by_size)
 
 
 def column_of(
@@ -160,15 +163,32 @@ def column_of(
     return replace(spec, time=time, outcome=outcome)
 
 
-def of_targets(release: Release, found: Targets, time_format: str | None, wishes: Wishes = NOTHING_MORE) -> Study:
+def of_targets(
+    release: Release,
+    found: Targets,
+    time_format: str | None,
+    wishes: Wishes = NOTHING_MORE,
+    *,
+    by_size: bool = False,
+) -> Study:
     """Return the answers for targets that were read, each with its own first treated period."""
-    dates, times = None, release.times
-    if found.treated is None:
-        dates = {name: _period(name, text, times, time_format) for name, text in found.starts.items()}
-    said = wishes.for_several(times, time_format, found.ends)
+    dates = None if found.treated is not None else _starts(found, release.times, time_format)
+    said = wishes.for_several(release.times, time_format, found.ends)
+    weights: WeightsLike | None = "size" if by_size else found.weights
     return release.study(
-        found.series, dates, weights=found.weights, averages=found.averages, treated=found.treated, **said
+        found.series,
+        dates,
+        weights=weights,
+        averages=found.averages,
+        groups=found.groups,
+        treated=found.treated,
+        **said,
     )
+
+
+def _starts(found: Targets, times: Times, time_format: str | None) -> dict[str, Label]:
+    """Return the first treated period of each unit, which was read as text."""
+    return {name: _period(name, text, times, time_format) for name, text in found.starts.items()}
 
 
 def of_panel(
@@ -196,17 +216,18 @@ def of_panel(
 
 def units_of_panel(
     panel: PrivatePanel,
-    starts: Mapping[str, str],
+    found: Targets,
     time_format: str | None,
     *,
-    ends: Mapping[str, str | None] | None = None,
+    by_size: bool = False,
     exclude: Sequence[str] = (),
     wishes: Wishes = NOTHING_MORE,
 ) -> Study:
-    """Return the answers for units of a panel, each with its first (and last) treated period as it was written."""
-    dates = {name: _period(name, text, panel.times, time_format) for name, text in starts.items()}
-    said = wishes.for_several(panel.times, time_format, ends)
-    return panel.study(dates, exclude=exclude, **said)
+    """Return the answers for treated units of a panel that a table names, with dates, weights and groups."""
+    said = wishes.for_several(panel.times, time_format, found.ends)
+    weights: WeightsLike | None = "size" if by_size else found.weights
+    dates = _starts(found, panel.times, time_format)
+    return panel.study(dates, exclude=exclude, weights=weights, groups=found.groups, **said)
 
 
 def _period(

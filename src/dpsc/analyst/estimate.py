@@ -5,7 +5,8 @@ The analyst's side: a release and a public target become a counterfactual. Pure 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -245,8 +246,14 @@ class Forecast:
             raise ParameterError("at least 2 periods before the intervention must be left.")
         return replace(self, T0=T0, left_out=left_out, first=first, phases=()).result()
 
-    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
-        """Draw units like the target, one a column, from what the release says about donors; touches no donor."""
+    def pseudo_units(
+        self, count: int, seed: int | Sequence[int], shared: Array | None = None, alike: float = 0.0
+    ) -> pd.DataFrame:
+        """Draw units like the target, one a column, from what the release says about donors; touches no donor.
+
+        A share ``alike`` of their variance is due to ``shared``, normal numbers for each unit and period that other
+        targets' units are made from, too.
+        """
         rng = np.random.default_rng(seed)
         result = self.result()
         assert isinstance(result.uncertainty, MixtureUncertainty)
@@ -260,6 +267,8 @@ class Forecast:
             covariance = INFLATION * (path.covariance + (NOISE_COUNTS - 1) * candidates[k].noise)
             root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(T))
             normals = rng.normal(size=(int((drawn == k).sum()), T))
+            if shared is not None:
+                normals = math.sqrt(alike) * shared[drawn == k, :T] + math.sqrt(1 - alike) * normals
             paths[drawn == k] = path.mean + level + reference + normals @ root.T
         return pd.DataFrame(paths.T, index=self.series.index)
 

@@ -256,18 +256,25 @@ class JointUncertainty:
             answers |= dict(zip(rows.tolist(), question(law, rows).T, strict=True))
         return list(np.array([answers[row] for row in range(len(combinations))]).T)
 
+    def together(self, combinations: Array) -> tuple[Array, float]:
+        """Return the scale matrix and the degrees of freedom of the Student's t of several combinations together."""
+        return self._covariance(combinations), self._degrees
+
     def _law(self, combinations: Array) -> StudentMixture:
-        spreads = np.sqrt(self._variances(combinations))[np.newaxis]
+        spreads = np.sqrt(np.diag(self._covariance(combinations)).clip(1e-300))[np.newaxis]
         return StudentMixture(np.zeros_like(spreads), spreads, np.ones(1), np.array([self._degrees]))
 
-    def _variances(self, combinations: Array) -> Array:
+    def _covariance(self, combinations: Array) -> Array:
         white = np.concatenate([_average_of(m, white_of) for m in self.members])
-        new = combinations**2 @ white
-        own = ((combinations @ self.covariance) * combinations).sum(axis=1) - new
+        new = (combinations * white) @ combinations.T
+        own = combinations @ self.covariance @ combinations.T - new
         spreads = combinations * np.sqrt((np.diag(self.covariance) - white).clip(0))
         by_target = np.array([spreads[:, s].sum(axis=1) for s in self.slices]).T
-        same = np.einsum("ci,ij,cj->c", by_target, self._correlations, by_target)
-        return _with_what_lasts(combinations, new, own, same)
+        same = by_target @ self._correlations @ by_target.T
+        plain = new + (1 - LASTING) * own + LASTING * same
+        wide = _with_what_lasts(combinations, *map(np.diag, (new, own, same)))
+        factors = np.sqrt(wide / np.diag(plain).clip(1e-300))
+        return np.asarray(plain * np.outer(factors, factors))
 
     @cached_property
     def slices(self) -> list[slice]:
@@ -276,6 +283,13 @@ class JointUncertainty:
         return [
             slice(int(end) - len(member.forecast), int(end)) for end, member in zip(ends, self.members, strict=True)
         ]
+
+    @property
+    def correlation(self) -> float:
+        """Of the average errors of two targets, on average over pairs; 0 for one target alone."""
+        count = len(self.members)
+        pairs = float(self._correlations.sum() - count) / max(1, count * (count - 1))
+        return min(1.0, max(0.0, pairs))
 
     @cached_property
     def _degrees(self) -> float:

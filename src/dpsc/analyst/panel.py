@@ -20,7 +20,7 @@ from dpsc import checks
 from dpsc.analyst import targets
 from dpsc.analyst.estimate import Forecast
 from dpsc.analyst.models import Candidate, TargetModels
-from dpsc.analyst.study import pooled
+from dpsc.analyst.study import StudyAgain, pooled, weights_of
 from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
@@ -37,7 +37,7 @@ from dpsc.release.population import Population
 from dpsc.release.rowmap import RowMap
 from dpsc.release.scale import NO_SCALE, Scale
 from dpsc.release.table_rule import TableRule
-from dpsc.types import Array, Integers, Label, TargetLike, Times, WeightsLike, one_thread
+from dpsc.types import Array, GroupsLike, Integers, Label, TargetLike, Times, WeightsLike, one_thread
 
 FEWEST_DONORS = 3
 FEWEST_MEASURED = 8
@@ -78,9 +78,9 @@ class DonorRows:
             raise ReleaseError(f"{len(names)} donors are left, and at least {FEWEST_DONORS} are needed.{why}")
         return cls(panel, names)
 
-    def without(self, name: str) -> DonorRows:
+    def without(self, *names: str) -> DonorRows:
         """Return the others."""
-        return DonorRows(self.panel, tuple(other for other in self.names if other != name))
+        return DonorRows(self.panel, tuple(other for other in self.names if other not in names))
 
     @property
     def n(self) -> int:
@@ -260,14 +260,15 @@ class PanelForecast(Forecast):
         if self.rows.n <= FEWEST_DONORS:
             return {}
         chosen = np.sort(np.random.default_rng(0).permutation(self.rows.n)[:MOST_REPEATED])
-        return {self.rows.names[k]: self._of_donor(int(k)) for k in chosen}
+        return {self.rows.names[k]: self.of_donor(int(k), self.rows.without(self.rows.names[k])) for k in chosen}
 
-    def _of_donor(self, k: int) -> Found:
+    def of_donor(self, k: int, rows: DonorRows) -> Found:
+        """Ask the same about the k-th donor, treated when the target was, with other rows as donors."""
         name, seen = self.rows.names[k], self.series.notna().to_numpy()
         path = np.where(seen, self.rows.values[k, self.positions], np.nan)
         return replace(
             self,
-            release=self.rows.without(name),
+            release=rows,
             series=pd.Series(path, self.series.index, name=name),
             noise=self.rows.variances[k],
             notes=(),
@@ -327,6 +328,7 @@ def study(
     *,
     exclude: Iterable[str] = (),
     weights: WeightsLike | None = None,
+    groups: GroupsLike | None = None,
     level: float = 0.95,
     title: str = "",
     treatments: Treatments = ALL_EVER_SINCE,
@@ -349,7 +351,46 @@ def study(
             results[unit] = _answered(forecast, panel, each[unit], None)
         except (PanelError, ParameterError, ReleaseError) as problem:
             raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
-    return pooled(rows, results, {}, weights, level, title, prices)
+    sizes = {unit: _people(panel, str(unit), result.T0) for unit, result in results.items()}
+    shares = weights_of(results, weights, sizes, _NO_SIZES)
+    return pooled(rows, results, {}, shares, level, title, prices, groups, PanelStudyAgain)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelStudyAgain(StudyAgain):
+    """Asks the same about groups of other units of the panel, which are real."""
+
+    def elsewhere(self, groups: int, seed: int) -> tuple[dict[str, Study], bool]:
+        """Ask the same about groups of donors, drawn at random, each treated when a unit of the study was.
+
+        The units of a group are no donors of each other, as those of the study are none.
+        """
+        rows, size = self.release, len(self.results)
+        assert isinstance(rows, DonorRows)
+        if rows.n - size < FEWEST_DONORS:
+            return {}, True
+        rng = np.random.default_rng(seed)
+        drawn = {tuple(rng.permutation(rows.n)[:size].tolist()): None for _ in range(groups)}
+        return {", ".join(rows.names[k] for k in group): self._of_donors(rows, group) for group in drawn}, True
+
+    def _of_donors(self, rows: DonorRows, group: tuple[int, ...]) -> Study:
+        left = rows.without(*(rows.names[k] for k in group))
+        found: dict[Label, Found] = {}
+        for k, (name, result) in zip(group, self.results.items(), strict=True):
+            assert isinstance(result.repeats, PanelForecast)
+            found[name] = result.repeats.of_donor(k, left)
+        return pooled(left, found, {}, self.shares, 0.95)
+
+
+_NO_SIZES = "this panel does not say how many people are in each unit; give weights={unit: number, ...}."
+
+
+def _people(panel: ReleasedPanel, unit: str, T0: int) -> float | None:
+    """Return how many people were in a unit before its treatment, on average; None if the panel does not say it."""
+    if panel.table.people is None:
+        return None
+    found = panel.table.people[panel.units.index(unit), :T0]
+    return max(0.0, float(np.nanmean(found))) if np.isfinite(found).any() else None
 
 
 def _require_readable(panel: ReleasedPanel) -> None:

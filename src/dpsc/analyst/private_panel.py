@@ -23,7 +23,7 @@ from dpsc.periods.calendar import calendar
 from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.release import file_format, panel_file
 from dpsc.release.panel import NoisyTable, ReleasedPanel, joined
-from dpsc.types import Array, DatesLike, Label, TargetLike, TreatedLike, WeightsLike, to_floats
+from dpsc.types import Array, DatesLike, GroupsLike, Label, TargetLike, TreatedLike, WeightsLike, to_floats
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -140,6 +140,7 @@ class PrivatePanel(ReleasedPanel):
         *,
         exclude: Iterable[str] = (),
         weights: WeightsLike | None = None,
+        groups: GroupsLike | None = None,
         level: float = 0.95,
         title: str = "",
         treatment_ends: DatesLike | None = None,
@@ -157,8 +158,11 @@ class PrivatePanel(ReleasedPanel):
             The first treated period of each treated unit, by name. None of these units is a donor.
         exclude, level, title
             As in :meth:`estimate`.
-        weights : mapping or Series, optional
-            Of the units in pooled effects; equal if left out.
+        weights : mapping or Series, or "size", optional
+            Of the units in pooled effects; equal if left out. "size" counts each unit by its people before its
+            treatment, as far as the panel says how many they are: the pooled effect is then that on a usual person.
+        groups : mapping or Series, optional
+            The group of each unit, such as its region, for :meth:`dpsc.Study.by_group`.
         treatment_ends : mapping or Series, or one period for all, optional
             The last treated period of each unit whose treatment ended.
         gap, value_per_unit, cost, currency
@@ -171,6 +175,7 @@ class PrivatePanel(ReleasedPanel):
             treatment_times,
             exclude=exclude,
             weights=weights,
+            groups=groups,
             level=level,
             title=title,
             treatments=Treatments(treatment_ends, gap, treated),

@@ -23,7 +23,7 @@ from dpsc.privacy.guarantee import weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.segments import PoolLike
-from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, TreatedLike, WeightsLike
+from dpsc.types import AveragesLike, DatesLike, GroupsLike, Label, TargetLike, TargetsLike, TreatedLike, WeightsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,6 +231,7 @@ class Release(ReleasedMatrix):
         *,
         weights: WeightsLike | None = None,
         averages: AveragesLike | None = None,
+        groups: GroupsLike | None = None,
         pool: PoolLike | None = None,
         level: float = 0.95,
         title: str = "",
@@ -249,10 +250,13 @@ class Release(ReleasedMatrix):
         treatment_times : mapping, Series, list, or one date for all
             The first treated period of each target; a target without one (None, NaT, or not named) was never treated:
             it is shown beside the others and used for no number.
-        weights : mapping or Series, optional
-            Of the units in pooled effects; equal if left out.
+        weights : mapping or Series, or "size", optional
+            Of the units in pooled effects; equal if left out. "size" counts each unit by ``averages``, the number of
+            people (or others) that it is the average of: the pooled effect is then that on a usual one of them.
         averages : number, mapping or Series, optional
             How many units each target is the average of, where that is known.
+        groups : mapping or Series, optional
+            The group of each unit, such as its region, for :meth:`dpsc.Study.by_group`.
         pool, level, title
             As in :meth:`estimate`.
         treatment_ends : mapping or Series, or one period for all, optional
@@ -269,8 +273,8 @@ class Release(ReleasedMatrix):
         >>> release = GramRelease(epsilon=1.0, delta=1e-6, scale=3.0).release(rows[3:])
         >>> regions = {"north": rows[0], "south": rows[1], "west": rows[2]}
         >>> found = release.study(regions, {"north": 8, "south": 9})
-        >>> list(found.results), list(found.never_treated), list(found.by_event_time()["units"])
-        (['north', 'south'], ['west'], [2, 2, 2, 1])
+        >>> list(found.results), list(found.never_treated), found.by_event_time()["units"].to_dict()
+        (['north', 'south'], ['west'], {-2: 2, -1: 2, 0: 2, 1: 2, 2: 2, 3: 1})
         """
         release = self if pool is None else self.of(pool)
         return study.study(
@@ -279,6 +283,7 @@ class Release(ReleasedMatrix):
             treatment_times,
             weights=weights,
             averages=averages,
+            groups=groups,
             level=level,
             title=title,
             treatments=Treatments(treatment_ends, gap, treated),

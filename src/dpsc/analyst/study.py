@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -14,13 +16,25 @@ from dpsc.analyst.estimate import estimate
 from dpsc.analyst.intervals import JointUncertainty, MixtureUncertainty, how_alike
 from dpsc.analyst.targets import Source, as_series, require_order
 from dpsc.answers.effects import Prices
+from dpsc.answers.pooled import group_of_each
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.periods import match
 from dpsc.periods.treatment import ALL_EVER_SINCE, Treatment, Treatments
 from dpsc.release.matrix import ReleasedMatrix
-from dpsc.types import AveragesLike, DatesLike, Label, TargetLike, TargetsLike, WeightsLike, one_thread
+from dpsc.types import (
+    Array,
+    AveragesLike,
+    DatesLike,
+    GroupsLike,
+    Integers,
+    Label,
+    TargetLike,
+    TargetsLike,
+    WeightsLike,
+    one_thread,
+)
 
 
 def study(
@@ -30,6 +44,7 @@ def study(
     *,
     weights: WeightsLike | None = None,
     averages: AveragesLike | None = None,
+    groups: GroupsLike | None = None,
     level: float = 0.95,
     title: str = "",
     treatments: Treatments = ALL_EVER_SINCE,
@@ -50,26 +65,35 @@ def study(
         for name, date in treated.items()
     }
     never = {name: _shown(release, name, targets[name]) for name, date in dates.items() if _is_missing(date)}
-    return pooled(release, results, never, weights, level, title, prices)
+    return pooled(release, results, never, weights_of(results, weights, sizes, _NO_SIZES), level, title, prices, groups)
+
+
+_NO_SIZES = (
+    "say of how many units each target is the average: averages= in Python, --averages-column on the command line."
+)
 
 
 def pooled(
     release: Source,
     results: Mapping[Label, PrivateResult | UnprovenResult],
     never_treated: Mapping[Label, pd.Series[float]],
-    weights: WeightsLike | None,
+    shares: pd.Series[float],
     level: float,
-    title: str,
+    title: str = "",
     prices: Prices | None = None,
+    groups: GroupsLike | None = None,
+    others: type[StudyAgain] | None = None,
 ) -> Study:
-    """Return the study of some answers that were read from the same donors."""
-    shares = _weights(list(results), weights)
+    """Return the study of some answers that were read from the same donors, whose weights are ``shares``.
+
+    ``others`` asks the same about other units; those that are made up by default.
+    """
     members = [_uncertainty(result) for result in results.values()]
     places = [np.asarray(member.periods) for member in members]
     first = min(own[result.T0] for own, result in zip(places, results.values(), strict=True))
     before = reduce(np.intersect1d, places)
     before = before[before < first]
-    reference = np.zeros(len(before)) if release.reference is None else release.reference[before]
+    reference = _reference(release, before)
     pre = np.array(
         [
             result.target.to_numpy(dtype=np.float64)[np.isin(own, before)] - reference
@@ -79,15 +103,95 @@ def pooled(
     with one_thread(), np.errstate(all="ignore"):
         part = release.population.over(before)
         alike = how_alike(part, members, pre, (shares / shares.sum()).to_numpy(), before)
+    uncertainty = JointUncertainty(members, release.population, alike)
     return Study(
         results=results,
         never_treated=never_treated,
         weights=shares,
-        uncertainty=JointUncertainty(members, release.population, alike),
+        uncertainty=uncertainty,
         level=checks.share("level", level),
         title=title,
         prices=prices,
+        groups=None if groups is None else group_of_each(list(results), groups),
+        repeats=(others or StudyAgain)(release, results, shares, uncertainty),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class StudyAgain:
+    """Asks the same about all units of a study again, with other dates, or about groups of made-up units.
+
+    Parameters
+    ----------
+    release : Source
+        What donors are read from.
+    results : mapping
+        The answers of the study, by unit.
+    shares : Series
+        The weights of the units.
+    uncertainty : JointUncertainty
+        Of the study's effects.
+    """
+
+    release: Source
+    results: Mapping[Label, PrivateResult | UnprovenResult]
+    shares: pd.Series[float]
+    uncertainty: JointUncertainty
+
+    @property
+    def earliest(self) -> int:
+        """How many periods earlier the whole study can be dated: each unit needs two periods before."""
+        return min(len(result.repeats.placebo_dates) for result in self.results.values())
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the untreated outcome around each unit's level and what donors do on average."""
+        squares, free = 0.0, 0
+        for result in self.results.values():
+            before = _places(result)[: result.T0]
+            usual = self.release.population.mean[before] + _reference(self.release, before)
+            apart = result.target.to_numpy(dtype=np.float64)[: result.T0] - usual
+            squares += float(((apart - apart.mean()) ** 2).sum())
+            free += result.T0 - 1
+        return math.sqrt(squares / free)
+
+    def earlier(self, periods: int, *, as_long: bool = False) -> Study:
+        """Date every unit's treatment so many periods earlier and forecast as many; if asked no more than it has."""
+        found = {}
+        for name, result in self.results.items():
+            longest = len(result.counterfactual) if as_long else periods
+            placebo = result.repeats.placebo(result.repeats.placebo_dates[-periods], longest)
+            assert isinstance(placebo, PrivateResult | UnprovenResult)
+            found[name] = placebo if as_long else replace(placebo, phases=())  # no period before is left out
+        return pooled(self.release, found, {}, self.shares, 0.95)
+
+    def elsewhere(self, groups: int, seed: int) -> tuple[dict[str, Study], bool]:
+        """Ask the same about groups of units that are drawn from the release and are as alike as the study's units."""
+        alike = self.uncertainty.correlation
+        shared = np.random.default_rng(seed).normal(size=(groups, self.release.T))
+        drawn = {
+            name: result.repeats.pseudo_units(groups, (seed, k), shared, alike)
+            for k, (name, result) in enumerate(self.results.items())
+        }
+        return {str(g + 1): self._of({name: paths[g] for name, paths in drawn.items()}) for g in range(groups)}, False
+
+    def _of(self, paths: Mapping[Label, pd.Series[float]]) -> Study:
+        found = {}
+        for name, result in self.results.items():
+            answer = result.repeats.of(paths[name])
+            assert isinstance(answer, PrivateResult | UnprovenResult)
+            found[name] = answer
+        return pooled(self.release, found, {}, self.shares, 0.95)
+
+
+def _places(result: Result) -> Integers:
+    """Return the positions of a result's periods among those of the release."""
+    places = _uncertainty(result).periods
+    return np.arange(len(result.target)) if places is None else np.asarray(places)
+
+
+def _reference(release: Source, periods: Integers) -> Array:
+    return np.zeros(len(periods)) if release.reference is None else release.reference[periods]
 
 
 def _answer(
@@ -162,10 +266,23 @@ def _averages(names: list[Label], averages: AveragesLike | None) -> dict[Label, 
     return {name: whole.get(name) for name in names}
 
 
-def _weights(names: list[Label], weights: WeightsLike | None) -> pd.Series[float]:
-    """Return the weight of every treated unit, equal if none is given."""
+def weights_of(
+    names: Iterable[Label],
+    weights: WeightsLike | None,
+    sizes: Mapping[Label, float | None],
+    lacking: str,
+) -> pd.Series[float]:
+    """Return the weight of every treated unit: equal if none is given, or its size; refuse where that is not known."""
+    names = list(names)
     if weights is None:
         return pd.Series(1.0, index=pd.Index(names, tupleize_cols=False))
+    if isinstance(weights, str):
+        if weights != "size":
+            raise ReleaseError(f'weights must be numbers by unit, or "size", not {weights!r}.')
+        unknown = next((name for name in names if sizes.get(name) is None), None)
+        if unknown is not None:
+            raise ReleaseError(f"the size of {str(unknown)!r} is not known. {lacking[0].upper()}{lacking[1:]}")
+        weights = {name: float(sizes[name] or 0) for name in names}
     given = dict(weights)
     missing = [name for name in names if name not in given]
     if missing:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,10 +12,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.answers.effects import (
-    AFTER,
-    LATER_LESS_EARLIER,
     NO_PERCENT,
-    ON_LESS_AFTER,
     Effect,
     IntervalKind,
     IntervalPart,
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
 
     from dpsc.answers.figures.sheet import Sheet
 
-_ONE_DEVIATION = 0.6827  # the chance that a normal error is at most one standard deviation
+ONE_DEVIATION = 0.6827  # the chance that a normal error is at most one standard deviation
 Drawing = Callable[[Any, "Sheet", str | None], "Axes"]
 """Draws an answer on a sheet, in units."""
 
@@ -228,7 +224,7 @@ class Answer:
     @property
     def standard_error(self) -> float:
         """Of the average effect: half the length of its 68% interval."""
-        low, high = self.att_interval(_ONE_DEVIATION)
+        low, high = self.att_interval(ONE_DEVIATION)
         return (high - low) / 2
 
     @property
@@ -244,7 +240,7 @@ class Answer:
         A row is missing where there are no such periods.
         """
         found = contrasts(self.counted, self._in(OFF) * self._seen())
-        return _frame(self._effects(np.array(list(found.values())), self._level(level)) if found else [], list(found))
+        return frame_of(self._effects(np.array(list(found.values())), self._level(level)) if found else [], list(found))
 
     def worth(self, level: float | None = None) -> pd.DataFrame:
         """Return what the total effect is worth: ``effect``, ``lower`` and ``upper`` of each line.
@@ -256,7 +252,7 @@ class Answer:
             raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
         weights = self.stands_for * self.counted
         found = self.prices.worth(self._effects(weights[np.newaxis], self._level(level))[0])
-        return _frame(list(found.values()), list(found))[["effect", "lower", "upper"]]
+        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
 
     @property
     def stands_for(self) -> int:
@@ -283,7 +279,7 @@ class Answer:
         """
         rows = np.vstack([self._average(), self.counted, np.diag(self._seen())])
         names = ["average", "total", *map(period_name, self.observed.index)]
-        return _frame(self._effects(rows, self._level(level)), names)
+        return frame_of(self._effects(rows, self._level(level)), names)
 
     @property
     def no_percent(self) -> str:
@@ -360,7 +356,8 @@ class Answer:
         return self.level if level is None else checks.share("level", level)
 
 
-def _frame(found: list[Effect], names: list[str]) -> pd.DataFrame:
+def frame_of(found: list[Effect], names: list[str]) -> pd.DataFrame:
+    """Return effects as a table with their names."""
     return pd.DataFrame(found, index=pd.Index(names, name="effect of", dtype=object), columns=Effect._fields)
 
 
@@ -368,202 +365,3 @@ def _part(part: IntervalPart) -> IntervalPart:
     if part not in ("both", "privacy", "model"):
         raise ParameterError(f"part must be 'both', 'privacy' or 'model', not {part!r}.")
     return part
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Pooled:
-    """The answers for several treated units, and what they say together; :class:`dpsc.Study` explains the fields."""
-
-    results: Mapping[Any, Answer]
-    never_treated: Mapping[Any, pd.Series[float]]
-    weights: pd.Series[float]
-    uncertainty: Uncertainty
-    level: float = 0.95
-    title: str = ""
-    prices: Prices | None = None
-    figures: ClassVar[Mapping[str, Drawing]] = {}
-
-    @property
-    def guarantee(self) -> Guarantee | None:
-        """The release's guarantee."""
-        return self._first.guarantee
-
-    @property
-    def reason(self) -> str:
-        """Why there is no guarantee; empty if there is one."""
-        return self._first.reason
-
-    @property
-    def private(self) -> bool:
-        """Whether it carries a guarantee."""
-        return self.guarantee is not None
-
-    @property
-    def interval_kind(self) -> IntervalKind:
-        """What intervals cover."""
-        return self.uncertainty.kind
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Warnings to the reader, each after the names of the units that it is about."""
-        about: dict[str, list[str]] = {}
-        for name, result in self.results.items():
-            for note in result.notes:
-                about.setdefault(note, []).append(str(name))
-        every = len(self.results)
-        who = {note: "all units" if len(names) == every > 1 else ", ".join(names) for note, names in about.items()}
-        return tuple(f"{names}: {note}" for note, names in who.items())
-
-    @property
-    def average(self) -> Effect:
-        """The average effect over treated units and periods, with its interval, in percent, and its p-value."""
-        return self._pooled(self._per_unit_period[np.newaxis], self.level)[0]
-
-    @property
-    def att(self) -> float:
-        """The average effect over treated units and periods."""
-        return self.average.effect
-
-    @property
-    def p_value(self) -> float:
-        """The chance of an average effect at least this far from zero if there were none."""
-        return self.average.p_value
-
-    def att_interval(self, level: float | None = None) -> tuple[float, float]:
-        """Return an interval for the average effect over treated units and periods."""
-        found = self._pooled(self._per_unit_period[np.newaxis], self._level(level))[0]
-        return found.lower, found.upper
-
-    def effects(self, level: float | None = None) -> pd.DataFrame:
-        """Return pooled effects: the average over unit-periods, the average over units, and the total.
-
-        Columns as in :meth:`Answer.effects`. The first average counts every treated unit-period
-        once (times its unit's weight), the second every unit.
-        """
-        rows = np.array([self._per_unit_period, self._per_unit, self._unit_weights * self._counted])
-        names = ["average over unit-periods", "average over units", "total"]
-        return _frame(self._pooled(rows, self._level(level)), names)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the treatment of some unit is off in some period after it began."""
-        return any(result.ended for result in self.results.values())
-
-    def contrasts(self, level: float | None = None) -> pd.DataFrame:
-        """Return :meth:`Answer.contrasts` averaged over the units that have such periods, by their weights."""
-        parts = [contrasts(r.counted, r._in(OFF) * r._seen()) for r in self.results.values()]
-        rows = {}
-        for name in (AFTER, ON_LESS_AFTER, LATER_LESS_EARLIER):
-            having = np.array([name in part for part in parts]) * self.weights.to_numpy(dtype=np.float64)
-            if having.sum() > 0:
-                own = [
-                    p.get(name, np.zeros(len(r.observed))) for p, r in zip(parts, self.results.values(), strict=True)
-                ]
-                rows[name] = np.concatenate([w * part for w, part in zip(having / having.sum(), own, strict=True)])
-        return _frame(self._pooled(np.array(list(rows.values())), self._level(level)) if rows else [], list(rows))
-
-    def worth(self, level: float | None = None) -> pd.DataFrame:
-        """Return what the total effect is worth, as :meth:`Answer.worth`.
-
-        Each unit counts as many times as it says that it averages, or once, whatever its weight.
-        """
-        if self.prices is None:
-            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
-        rows = np.concatenate([result.stands_for * result.counted for result in self.results.values()])
-        found = self.prices.worth(self._pooled(rows[np.newaxis], self._level(level))[0])
-        return _frame(list(found.values()), list(found))[["effect", "lower", "upper"]]
-
-    def by_unit(self, level: float | None = None) -> pd.DataFrame:
-        """Return one row per treated unit: its date, how many periods were observed, and its average effect."""
-        level = self._level(level)
-        rows = {}
-        for name, result in self.results.items():
-            effect = replace(result, level=level).average
-            rows[name] = {
-                "treatment_time": period_name(result.treatment_time),
-                **({"treatment_end": result.treatment_end} if self.ended else {}),
-                "periods": int(result.counted.sum()),
-                "weight": float(self.weights[name]),
-                **effect._asdict(),
-                "donors_help": result.verdict.grade if result.verdict else None,
-            }
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("unit")
-
-    def by_event_time(self, level: float | None = None) -> pd.DataFrame:
-        """Return the average effect k periods after adoption (k = 0 is the first treated period).
-
-        ``units`` says how many units each rests on: later ones rest on those that adopted early.
-        """
-        return self._by(self._event_times, "periods after adoption", level)
-
-    def by_calendar_time(self, level: float | None = None) -> pd.DataFrame:
-        """Return the average effect in each period over the units that are treated in it; ``units`` says how many."""
-        return self._by(self._times, "time", level)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return every unit's table, one below the other, with ``unit`` and ``time`` first."""
-        frames = [r.to_frame().rename_axis("time").reset_index().assign(unit=name) for name, r in self.results.items()]
-        frame = pd.concat(frames, ignore_index=True)
-        if "treatment" in frame:
-            frame["treatment"] = frame["treatment"].fillna(ON)
-        return frame[["unit", *(column for column in frame if column != "unit")]]
-
-    @property
-    def _first(self) -> Answer:
-        return next(iter(self.results.values()))
-
-    def _level(self, level: float | None) -> float:
-        return self.level if level is None else checks.share("level", level)
-
-    def _pooled(self, combinations: Array, level: float) -> list[Effect]:
-        return effects_of(self._observed, self._counterfactual, combinations, self.uncertainty, level)
-
-    def _by(self, keys: Times, name: str, level: float | None) -> pd.DataFrame:
-        """Return the weighted average effect of each group of unit-periods with the same key."""
-        weights = self._unit_weights * self._counted
-        groups = sorted(set(keys[self._counted > 0]))
-        rows = np.array([np.where(keys == key, weights, 0.0) for key in groups])
-        found = pd.DataFrame(self._pooled(rows / rows.sum(axis=1, keepdims=True), self._level(level)))
-        found.insert(0, "units", (rows > 0).sum(axis=1))
-        return found.set_axis(pd.Index(groups, name=name), axis=0)
-
-    @cached_property
-    def _observed(self) -> Array:
-        return np.concatenate([r.observed.to_numpy(dtype=np.float64) for r in self.results.values()])
-
-    @cached_property
-    def _counterfactual(self) -> Array:
-        return np.concatenate([r.counterfactual.to_numpy(dtype=np.float64) for r in self.results.values()])
-
-    @cached_property
-    def _counted(self) -> Array:
-        return np.concatenate([result.counted for result in self.results.values()])
-
-    @cached_property
-    def _times(self) -> Times:
-        first, *others = (r.observed.index for r in self.results.values())
-        index: Times = first.append(others)
-        return index
-
-    @cached_property
-    def _event_times(self) -> Times:
-        index: Times = pd.Index(np.concatenate([np.arange(len(r.observed)) for r in self.results.values()]))
-        return index
-
-    @cached_property
-    def _unit_weights(self) -> Array:
-        """Each unit's weight, for each of its periods."""
-        return np.concatenate([np.full(len(r.observed), self.weights[name]) for name, r in self.results.items()])
-
-    @property
-    def _per_unit_period(self) -> Array:
-        weights = self._unit_weights * self._counted
-        return np.asarray(weights / max(weights.sum(), 1e-300))
-
-    @property
-    def _per_unit(self) -> Array:
-        parts = []
-        for name, result in self.results.items():
-            parts.append(self.weights[name] * result.counted / max(1.0, result.counted.sum()))
-        total = sum(float(part.sum()) for part in parts)
-        return np.concatenate(parts) / max(total, 1e-300)

@@ -15,6 +15,7 @@ from dpsc import checks, files
 from dpsc.answers import excel, report, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.document import Document
+from dpsc.answers.effects import holm
 from dpsc.answers.figures import choices
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
@@ -230,26 +231,6 @@ _ADJUSTED = (
     "The more outcomes are looked at, the more often one of them seems to be affected by chance. So p-values are also "
     "shown adjusted for their number, {}, by Holm's method, which holds however the outcomes depend on each other."
 )
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values adjusted for their number by Holm's method; one that is not there counts for nothing.
-
-    If no effect is there, the chance that any adjusted p-value is at most a level is at most that level, however the
-    p-values depend on each other; the same holds for the outcomes without an effect, whatever the others have.
-
-    Examples
-    --------
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    known = sorted((p, k) for k, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    largest = 0.0
-    for rank, (p, k) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * p))
-        adjusted[k] = largest
-    return adjusted
 
 
 _FACTS: dict[str, Callable[[Document], Any]] = {

@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from dpsc.answers import paragraph, words
-from dpsc.answers.base import Answer, Pooled
+from dpsc.answers.base import Answer
 from dpsc.answers.effects import NO_PERCENT, Effect
+from dpsc.answers.joint_tests import PreTrend, StudyTrials
 from dpsc.answers.placebos import ALSO_ASKED, Placebos, Trials
+from dpsc.answers.pooled import Pooled
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
@@ -62,7 +64,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> Docum
     }
 
 
-def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()) -> Document:
+def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, others: Sequence[str] = ()) -> Document:
     """Return the answers of several units and their pooled effects."""
     first = next(iter(study.results.values()))
     tried: dict[str, list[str]] = {}
@@ -78,7 +80,7 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         "title": study.title or words.study_question(study),
         "question": words.study_question(study),
         "answer": words.study_answer(study, units),
-        "paragraph": paragraph.of_study(study, units, others),
+        "paragraph": paragraph.of_study(study, trials, units, others),
         "method": first.headline,
         "private": study.private,
         "guarantee": guarantee_json(study.guarantee),
@@ -97,6 +99,15 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
         "by_unit": _rows(study.by_unit(), "unit"),
         "by_event_time": _rows(study.by_event_time(), "periods_after"),
         "by_calendar_time": _rows(study.by_calendar_time(), "time"),
+        "pre_trend": _pre_trend(trials.pre_trend, units),
+        "placebos": {"in_time": _placebos(trials.in_time), "in_space": _placebos(trials.in_space)},
+        "groups": None
+        if trials.groups is None
+        else {
+            "said": trials.groups.sentences(units),
+            "p_value": _plain(trials.groups.p_value),
+            "effects": _rows(trials.groups.table, "group"),
+        },
         "periods": _rows(study.to_frame()),
         "never_treated": [str(name) for name in study.never_treated],
         "notes": list(study.notes),
@@ -158,11 +169,28 @@ def _baselines(result: Answer) -> dict[str, float]:
     return {name: effect for name, effect in effects.items() if math.isfinite(effect)}
 
 
+def _pre_trend(test: PreTrend | None, units: str | None) -> Document | None:
+    """Return both tests of the periods before the treatment."""
+    if test is None:
+        return None
+    return {
+        "said": test.sentences(units),
+        "p_value": _plain(test.p_value),
+        "average": _effect(test.average),
+        "equivalence_p": _plain(test.equivalence_p),
+        "bound": _plain(test.bound),
+        "smallest_bound": _plain(test.smallest_bound),
+        "periods": _rows(test.table, "periods_after"),
+    }
+
+
 def _placebos(placebos: Placebos | None) -> Document | None:
     """Return placebos, and which share of them is at least as large as the real effect."""
     if placebos is None:
         return None
-    rows = _rows(placebos.table, "treatment_time" if placebos.kind == "time" else "unit" * placebos.of_real_units)
+    index = placebos.table.index.name
+    named = index is not None or placebos.kind == "time"
+    rows = _rows(placebos.table, str(index or "treatment_time").replace(" ", "_") if named else "")
     found = {"count": len(rows), "share_as_large": _plain(placebos.share), "placebos": rows}
     return found | {"rank": placebos.rank, "units": len(rows) + 1} if placebos.of_real_units else found
 

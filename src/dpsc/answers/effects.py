@@ -47,6 +47,14 @@ class Uncertainty(Protocol):
         ...
 
 
+class JointLaw(Uncertainty, Protocol):
+    """What is known about the errors of several counterfactuals together: combinations of them have a joint law."""
+
+    def together(self, combinations: Array) -> tuple[Array, float]:
+        """Return the scale matrix and the degrees of freedom of the Student's t of several combinations together."""
+        ...
+
+
 class Unknown:
     """Nothing is known about the error: everything is NaN."""
 
@@ -221,3 +229,23 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
 def _percent(actual: Array, without: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(100 * (actual / without - 1))
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values adjusted for their number by Holm's method; one that is not there counts for nothing.
+
+    If no effect is there, the chance that any adjusted p-value is at most a level is at most that level, however the
+    p-values depend on each other; the same holds for the outcomes without an effect, whatever the others have.
+
+    Examples
+    --------
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, k) for k, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, (p, k) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - rank) * p))
+        adjusted[k] = largest
+    return adjusted

@@ -102,7 +102,8 @@ def _sheets(document: Document, guarantee: Guarantee | None) -> dict[str, Rows]:
     for name in ("placebos", "placebos in space"):
         if name in found:
             label = next(iter(found[name][0]))
-            found[name] = [{label: f"the answer: {document['treatment_time']}"} | real, *found[name]]
+            date = f": {document['treatment_time']}" if document["kind"] == "result" else ""
+            found[name] = [{label: f"the answer{date}"} | real, *found[name]]
     return {
         "answer": _answer(document),
         CHARTS: [],
@@ -159,14 +160,14 @@ def _charts(document: Document) -> dict[str, Chart]:
         "donors": Chart("bars", "donor", "weight", "Weights of the donors that count most"),
         "sensitivity": Chart("ranges", "choice", "effect", f"{effects} under other choices"),
         "units": Chart("ranges", "unit", "effect", f"{effects} in each unit"),
-        "event time": Chart("ranges", "periods_after", "effect", f"{effects} by periods after the intervention"),
+        "event time": Chart("ranges", "periods_after", "effect", f"{effects} by periods since the treatment"),
         "calendar time": Chart("ranges", "time", "effect", f"{effects} by period"),
     }
 
 
 def _answer(document: Document) -> Rows:
     interval = document["average_effect_interval"] or [None, None]
-    percent = document["percent"] or {}
+    percent, pre_trend = document["percent"] or {}, document.get("pre_trend") or {}
     said = {
         "question": document["title"],
         "answer": " ".join(document["answer"]),
@@ -185,6 +186,11 @@ def _answer(document: Document) -> Rows:
         "p-value": document["p_value"],
         "rank among units": _rank(document),
         "total effect": document["total"]["effect"],
+        "p-value of the pre-trend test": pre_trend.get("p_value"),
+        "bound of the equivalence test": pre_trend.get("bound"),
+        "p-value of the equivalence test": pre_trend.get("equivalence_p"),
+        "smallest bound with equivalence at 5%": pre_trend.get("smallest_bound"),
+        "p-value of a difference between groups": (document.get("groups") or {}).get("p_value"),
         "what it is worth": " ".join((document.get("worth") or {}).get("words", [])) or None,
         "smallest effect seen 4 times in 5": document.get("detectable"),
         "do the donors help": (document.get("verdict") or {}).get("headline"),
@@ -310,7 +316,7 @@ def _format(name: str, row: Mapping[str, Any], rows: Rows) -> str:
     """Return how a number is shown; the cell holds every digit. An effect and its interval have as many decimals."""
     if "percent" in name or "percent" in str(row.get("", "")):
         return "0.0"
-    if name == "p_value" or row.get("") == "p-value":
+    if name.endswith(("p_value", "_p")) or str(row.get("", "")).startswith("p-value"):
         return "0.000"
     if name in _TOGETHER:
         values = [row.get(other) for other in _TOGETHER]

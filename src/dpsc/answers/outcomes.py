@@ -11,6 +11,7 @@ from dpsc import files
 from dpsc.answers import document
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import Document
+from dpsc.answers.joint_tests import StudyTrials
 from dpsc.answers.placebos import Trials
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
@@ -117,5 +118,5 @@ class Outcomes(Mapping[str, Found]):
 
 def _plain(found: Found, units: str | None) -> Document:
     if isinstance(found, Study):
-        return document.of_study(found, units)
+        return document.of_study(found, StudyTrials(), units)
     return document.of_result(found, Trials(), units)

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 
 from dpsc.answers import words
-from dpsc.answers.base import Answer, Pooled
+from dpsc.answers.base import Answer
 from dpsc.answers.effects import Effect
+from dpsc.answers.joint_tests import StudyTrials
 from dpsc.answers.placebos import OTHER_POOL, Trials
+from dpsc.answers.pooled import Pooled
 from dpsc.answers.words import number, p_text, sentence
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
@@ -18,6 +20,7 @@ _SYNTHETIC_CONTROL = (
     "Synthetic control: Abadie, Diamond and Hainmueller, Journal of the American Statistical Association 105 (2010), "
     "493-505"
 )
+_FECT = "Equivalence test: Liu, Wang and Xu, American Journal of Political Science 68 (2024), 160-176"
 _PRIVATE = "differentially private synthetic control: Rho, Cummings and Misra, AISTATS 2023"
 
 
@@ -39,7 +42,7 @@ def of_result(result: Answer, trials: Trials, units: str | None = None) -> str:
     return " ".join([*said, *_citation(result)])
 
 
-def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()) -> str:
+def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, others: Sequence[str] = ()) -> str:
     """Write the same of several units together."""
     results = list(study.results.values())
     first, count = results[0], len(results)
@@ -58,8 +61,12 @@ def of_study(study: Pooled, units: str | None = None, others: Sequence[str] = ()
     verdict = words.study_verdict(study)
     if verdict is not None:
         said += [sentence(verdict.headline), sentence(verdict.reason)]
+    if trials.pre_trend is not None:
+        said += trials.pre_trend.sentences(units)
+    said += [*_tried(trials), *([] if trials.groups is None else trials.groups.sentences(units))]
     said += [*_asked_before(others, dates), *_notes(study)]
-    return " ".join([*said, *_citation(first)])
+    fect = [] if trials.pre_trend is None else [f"{_FECT}."]
+    return " ".join([*said, *_citation(first), *fect])
 
 
 def _donors(result: Answer, more: str = "") -> str:
@@ -100,10 +107,12 @@ def _chances(average: Effect, result: Answer) -> list[str]:
     ]
 
 
-def _tried(trials: Trials) -> list[str]:
+def _tried(trials: Trials | StudyTrials) -> list[str]:
     """Say what placebos and other choices gave."""
     checks = [str(each) for each in (trials.in_time, trials.in_space) if each is not None and math.isfinite(each.share)]
     said = [sentence(f"in placebo tests, {' and '.join(checks)}")] if checks else []
+    if isinstance(trials, StudyTrials):
+        return said
     if trials.sensitivity is not None:
         table = trials.sensitivity.table
         pools = table[table["choice"].str.startswith(OTHER_POOL)].dropna(subset="effect")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
@@ -12,15 +12,17 @@ import pandas as pd
 
 from dpsc.answers.base import Answer
 from dpsc.answers.effects import Effect
+from dpsc.answers.pooled import Pooled
 from dpsc.answers.words import number
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import Phase
-from dpsc.types import Label
+from dpsc.types import Array, Label
 
 ALSO_ASKED = "asked for, too"
 OTHER_POOL = "donors: "
 _EARLIER = (1, 2, 3, 4)
+_MOST_DATES = 12  # of a study
 _LATER_STARTS = (0.25, 0.5)  # shares of the periods before the intervention
 
 
@@ -45,8 +47,10 @@ class Repeats(Protocol):
         """Date the intervention earlier, leave out the last periods before it, or start with a later period."""
         ...
 
-    def pseudo_units(self, count: int, seed: int) -> pd.DataFrame:
-        """Draw units like the target, one a column, from the release alone."""
+    def pseudo_units(
+        self, count: int, seed: int | Sequence[int], shared: Array | None = None, alike: float = 0.0
+    ) -> pd.DataFrame:
+        """Draw units like the target, one a column, from the release alone; they may share something with others."""
         ...
 
     def of(self, unit: pd.Series[float]) -> Answer:
@@ -97,6 +101,8 @@ class NoRepeats:
 class Placebos:
     """Effects that are none: of dates before the intervention, of made-up units, or of units that were not treated.
 
+    Of a study they are pooled effects, of the whole study dated earlier, or of groups of as many units.
+
     Attributes
     ----------
     kind : {"time", "space"}
@@ -107,12 +113,15 @@ class Placebos:
         units, by name, also ``over_error``, the effect over its standard error.
     over_error : float
         The real effect over its standard error, to be compared with those of real units.
+    units : int
+        How many units each effect is pooled over; 1 except for studies.
     """
 
     kind: Literal["time", "space"]
     real: Effect
     table: pd.DataFrame
     over_error: float = math.nan
+    units: int = 1
 
     @property
     def share(self) -> float:
@@ -142,9 +151,12 @@ class Placebos:
         return 1 + round(self.share * len(self.table))
 
     def __str__(self) -> str:
+        groups, what = (f"groups of {self.units} ", "pooled effect") if self.units > 1 else ("", "effect")
         if self.rank is not None:
-            return f"the effect has rank {self.rank} of {len(self.table) + 1} units, by effect over standard error"
-        where = "earlier dates" if self.kind == "time" else "made-up units without any effect"
+            return (
+                f"the {what} has rank {self.rank} of {len(self.table) + 1} {groups}units, by effect over standard error"
+            )
+        where = "earlier dates" if self.kind == "time" else f"{groups}made-up units without any effect"
         if np.isnan(self.share):
             return f"{len(self.table)} {where}; the target was not observed afterwards, so there is no effect"
         count = round(self.share * len(self.table))
@@ -290,7 +302,31 @@ def left_out(result: Answer, repeats: Repeats) -> LeaveOneOut | None:
     return LeaveOneOut(table.sort_values("weight", key=abs, ascending=False, kind="stable"))
 
 
-def _over_error(answer: Answer) -> float:
+def study_in_time(study: Pooled) -> Placebos:
+    """Return the pooled effect with all units dated earlier alike, over as many periods as each has, or are there."""
+    most = study.repeats.earliest
+    if not most:
+        raise ParameterError("a placebo needs at least 3 periods before the treatment of every unit.")
+    rows = {}
+    for periods in np.unique(np.linspace(1, most, min(most, _MOST_DATES)).round().astype(int)).tolist():
+        earlier = study.repeats.earlier(periods, as_long=True)
+        counted = sum(int(result.counted.sum()) for result in earlier.results.values())
+        if counted:  # periods that are left out may be all there are
+            rows[periods] = _row(earlier.average) | {"periods": counted}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("periods earlier")
+    return Placebos("time", study.average, table, units=len(study.results))
+
+
+def study_in_space(study: Pooled, groups: int, seed: int) -> Placebos:
+    """Return the pooled effects of groups of other units, or of made-up ones if none is public."""
+    found, real = study.repeats.elsewhere(groups, seed)
+    rows = {name: _row(one.average) | ({"over_error": _over_error(one)} if real else {}) for name, one in found.items()}
+    columns = ["effect", "lower", "upper", "p_value", *(["over_error"] if real else [])]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("units" if real else "group")
+    return Placebos("space", study.average, table, _over_error(study) if real else math.nan, len(study.results))
+
+
+def _over_error(answer: Answer | Pooled) -> float:
     return answer.att / answer.standard_error
 
 

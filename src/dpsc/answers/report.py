@@ -20,11 +20,12 @@ import pandas as pd
 from dpsc import checks, files
 from dpsc.answers import excel, paragraph, tables, words
 from dpsc.answers import figures as plot
-from dpsc.answers.base import Answer, Drawing, Pooled
+from dpsc.answers.base import Answer, Drawing
 from dpsc.answers.document import Document
 from dpsc.answers.figures import choices
 from dpsc.answers.figures.sheet import NARROW, WIDE
 from dpsc.answers.placebos import Trials
+from dpsc.answers.pooled import Pooled
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.version import __version__

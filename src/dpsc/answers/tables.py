@@ -97,6 +97,7 @@ def in_markdown(text: str) -> str:
 
 def of(document: Document) -> dict[str, TextTable]:
     """Return every table of an answer, by name; those without rows are left out."""
+    in_time, in_space = (document["placebos"][kind] or {"placebos": []} for kind in ("in_time", "in_space"))
     if document["kind"] == "study":
         effects = effects_table(document["effects"], [row["of"] for row in document["effects"]])
         found = {
@@ -104,11 +105,14 @@ def of(document: Document) -> dict[str, TextTable]:
             "after the treatment": contrasts_table(document["contrasts"]),
             "worth": worth_table(document["worth"]),
             "units": by_unit_table(document["by_unit"]),
-            "event time": counted_table(document["by_event_time"], "periods_after", "periods after"),
+            "event time": counted_table(document["by_event_time"], "periods_after", "periods since"),
             "calendar time": counted_table(document["by_calendar_time"], "time", "period"),
+            "groups": groups_table((document["groups"] or {"effects": []})["effects"]),
+            "before": before_table((document["pre_trend"] or {"periods": []})["periods"]),
+            "placebos": placebos_table(in_time["placebos"], "periods_earlier", "periods earlier"),
+            "placebos in space": placebos_table(in_space["placebos"], "units", "units"),
         }
     else:
-        in_time, in_space = (document["placebos"][kind] or {"placebos": []} for kind in ("in_time", "in_space"))
         found = {
             "effects": effects_table(document["effects"][:2], ["average", "total"], document["effects"]),
             "after the treatment": contrasts_table(document["contrasts"]),
@@ -270,6 +274,43 @@ def counted_table(rows: Rows, key: str, header: str) -> TextTable:
             header: [str(row[key]) for row in rows],
             "units": [str(row["units"]) for row in rows],
             **_effect_columns(rows),
+        },
+        values=rows,
+    )
+
+
+def groups_table(rows: Rows) -> TextTable:
+    """Return the effect on each group of units, and how it differs from that on all others."""
+    if not rows:
+        return TextTable([], [])
+    values = [row[name] for row in rows for name in ("effect", "difference")]
+    apart, low, high = (
+        column([row[f"difference{end}"] for row in rows], sign=True, like=values) for end in ("", "_lower", "_upper")
+    )
+    adjusted = {"adjusted p": [p_text(row["adjusted_p"]) for row in rows]} if len(rows) > 2 else {}
+    return table(
+        {
+            "group": [str(row["group"]) for row in rows],
+            "units": [str(row["units"]) for row in rows],
+            **_effect_columns(rows),
+            "less all others": apart,
+            "interval ": _between(low, high),
+            "p-value ": [p_text(row["difference_p"]) for row in rows],
+            **adjusted,
+        },
+        values=rows,
+    )
+
+
+def before_table(rows: Rows) -> TextTable:
+    """Return forecasts of periods before the treatment, and whether each is shown to be within the bound."""
+    if not rows:
+        return TextTable([], [])
+    return table(
+        {
+            "periods since": [str(row["periods_after"]) for row in rows],
+            **_effect_columns(rows),
+            "equivalence p": [p_text(row["equivalence_p"]) for row in rows],
         },
         values=rows,
     )

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsc.answers.base import Answer, Pooled, Verdict
+from dpsc.answers.base import Answer, Verdict
 from dpsc.answers.effects import AFTER, ON_LESS_AFTER, Effect
+from dpsc.answers.pooled import Pooled
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
 from dpsc.periods.treatment import OFF, ON

@@ -49,7 +49,16 @@ class Question:
         "comes in spells.",
         panel="When it was on",
     )
-    weight_column: str | None = _several("The column with each unit's weight in pooled effects; equal without.")
+    weight_column: str | None = _several(
+        "The column with each unit's weight in pooled effects, such as its population; equal without."
+    )
+    weight_by_size: bool = _several(
+        "Weigh units by how many they average (--averages-column), those of a private panel by their people.",
+        default=False,
+    )
+    group_column: str | None = _several(
+        "The column with each unit's group, such as its region: the effect on each, and a test of difference."
+    )
     averages: int | None = option(
         "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
         "of measurement are noticed more often.",
@@ -83,8 +92,11 @@ class Question:
             )
         if self.averages is not None and self.averages_column is not None:
             raise ParameterError("give --averages for all units or --averages-column for each, not both.")
-        for name in ("treatment_time_column", "treatment_end_column", "weight_column", "averages_column"):
-            if self.unit is None and getattr(self, name) is not None:
+        if self.weight_by_size and self.weight_column is not None:
+            raise ParameterError("give --weight-column or --weight-by-size, not both.")
+        for_units = ("treatment_time_column", "treatment_end_column", "weight_column", "weight_by_size", "group_column")
+        for name in (*for_units, "averages_column"):
+            if self.unit is None and getattr(self, name):
                 option = "--" + name.replace("_", "-")
                 raise ParameterError(
                     f"{option} is for several targets; it needs --unit, the column that names the units."
@@ -164,6 +176,8 @@ def _of_donors(release: Release, target: Path, question: Question, spec: TableSp
         end=question.treatment_end_column,
         treated=question.treated_column,
         weight=question.weight_column,
+        by_size=question.weight_by_size,
+        group=question.group_column,
         averages=question.averages_column or question.averages,
         pool=question.pool,
         wishes=wishes,
@@ -185,7 +199,7 @@ def _of_outcomes(
     if len(names) > 1 and wishes.value_per_unit is not None:
         raise ParameterError("--value-per-unit is that of one outcome; choose it with --outcome.")
     others = [question.unit, question.treatment_time_column, question.treatment_end_column, question.treated_column]
-    others += [question.weight_column, question.averages_column]
+    others += [question.weight_column, question.group_column, question.averages_column]
     found = {
         name: _of_donors(
             release,
@@ -205,12 +219,12 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
     """Ask a panel about a unit, or about all units that a table names."""
     from dpsc.analyst import ask
     from dpsc.tables.formats import in_file
-    from dpsc.tables.target_table import spans_of_units
+    from dpsc.tables.target_table import treated_units
 
-    if question.averages is not None or question.averages_column is not None or question.weight_column is not None:
+    if question.averages is not None or question.averages_column is not None:
         raise ParameterError(
-            "--averages, --averages-column and --weight-column are for targets of a Gram release; a private panel says "
-            "itself how many people are in its units."
+            "--averages and --averages-column are for targets of a Gram release; a private panel says itself how many "
+            "people are in its units."
         )
     if question.treated_column is not None:
         raise ParameterError("--treated-column is for targets of a Gram release; of a private panel say --until.")
@@ -225,8 +239,16 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
             "of a private panel, --unit needs --treatment-time-column: when each unit was treated first."
         )
     with in_file(target):
-        starts, ends = spans_of_units(target, spec, question.treatment_time_column, question.treatment_end_column)
-        return ask.units_of_panel(panel, starts, spec.time_format, ends=ends, exclude=others, wishes=wishes)
+        found = treated_units(
+            target,
+            spec,
+            question.treatment_time_column,
+            end=question.treatment_end_column,
+            weight=question.weight_column,
+            group=question.group_column,
+        )
+        by_size = question.weight_by_size
+        return ask.units_of_panel(panel, found, spec.time_format, by_size=by_size, exclude=others, wishes=wishes)
 
 
 @command("compare")

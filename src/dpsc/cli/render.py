@@ -17,7 +17,7 @@ from rich.text import Text
 from dpsc import files
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
-from dpsc.answers import excel, tables
+from dpsc.answers import document, excel, tables
 from dpsc.answers.base import Verdict
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import guarantee_json
@@ -83,7 +83,8 @@ def show_result(result: Result, units: str | None = None) -> None:
 
 def show_study(study: Study, units: str | None = None) -> None:
     """Print the effect on each unit, by time since the intervention, pooled, and the answer in words."""
-    made, facts = tables.of(study.files(units).content()), {}
+    tests = study.trials(placebos=False)
+    made, facts = tables.of(document.of_study(study, tests, units)), {}
     for name, row in study.effects().iloc[:2].iterrows():
         effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
         interval = f"{percent(study.level)} interval {low} to {high}"
@@ -91,10 +92,20 @@ def show_study(study: Study, units: str | None = None) -> None:
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
         facts["never treated"] = f"{names}: for the reader only, no number rests on them"
+    if tests.pre_trend is not None:
+        test = tests.pre_trend
+        facts["pre-trend test"] = f"p-value {p_text(test.p_value)}   that all differences before the treatment are zero"
+        facts["equivalence test"] = (
+            f"p-value {p_text(test.equivalence_p)}   that they are within {number(test.bound)}; within "
+            f"{number(test.smallest_bound)} is shown at 5%"
+        )
+    if tests.groups is not None:
+        facts["groups"] = f"p-value {p_text(tests.groups.p_value)}   that all have the same effect"
     terminal.blocks(
         terminal.console(),
         _table(made["units"], title=f"{len(study.results)} treated units"),
-        _table(made["event time"], title="by time since the intervention, 0 is the first"),
+        _table(made["groups"], title="by group") if "groups" in made else None,
+        _table(made["event time"], title="by time since the treatment, 0 is the first"),
         _question(study),
         _facts(study, facts),
         *_answer([*study_answer(study, units), *developed(study, units), *worth(study, units)], study_verdict(study)),

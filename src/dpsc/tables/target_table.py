@@ -21,7 +21,7 @@ from dpsc.tables.spec import MISSING, OUTCOME, TIME, UNIT, TableSpec, find
 
 START, WEIGHT = Parameter("treatment_time_column", ""), Parameter("weight_column", "")
 AVERAGES, END = Parameter("averages_column", ""), Parameter("treatment_end_column", "")
-TREATED = Parameter("treated_column", "")
+TREATED, GROUP = Parameter("treated_column", ""), Parameter("group_column", "")
 _OPTIONS = {
     "unit": UNIT,
     "start": START,
@@ -31,6 +31,7 @@ _OPTIONS = {
     "weight": WEIGHT,
     "averages": AVERAGES,
     "treated": TREATED,
+    "group": GROUP,
 }
 
 
@@ -50,6 +51,8 @@ class Targets:
         The last treated period as it is written; None for a unit whose treatment goes on.
     treated : dict of Series, or None
         1 for each treated period of a unit and 0 for each other one, instead of starts and ends.
+    groups : dict of str, or None
+        The group of each treated unit, if the table says it.
     """
 
     series: dict[str, pd.Series[float]]
@@ -58,6 +61,7 @@ class Targets:
     averages: dict[str, int] | None = None
     ends: dict[str, str | None] | None = None
     treated: dict[str, pd.Series[float]] | None = None
+    groups: dict[str, str] | None = None
 
 
 def read(
@@ -69,6 +73,7 @@ def read(
     treated: str | None = None,
     weight: str | None = None,
     averages: str | None = None,
+    group: str | None = None,
     start_of_all: str | None = None,
 ) -> Targets:
     """Read a long table of public targets: one row per unit and period; an empty start means never treated.
@@ -79,7 +84,7 @@ def read(
         raise formats.refusal(path, f"this is a folder; name a file: {formats.KINDS}.")
     unit, dialect = said.unit, said.dialect
     with in_file(path):
-        columns = {"unit": unit, "start": start, "end": end}
+        columns = {"unit": unit, "start": start, "end": end, "group": group}
         counted = {"weight": weight, "averages": averages, "treated": treated}
         named = {column: name for column, name in (columns | counted).items() if name is not None}
         given = list(named.values())
@@ -112,31 +117,62 @@ def read(
         return _targets(frame, labels | numbers, path)
 
 
-def spans_of_units(
-    path: Path, said: TableSpec, start: str, end: str | None = None
-) -> tuple[dict[str, str], dict[str, str | None] | None]:
-    """Read when units of a panel were treated, one row per unit: first and, if its column is named, last periods.
+def treated_units(
+    path: Path,
+    said: TableSpec,
+    start: str,
+    *,
+    end: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+) -> Targets:
+    """Read when units of a panel were treated: one row per unit.
 
     A unit with an empty start was never treated, and the treatment of one with an empty end goes on.
     """
-    columns = [str(said.unit), start, *([] if end is None else [end])]
     with in_file(path):
-        table = open_table(path, columns, said.dialect, columns)
-        for name, it in zip(columns, (UNIT, START, END), strict=False):
+        named = {UNIT: said.unit, START: start, END: end, WEIGHT: weight, GROUP: group}
+        columns = {it: name for it, name in named.items() if name is not None}
+        table = open_table(path, list(columns.values()), said.dialect, list(columns.values()))
+        for it, name in columns.items():
             find(table.schema.names, name, it)
-        found: dict[str, str | None] = {}
-        last: dict[str, str | None] = {}
-        for rows in rows_of(table, columns):
-            units, starts, *ends = (arrow.plain(rows.batch.column(k)).to_pylist() for k in range(len(columns)))
-            for unit, label, until in zip(units, starts, *(ends or [[None] * len(units)]), strict=True):
+        if weight is not None:
+            require_column(table, weight, WEIGHT, number=True)
+        starts: dict[str, str | None] = {}
+        weights: dict[str, float] = {}
+        groups: dict[str, str] = {}
+        ends: dict[str, str | None] = {}
+        seen: set[str] = set()
+        for rows in rows_of(table, list(columns.values())):
+            cells = {
+                it: arrow.floats(rows.batch.column(k), name, rows).tolist()
+                if it is WEIGHT
+                else arrow.plain(rows.batch.column(k)).to_pylist()
+                for k, (it, name) in enumerate(columns.items())
+            }
+            for k, (unit, label) in enumerate(zip(cells[UNIT], cells[START], strict=True)):
                 name = "" if unit is None else str(unit).strip()
-                if name in found:
+                if name in seen:
                     raise TableError(f"unit {name!r} is there twice.")
-                found[name], last[name] = _written(label), _written(until)
-        treated = {unit: label for unit, label in found.items() if unit and label is not None}
-        if not treated:
+                seen.add(name)
+                if not name or _written(label) is None:
+                    continue
+                starts[name] = _written(label)
+                if end is not None:
+                    ends[name] = _written(cells[END][k])
+                if weight is not None:
+                    weights[name] = float(cells[WEIGHT][k])
+                if group is not None:
+                    groups[name] = _group(cells[GROUP][k], name, group)
+        if not starts:
             raise TableError(f"no unit has a first treated period: column {start!r} ({START}) is empty.")
-        return treated, None if end is None else {unit: last[unit] for unit in treated}
+        return Targets(
+            {},
+            starts,
+            weights=weights if weight else None,
+            groups=groups if group else None,
+            ends=ends if end else None,
+        )
 
 
 def sample(path: Path, said: TableSpec) -> dict[str, list[str]]:
@@ -258,6 +294,7 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
     starts: dict[str, str | None] = {}
     weights: dict[str, float] = {}
     averages: dict[str, int] = {}
+    groups: dict[str, str] = {}
     ends: dict[str, str | None] = {}
     treated: dict[str, pd.Series[float]] = {}
     for label, rows in frame.groupby("unit", sort=False):
@@ -282,6 +319,8 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
             number = _same(rows["averages"], name, names["averages"], AVERAGES)
             if number is not None:
                 averages[name] = _whole(number, name, names["averages"])
+        if "group" in frame and starts[name] is not None:
+            groups[name] = _group(_same(rows["group"], name, names["group"], GROUP), name, names["group"])
         series[name] = pd.Series(rows["value"].to_numpy(), index=index, name=outcome)
     if all(date is None for date in starts.values()):
         empty = f"column {names['start']!r} ({START}) is empty" if "start" in names else "none is marked as treated"
@@ -293,7 +332,16 @@ def _targets(frame: pd.DataFrame, names: dict[str, str], path: Path) -> Targets:
         averages=averages if "averages" in frame else None,
         ends=ends if "end" in frame else None,
         treated=treated if "treated" in frame else None,
+        groups=groups if "group" in frame else None,
     )
+
+
+def _group(label: Any, unit: str, column: str) -> str:
+    """Return the name of a group; refuse a unit without one."""
+    written = _written(label)
+    if written is None:
+        raise TableError(f"unit {unit!r} has no group in column {column!r} ({GROUP}).")
+    return written
 
 
 def _whole(number: float, unit: str, column: str) -> int:

@@ -52,6 +52,7 @@ AT_LEAST = {
     "printed-output": 0.5,
     "gram-mu": 0.999,
     "gram-segments": 0.999,
+    "gram-outcomes": 0.999,
     "composition": 0.999,
     "ridge-sensitivity": 0.99,
     "printed-ridge-sensitivity": 0.3,

@@ -1,4 +1,4 @@
-"""Figures of several units: the effect by time since adoption, by calendar time, and every unit by itself."""
+"""Figures of several units: the effect by time since the treatment, by calendar time, and every unit by itself."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dpsc.answers.base import Answer, Pooled
-from dpsc.answers.figures.result import band, bands, gaps_of, method_of, shade_phases
+from dpsc.answers.base import Answer
+from dpsc.answers.figures.result import band, bands, method_of, shade_phases
 from dpsc.answers.figures.sheet import (
     BLACK,
-    BLUE,
     DOTTED,
     GREY,
     SMALL,
@@ -25,6 +24,7 @@ from dpsc.answers.figures.sheet import (
     width,
     wrapped,
 )
+from dpsc.answers.pooled import Pooled
 from dpsc.answers.words import in_units, outcome, percent
 from dpsc.periods.dates import period_name
 from dpsc.types import Times
@@ -37,26 +37,25 @@ _GAP = 0.25  # inches between panels
 
 
 def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
-    """Draw the average effect by periods after adoption, how many units each rests on, and gaps before adoption."""
+    """Draw the average effect by periods since the treatment, and as many before it, forecast without them."""
     axes = sheet.axes(3.1)
-    table, before = study.by_event_time(), leads(study)
-    ks = [*before.index, *table.index]
+    table = study.by_event_time()
+    before, after = table[table.index < 0], table[table.index >= 0]
     axes.axvline(-0.5, color=GREY, lw=THIN, ls=DOTTED, gid="intervention")
-    name_line(axes, -0.5, "adoption")
+    name_line(axes, -0.5, "treatment")
     if len(before):
-        label = "before adoption: observed less fit"
-        axes.plot(before.index, before, color=BLUE, marker="o", mfc="white", ms=5, ls="", label=label)
-    _effects(axes, np.asarray(table.index), table, study.level)
-    axes.set_xlim(min(ks) - 0.7, max(ks) + 0.7)
-    counts = [*(str(len(study.results)) for _ in before), *map(str, table["units"])]
-    PeriodAxis(pd.Index(ks)).write(axes, below=counts)
+        _effects(axes, np.asarray(before.index), before, study.level, before=True)
+    _effects(axes, np.asarray(after.index), after, study.level)
+    axes.set_xlim(min(table.index) - 0.7, max(table.index) + 0.7)
+    PeriodAxis(table.index).write(axes, below=list(map(str, table["units"])))
+    earlier = f"Before the treatment: the same forecast, dated {len(before)} periods earlier. " if len(before) else ""
     return sheet.finish(
         axes,
-        study.title or f"The effect on {_outcome(study)} by the time since adoption",
+        study.title or f"The effect on {_outcome(study)} by the time since the treatment",
         study.private,
         measured=_effect_on(study, units),
-        along="periods after adoption (0: the first treated); below: number of units",
-        small_print=caption_of(study),
+        along="periods since the treatment (0: the first treated); below: number of units",
+        small_print=earlier + caption_of(study),
         above=0.14,
     )
 
@@ -114,21 +113,6 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     )
 
 
-def leads(study: Pooled) -> pd.Series[float]:
-    """Return the average gap k periods before adoption (k = -1, -2, ...) as far back as every unit goes.
-
-    As many periods as there are after adoption: they show what no effect looks like.
-    """
-    gaps = {name: gaps_of(result)[: len(result.fitted)] for name, result in study.results.items()}
-    longest = max(len(result.observed) for result in study.results.values())
-    back = min(longest, *(len(result.fitted) for result in study.results.values()))
-    weights = study.weights / study.weights.sum()
-    if back == 0:
-        return pd.Series(dtype=np.float64)
-    total = sum(float(weights[name]) * gap[len(gap) - back :] for name, gap in gaps.items())
-    return pd.Series(np.asarray(total), index=np.arange(-back, 0))
-
-
 def caption_of(study: Pooled, shown: int | None = None) -> str:
     """Return the small print: what was drawn, method and guarantee."""
     units, others = len(study.results), len(study.never_treated)
@@ -138,12 +122,14 @@ def caption_of(study: Pooled, shown: int | None = None) -> str:
     return " ".join([*said, method_of(next(iter(study.results.values())))])
 
 
-def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float) -> None:
+def _effects(axes: Axes, places: Any, table: pd.DataFrame, level: float, *, before: bool = False) -> None:
     axes.axhline(0, color=GREY, lw=THIN)
     size = float(np.clip(100 / len(table), 1.5, 3.5))  # many bars are thin
-    axes.plot(places, table["effect"], color=VERMILION, marker="D", ms=2 + size, ls="", label="average effect")
-    label = f"{percent(level)} interval"
-    axes.vlines(places, table["lower"], table["upper"], color=VERMILION, alpha=0.45, lw=size, label=label)
+    colour, face = (GREY, "white") if before else (VERMILION, VERMILION)
+    label = "before: the forecast's error" if before else "average effect"
+    axes.plot(places, table["effect"], color=colour, mfc=face, marker="D", ms=2 + size, ls="", label=label)
+    label = "" if before else f"{percent(level)} interval"
+    axes.vlines(places, table["lower"], table["upper"], color=colour, alpha=0.45, lw=size, label=label, zorder=1.5)
 
 
 def _unit(panel: Axes, result: Answer, times: PeriodAxis) -> None:

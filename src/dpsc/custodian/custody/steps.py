@@ -8,6 +8,7 @@ if the booking is refused, nobody sees it.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -326,8 +327,9 @@ def each_added_up(
 def _state_of(donors: FileDonors | DaskDonors) -> tuple[tuple[str, int, int], ...]:
     """Return what shows that files were changed: their names, sizes and times."""
     table = donors.files.table
-    paths = [file.path for file in table.files] if table.sheet is None else [donors.files.path]
-    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists())
+    paths = [str(file.path) for file in table.files] if table.sheet is None else [str(donors.files.path)]
+    states = ((path, os.stat(path)) for path in paths if os.path.isfile(path))  # not of databases and object stores
+    return tuple((path, state.st_size, state.st_mtime_ns) for path, state in states)
 
 
 def booked(
@@ -342,12 +344,9 @@ def booked(
     provenance: str = "",
 ) -> Made:
     """Book what the release costs, make it, write it to ``place``, and let ``finish`` move it to ``out``."""
-    about, named = chosen.about(summed), chosen.named
-    if not n_is_public:
-        del about["n"]
-    with account.booking(
-        chosen.algorithm, output=out, description=about, promise=chosen.promise, parameters=named
-    ):  # before the release exists
+    about = {name: value for name, value in chosen.about(summed).items() if n_is_public or name != "n"}
+    what: JsonObject = {"description": about, "promise": chosen.promise, "parameters": chosen.named}
+    with account.booking(chosen.algorithm, output=out, **what):  # before the release exists
         made = chosen.release(summed, provenance, account.payer)
         made.save(place)
         finish()

@@ -330,6 +330,28 @@ def gram_segments() -> Case:
     return Case("gram-segments", "GramRelease in segments", attacks)
 
 
+def gram_outcomes() -> Case:
+    """Attack a release of several outcomes: one donor moves all of them by the most it can."""
+    make, each = GramRelease(epsilon=1.0, delta=1e-6), {"a": {"scale": _SCALE, "share": 3}, "b": {"scale": 20 * _SCALE}}
+    promise = make.guarantee
+    assert promise is not None
+
+    def moved(worst: Callable[[RowMap], neighbours.Pair]) -> float:
+        """Return what one donor costs; the same seed gives both neighbours the same noise."""
+        seeded_make = replace(make, seed=0)
+        parts = seeded_make.divided(each, each)
+        pools = {name: worst(part.custodian_sum(np.zeros((1, _T))).row_map).pools for name, part in parts.items()}
+        one, other = (seeded_make.release({name: pools[name][k] for name in pools}, each=each) for k in (0, 1))
+        return sum(_cost(one[name].matrix - other[name].matrix, one[name]) for name in one)
+
+    claim = ClaimedLoss(promise.loss.mu_squared, unit="μ² =")
+    pairs = {"still and moving": neighbours.still_and_moving, "orthogonal": neighbours.orthogonal_rows}
+    attacks = tuple(
+        Exact(name, claim, partial(moved, worst), "one donor, all outcomes") for name, worst in pairs.items()
+    )
+    return Case("gram-outcomes", "GramRelease of several outcomes", attacks)
+
+
 def composition(delta: float = 1e-6) -> Case:
     """Attack what is promised for several releases: twice from the same donors, and merged from two sites."""
     make = GramRelease(epsilon=1.0, delta=delta, scale=_SCALE)
@@ -422,6 +444,7 @@ OTHER: dict[str, Callable[[], Case]] = {
     "printed-output": printed_output,
     "gram-mu": gram_mu,
     "gram-segments": gram_segments,
+    "gram-outcomes": gram_outcomes,
     "composition": composition,
     "ridge-sensitivity": sensitivities.ridge,
     "printed-ridge-sensitivity": sensitivities.printed_ridge,
