@@ -116,6 +116,11 @@ def averages(part: int) -> str:
     return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
+def segments(part: int) -> str:
+    """Return a table of segments: by their size, or by panel."""
+    return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -220,6 +225,8 @@ QUOTES = {
     "averages floor": lambda: averages(1),
     "averages plans": lambda: averages(2),
     "smoothness": smoothness,
+    "segments by size": lambda: segments(0),
+    "segments by panel": lambda: segments(1),
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
     "demo short": demo_short,

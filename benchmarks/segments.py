@@ -1,11 +1,11 @@
 """Whether donors of the target's own kind answer better than all: panels with known labels, calm and in a shock.
 
-    python benchmarks/segments.py [--runs 16] [--workers 2]
+    python benchmarks/segments.py [--runs 50] [--workers 2]
 
 The target is a unit, or the average of 30, of one segment. Each run makes two releases of the same donors at the same
 cost: an undivided one, and one divided by the labels. It asks the first; of the second the target's own segment, and
 all segments together. A shock hits every unit after T0, or the target's segment alone. The release gets the target
-before T0 as ``like``, nothing else. Writes results/segments.csv (one row per run) and segments.md.
+before T0 as ``like``, nothing else. Writes results/segments.csv (mean logarithms of errors over others) and segments.md.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ OUT = Path(__file__).parent / "results"
 EPSILONS = (1.0, 2.0)
 TIMES = ("calm", "shock to all", "shock to its segment")
 TARGETS = {"single": 1, "average of 30": 30}
+SIZES = ["below 1", "1 to 2", "2 to 5", "5 to 20", "above 20"]
 USUAL = 3.0  # a shock, in median changes from one period to the next
 MADE = {"four markets, 1,000": 1000, "four markets, 10,000": 10_000}
 _NORTHEAST = ["CT", "ME", "MA", "NH", "RI", "VT", "NJ", "NY", "PA", "9", "23", "25", "33", "44", "50", "34", "36", "42"]
@@ -178,9 +179,21 @@ def one_run(name: str, target: str, run: int) -> list[dict[str, Any]]:
     return found
 
 
+def settled(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per panel, target, time, budget and size of the segment over the noise: mean logs over runs."""
+    size = pd.cut(runs["own donors"] / runs["noise"], [0, 1, 2, 5, 20, np.inf], labels=SIZES).astype(str)
+    logs = {
+        f"{name} over undivided": np.log(runs[name] / runs["undivided"]) for name in ("own segment", "all segments")
+    }
+    by = ["panel", "target", "time", "epsilon", "size"]
+    groups = runs.assign(size=size, **logs).groupby(by, sort=False)
+    found = groups[[*logs]].mean().assign(runs=groups.size(), donors=groups["donors"].last())
+    return found.assign(own=groups["own donors"].sum()).reset_index()
+
+
 def ratio(rows: pd.DataFrame, name: str) -> float:
     """Return the error over that of the undivided release, a geometric mean over runs."""
-    return float(np.exp(np.log(rows[name] / rows["undivided"]).mean()))
+    return float(np.exp((rows[f"{name} over undivided"] * rows["runs"]).sum() / rows["runs"].sum()))
 
 
 def table(rows: pd.DataFrame, by: list[str], heads: list[str]) -> str:
@@ -197,35 +210,40 @@ def table(rows: pd.DataFrame, by: list[str], heads: list[str]) -> str:
 def by_panel(rows: pd.DataFrame) -> str:
     """Return the errors on each panel."""
     of = {name: kind for name, (kind, _, _) in KINDS.items()} | dict.fromkeys(MADE, "market")
-    count = rows.groupby("panel")["own donors"].transform("median")
+    sums = rows.groupby("panel")[["own", "runs"]].transform("sum")
     told = rows.assign(
-        panel=[f"{n}, by {of[n]}" for n in rows["panel"]],
-        donors=[f"{own:,.0f} of {n:,}" for own, n in zip(count, rows["donors"], strict=True)],
+        panel=[f"{name}, by {of[name]}" for name in rows["panel"]],
+        donors=[f"{own:,.0f} of {n:,}" for own, n in zip(sums["own"] / sums["runs"], rows["donors"], strict=True)],
     )
-    told["donors"] = told.groupby("panel")["donors"].transform("last")
+    told["donors"] = told.groupby("panel")["donors"].transform("first")
     return table(told, ["panel", "donors", "epsilon"], ["panel", "of its own segment", "ε"])
 
 
 def by_size(rows: pd.DataFrame) -> str:
     """Return the errors by how many donors the segment has, over the noise."""
-    over = rows["own donors"] / rows["noise"]
-    steps = pd.cut(over, [0, 1, 2, 5, 20, np.inf], labels=["below 1", "1 to 2", "2 to 5", "5 to 20", "above 20"])
-    return table(rows.assign(size=steps).sort_values("size"), ["size", "target"], ["donors over the noise", "target"])
+    order = rows["size"].map(SIZES.index)
+    sized = rows.assign(order=order).sort_values(["order", "target"], ascending=[True, False], kind="stable")
+    return table(sized, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
 def main(runs: int, workers: int) -> None:
     jobs = [(name, target, run) for name, target in settings() for run in range(runs)]
     with ProcessPoolExecutor(workers) as pool:
         futures = [pool.submit(one_run, *job) for job in jobs]
-        rows = pd.DataFrame([row for future in futures for row in future.result()])
-    rows.round(6).to_csv(OUT / "segments.csv", index=False)
-    text = f"## By panel\n\n{by_panel(rows)}\n\n## By size of the segment\n\n{by_size(rows)}\n"
+        measured = settled(pd.DataFrame([row for future in futures for row in future.result()]))
+    measured.round(5).to_csv(OUT / "segments.csv", index=False)
+    write(pd.read_csv(OUT / "segments.csv"))
+
+
+def write(rows: pd.DataFrame) -> None:
+    """Write the tables."""
+    text = f"## By size of the segment\n\n{by_size(rows)}\n\n## By panel\n\n{by_panel(rows)}\n"
     (OUT / "segments.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=16)
+    parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     main(given.runs, given.workers)

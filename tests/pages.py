@@ -5,6 +5,7 @@ Fenced blocks are what counts:
 - ``console``: lines that begin with ``$`` are commands; the lines below one are what it prints. Each of them must be in
   the output, in this order, whatever is between them; ``...`` stands for anything.
 - ``python``: run, all blocks of a page in one namespace. A ``text`` block right below is what it prints.
+- ``r``: the same, all blocks of a page in one session of R.
 - A block below a comment ``<!-- not run: reason -->`` is left alone, and so is every other language.
 
 The folder holds what the pages tell the reader to get: ``practice.py`` and ``practice.dpsc.json``.
@@ -21,6 +22,8 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,6 +46,7 @@ PAGES = [
 ]
 NOT_RUN = ("pip install", "make ", "python -m venv", "source ", "dpsc demo", "dpsc console", "dpsc reproduce")
 BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n\n?)?^```(\w+)[^\n]*\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+_DONE = "end of the lines"
 DRAWN = str.maketrans(dict.fromkeys("│┃━─╇┼╭╮╰╯●", " "))
 NUMBER = re.compile(r"[-+]?\d[\d,.]*")
 
@@ -60,7 +64,7 @@ def steps(page: str) -> Iterator[Step]:
     """Yield what a page runs."""
     blocks = [(match[2], match[3]) for match in BLOCK.finditer(page) if not match[1]]
     for (kind, source), (below, output) in pairwise([*blocks, ("", "")]):
-        if kind == "python":
+        if kind in ("python", "r"):
             yield Step(kind, source, output.splitlines() if below == "text" else [])
         elif kind == "console":
             for part in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:
@@ -73,7 +77,36 @@ def run(page: Path) -> list[tuple[Step, str]]:
     for name in PRACTICE:
         shutil.copy(DOCS / name, name)
     space: dict[str, Any] = {"__name__": "page"}
-    return [(step, output_of(step, space)) for step in steps(page.read_text("utf-8"))]
+    try:
+        return [(step, output_of(step, space)) for step in steps(page.read_text("utf-8"))]
+    finally:
+        if "R" in space:
+            space["R"].communicate()
+
+
+def in_r(source: str, space: dict[str, Any]) -> str:
+    """Run lines in the page's session of R, where ``dpsc`` and ``python`` are those that run the tests."""
+    if "R" not in space:
+        path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "200"}
+        command = ["R", "--no-echo", "--no-save", "--no-restore"]
+        space["R"] = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | path,
+        )
+    session: subprocess.Popen[str] = space["R"]
+    assert session.stdin is not None
+    assert session.stdout is not None
+    session.stdin.write(f"{source}\ncat('{_DONE}', fill = TRUE)\n")
+    session.stdin.flush()
+    lines: list[str] = []
+    while (line := session.stdout.readline()) != f"{_DONE}\n":
+        lines.append(line)
+        assert line, f"R stopped: {''.join(lines)}"
+    return "".join(lines)
 
 
 def prepare() -> None:
@@ -94,6 +127,8 @@ def practice_files() -> dict[str, bytes]:
 
 def output_of(step: Step, space: dict[str, Any]) -> str:
     """Run a step."""
+    if step.kind == "r":
+        return in_r(step.source, space)
     if step.kind == "python":
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(step.source, "page", "exec"), space)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,10 @@ def test_the_page_of_all_measurements_shows_what_was_measured() -> None:
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if any(pages.steps(page.read_text("utf-8")))], ids=named)
 def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "```r\n" in page.read_text("utf-8") and shutil.which("Rscript") is None:
+        if os.environ.get("DPSC_NEED_R") == "1":
+            pytest.fail("no Rscript found: apt-get install r-base-core r-cran-jsonlite r-cran-reticulate")
+        pytest.skip("no Rscript found: the lines of R were not run")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPSC_LEDGER", raising=False)
     monkeypatch.setenv("COLUMNS", "100")
@@ -75,6 +81,19 @@ def test_the_runner_of_pages_sees_what_is_wrong() -> None:
     assert pages.missing_line(["a table of 13 cells"], output) == "a table of 13 cells"
     assert pages.missing_line(["and two lines", "a table of 12 cells"], output) == "a table of 12 cells"
     assert pages.renewed(["a  table of 13 cells", "and 3 lines"], output) == ["a  table of 12 cells", "and 3 lines"]
+
+
+def test_an_error_in_r_stops_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("Rscript") is None:
+        pytest.skip("no Rscript found")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.md").write_text("```r\nprint(1 + 1)\n```\n\n```r\nprint(no_such_thing)\n```\n")
+    with pytest.raises(AssertionError, match="no_such_thing"):
+        pages.run(tmp_path / "page.md")
+    (tmp_path / "page.md").write_text("```r\nx <- 2\n```\n\n```r\nprint(x + 1)\n```\n\n```text\n[1] 3\n```\n")
+    (_, (step, output)) = pages.run(tmp_path / "page.md")
+    assert pages.missing_line(step.shown, output) is None
+    assert pages.missing_line(["[1] 4"], output) == "[1] 4"
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:

@@ -481,3 +481,43 @@ def test_several_units_of_a_panel_are_named_with_their_dates(panel_desk: Analyst
     assert list(panel_desk.study.results) == ["clinic 0", "clinic 1"]
     panel_desk.paste_several("unit;start\nclinic 0;2019\nclinic X;2021")
     assert "no unit 'clinic X'" in panel_desk.problems["several"]
+
+
+def test_the_segments_that_answer_are_said_and_follow_into_command_and_script(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = np.cumsum(rng.normal(size=(1200, 12)), axis=1).round(4)
+    made = dpsc.GramRelease(epsilon=1.0, delta=1e-6, scale=3.0)
+    plans = pd.Series(["plus", "basic"] * 600, name="plan")
+    path = tmp_path / "plans.dpsc.json"
+    made.release(rows, by=plans, labels=["basic", "plus"]).save(path)
+    (tmp_path / "desk").mkdir()
+    desk = AnalystDesk(tmp_path / "desk")
+    desk.open_release(File(path, path.name))
+    assert '<span class="segments">By plan: basic about' in app.release(desk, WIDE)
+    desk.paste_target("\n".join(map(str, rows[0])))
+    desk.choose(8)
+    assert desk.result is not None
+    assert desk.result.parameters["pool"] == "all segments of plan"
+    desk.say_pool(" plus ")
+    assert desk.result.parameters["pool"] == "plan plus"
+    shown = app.choices(desk, WIDE)
+    assert "The answer is from the donors of plan plus." in shown
+    assert "donors: plan basic" in shown
+    release = dpsc.Release.load(path)
+    assert desk.result.att == release.estimate(rows[0], 8, pool="plus").att
+    typed = app.command(app.asked_of(desk))
+    assert "--pool plus" in typed
+    asked = shlex.split(typed)
+    asked[2:4] = [str(path), str(tmp_path / "target.csv")]
+    (tmp_path / "target.csv").write_bytes(desk.target_table())
+    done = CliRunner().invoke(cli, [*asked[1:-2], "--json"])
+    assert json.loads(done.stdout)["average_effect"] == pytest.approx(desk.result.att)
+    assert "pool=release.segments.typed('plus')" in app.script(app.asked_of(desk), [])
+    desk.say_pool("pro")
+    assert "no segment 'pro'" in desk.problems["pool"]
+    assert "no segment &#39;pro&#39;" in app.release(desk, WIDE)
+    assert desk.result.parameters["pool"] == "all segments of plan"
+    desk.say_pool("basic=1, plus=3")
+    desk.open_release(File(RELEASE, "wages.dpsc.json"))
+    assert desk.pool == ""  # which is not divided
+    assert desk.problems == {"target": desk.problems["target"]} if "target" in desk.problems else True

@@ -25,6 +25,7 @@ from dpsc.answers.figures.sheet import BLACK, LINE, NARROW, WIDE, PeriodAxis, Sh
 from dpsc.answers.placebos import Trials
 from dpsc.answers.report import ReportFiles
 from dpsc.periods.dates import period_name
+from dpsc.release import describe
 from dpsc.types import Times
 from dpsc.web.analyst.desk import FEWEST_BEFORE, PARTS, SAID, AnalystDesk, Columns
 from dpsc.web.desk import File, Reader
@@ -82,12 +83,13 @@ class Asked(NamedTuple):
     averages: int | None = None
     unit: str = ""
     outcome: str = ""
+    pool: str = ""
 
 
 def asked_of(desk: AnalystDesk) -> Asked:
     """Return what is asked on the desk."""
     release = "" if desk.release_file is None else desk.release_file.name
-    return Asked(release, desk.date, desk.units, desk.averages, desk.unit, desk.outcome)
+    return Asked(release, desk.date, desk.units, desk.averages, desk.unit, desk.outcome, desk.pool)
 
 
 def command(asked: Asked, out: str = REPORT) -> str:
@@ -99,6 +101,7 @@ def command(asked: Asked, out: str = REPORT) -> str:
     'dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html'
     """
     said = [] if asked.averages is None or asked.unit else ["--averages", str(asked.averages)]
+    said += ["--pool", asked.pool] if asked.pool else []
     said += ["--outcome", asked.outcome] if asked.outcome else []
     said += ["--units", asked.units] if asked.units else []
     what = asked.unit or TARGET
@@ -129,6 +132,7 @@ def script(asked: Asked, tried: Sequence[str]) -> str:
     said = [f"units={asked.units!r}"] if asked.units else []
     said += [f"dates_tried={others!r}"] if others else []
     many = "" if asked.averages is None or asked.unit else f", averages={asked.averages}"
+    many += f", pool=release.segments.typed({asked.pool!r})" if asked.pool else ""
     given = repr(asked.unit) if asked.unit else f"pd.read_csv({TARGET!r}, dtype={{'period': str}})"
     return f"""\
 {"" if asked.unit else "import pandas as pd" + chr(10) * 2}import dpsc
@@ -145,7 +149,9 @@ def release(desk: AnalystDesk, width: float) -> str:
     """Show what is in the release."""
     about = {"release": desk.release, "file": desk.release_file, "periods": desk.periods, "units": desk.panel_units}
     cost = words.sentence(desk.release.part_of) if isinstance(desk.release, Release) and desk.outcome else ""
-    return render("release.html", problem=desk.problems.get("release"), cost=cost, **about)
+    divided = describe.segments(desk.release) if isinstance(desk.release, Release) else ""
+    problem = desk.problems.get("release") or desk.problems.get("pool")
+    return render("release.html", problem=problem, cost=cost, divided=divided, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:
@@ -210,7 +216,7 @@ def choices(desk: AnalystDesk, width: float) -> str:
     if trials.sensitivity is not None:
         figure = drawn(partial(other_figures.sensitivity, result, trials.sensitivity, units=units), width).source
     table = tables.sensitivity_table(document.of_result(result, trials, units)["sensitivity"])
-    return render("choices.html", figure=figure, table=table, desk=desk)
+    return render("choices.html", figure=figure, table=table, desk=desk, pool=result.parameters.get("pool"))
 
 
 def several(desk: AnalystDesk, width: float) -> str:
@@ -300,6 +306,7 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.when(lambda *how: desk.say(dict(zip(SAID, how, strict=False)), how[-1]), *SAID, "units")
     page.when(lambda said: desk.name_column(*said), "column", ignore_init=False)  # as below
     page.when(desk.say_averages, "averages")
+    page.when(desk.say_pool, "pool")
     for part in PARTS:
         page.pressed(partial(desk.numbers_are, True, part), f"{part}_right")
         page.pressed(partial(desk.numbers_are, False, part), f"{part}_wrong")
@@ -356,7 +363,7 @@ def _restore(desk: AnalystDesk) -> None:
         ui.update_text_area(name, value=getattr(desk, name))
     said = desk.said
     texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
-    for name, value in (texts | {"averages": desk.averages_written}).items():
+    for name, value in (texts | {"averages": desk.averages_written, "pool": desk.pool}).items():
         ui.update_text(name, value=value)
     ui.update_select("decimal", selected=said.get("decimal", ""))
 

@@ -95,6 +95,8 @@ class AnalystDesk(Desk):
         The answer about several units.
     averages : int or None
         How many people the target is the average of, if that was said.
+    pool : str
+        The segments of donors that answer, as they were typed; all if it is empty.
     questions : dict of Question
         What is asked before an answer, by the part of the page; there is no answer as long as it is asked.
     """
@@ -106,6 +108,7 @@ class AnalystDesk(Desk):
         "treatment_time_column": "first treated periods",
         "weight_column": "weights",
         "averages": "how many people the target averages",
+        "pool": "segments that answer",
         "averages_column": "how many people are averaged",
         "time_format": "how dates are written",
         "decimal": "mark before decimals",
@@ -129,6 +132,7 @@ class AnalystDesk(Desk):
         self.units = ""
         self.averages_written = ""
         self.averages: int | None = None
+        self.pool = ""
         self.questions: dict[str, Question] = {}
         self.columns = Columns()
         self.columns_there: tuple[str, ...] = ()
@@ -141,7 +145,7 @@ class AnalystDesk(Desk):
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
-        self._results: dict[tuple[int, int, str, int | None], PrivateResult | UnprovenResult] = {}
+        self._results: dict[tuple[int, int, str, int | None, str], PrivateResult | UnprovenResult] = {}
         self._right: dict[tuple[str, bytes], bool] = {}  # whether numbers are right that were asked about
 
     # Each step ---------------------------------------------------------------------------------------------------
@@ -155,6 +159,7 @@ class AnalystDesk(Desk):
             self.other = _one_of(self.other_released, self.outcome)
             self.position = self.periods.index(date) if date in self.periods[FEWEST_BEFORE:] else None
             self._results.clear()
+            self.say_pool(self.pool)
             if unit:
                 self.target, self.unit = None, ""
                 self.choose_unit(unit)
@@ -232,6 +237,18 @@ class AnalystDesk(Desk):
             with self.about("averages"):
                 self.averages = averages(text) if text.strip() else None
             self._ask()
+
+    def say_pool(self, text: str) -> None:
+        """Say which segments of donors answer; empty for all, and for a release that is not divided."""
+        with self.changing():
+            self.pool = ""
+            with self.about("pool"):
+                if text.strip() and isinstance(self.release, Release) and self.release.segments is not None:
+                    self.release.of(self.release.segments.typed(text.strip()))
+                    self.pool = text.strip()
+            self._ask()
+            if self.long_file is not None:
+                self._read_several()
 
     def numbers_are(self, right: bool, part: str) -> None:
         """Answer a question: the numbers are right and the answer is wished, or they will be corrected."""
@@ -333,7 +350,7 @@ class AnalystDesk(Desk):
     def how_several_are_read(self) -> dict[str, str]:
         """How a table of several targets is read, by the names of parameters."""
         start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
-        many = {"averages_column": self.columns.averages, "units": self.units}
+        many = {"averages_column": self.columns.averages, "units": self.units, "pool": self.pool}
         said = self._table_of_several().parts() | start | weight | many
         said |= {"outcome": self.outcome} if self.outcome else {}
         return {name: str(value) for name, value in said.items() if value}
@@ -380,15 +397,21 @@ class AnalystDesk(Desk):
         if release is None or self.release is None or self.target is None or self.position is None:
             return None
         self.problems.pop(field, None)
-        key = (id(release), self.position, self.unit + str(tuple(self.target.to_numpy())), self.averages)
+        key = (id(release), self.position, self.unit + str(tuple(self.target.to_numpy())), self.averages, self.pool)
         if key not in self._results:
             with self.about(field):
                 first = self.release.times[self.position]
                 if isinstance(release, Release):
-                    self._results[key] = release.estimate(self.target, first, averages=self.averages)
+                    self._results[key] = self._pooled(release).estimate(self.target, first, averages=self.averages)
                 else:
                     self._results[key] = release.estimate(self.unit or self.target, first)
         return self._results.get(key)
+
+    def _pooled(self, release: Release) -> Release:
+        """Return the release of which the segments answer that were said; a second one may have none."""
+        if not self.pool or release.segments is None:
+            return release
+        return release.of(release.segments.typed(self.pool))
 
     def _asks(self, part: str, found: Mapping[Label, Result]) -> bool:
         """Tell whether something about these answers must be checked before they are shown, and keep what it is."""
@@ -488,7 +511,7 @@ class AnalystDesk(Desk):
                 said = self._of_outcome(file.path, said, columns.unit, columns.start, *named.values())
                 found = self.read(several.read, file.path, said, start=columns.start, **named)
                 with in_file(file.path):
-                    study = ask.of_targets(release, found, said.time_format)
+                    study = ask.of_targets(self._pooled(release), found, said.time_format)
             if self._asks("several", study.results):
                 return
             self.study = study
