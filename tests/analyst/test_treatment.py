@@ -257,7 +257,7 @@ def test_units_of_a_study_end_at_their_own_time(asked: Any) -> None:
     assert found.loc[LATER_LESS_EARLIER, "effect"] == pytest.approx(
         (2 * own[0].loc[LATER_LESS_EARLIER, "effect"] + own[1].loc[LATER_LESS_EARLIER, "effect"]) / 3
     )
-    assert study.by_event_time().index.tolist() == list(range(1, 11))
+    assert study.by_event_time(before=0).index.tolist() == list(range(1, 11))
     assert study.worth().loc["value", "effect"] == pytest.approx(3 * (20 * a.total.effect + 5 * b.total.effect))
     assert study.valued(6.0).worth().loc["value", "effect"] == pytest.approx(2 * study.worth().loc["value", "effect"])
     text = study.paragraph()

@@ -246,7 +246,7 @@ def test_every_place_shows_the_same_numbers_of_a_budget(files: Path, monkeypatch
         assert json.loads(quick("ledger", "show", "--json")[1])["datasets"][0]["remaining"] == now.remaining
         assert f"left     {room_for(now)}\n" in quick("ledger", "show")[1]
         _, out, _ = release(f"{k}.json", "--dry-run")
-        assert f"before it is left {room_for(now)}, after it {room_for(then)}: there is room for it" in out
+        assert f"there is room for it. Left before: {room_for(now)}; left after: {room_for(then)}" in out
         desk.judge()
         gauge = desk.budget.gauge()
         assert f"</span> left now</dt><dd>{room_for(now)}</dd>" in gauge

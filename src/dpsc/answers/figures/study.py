@@ -38,7 +38,7 @@ _GAP = 0.25  # inches between panels
 
 def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the average effect by periods since the treatment, and as many before it, forecast without them."""
-    axes = sheet.axes(3.1)
+    axes = sheet.axes(3.2)
     table = study.by_event_time()
     before, after = table[table.index < 0], table[table.index >= 0]
     axes.axvline(-0.5, color=GREY, lw=THIN, ls=DOTTED, gid="intervention")

@@ -125,11 +125,11 @@ class Account:
         history, people = self.ledger.history(), _of_people(promise)
         now = history.balance(self.dataset, partition=self._partition)
         cost = f"epsilon {promise.epsilon:g} at delta {small(promise.delta)} of {self.dataset!r}"
-        before = f"before it is left {room_for(now, people=people)}"
+        before = f"Left before: {room_for(now, people=people)}"
         if not history.allows(self.dataset, promise, partition=self._partition):
-            return f"{cost}; {before}: there is NO ROOM for it"
+            return f"{cost}; there is NO ROOM for it. {before}"
         then = history.balance(self.dataset, after=promise, partition=self._partition)
-        return f"{cost}; {before}, after it {room_for(then, people=people)}: there is room for it"
+        return f"{cost}; there is room for it. {before}; left after: {room_for(then, people=people)}"
 
     def told(self) -> list[str]:
         """Say what the release cost, and what is spent and left."""
