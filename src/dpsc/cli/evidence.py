@@ -159,7 +159,8 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
         checks = [Check("SHA-256", "holds", "it is the one that was given")]
     else:
         checks = [Check("SHA-256", "broken", "this is another file: its hash is not the one that was given")]
-    not_shown, identities = verify.NOT_SHOWN, ()
+    not_shown: tuple[str, ...] = verify.NOT_SHOWN
+    identities: tuple[str, ...] = ()
     try:
         release = parsed(text)
     except ReleaseError as problem:
