@@ -266,7 +266,7 @@ def test_which_donors_are_counted_does_not_depend_on_where_the_rows_of_one_are(t
             total, n = found.add_up(Counts(T, Kernel.named("high"), None), lambda rows: None, enough=103)
             assert n == total.sum() == 103
             counts.append(total)
-        assert (engine, found.files.how) == ("stream", "read as a stream" if name == "usual" else "kept in a private file meanwhile")
+        assert found.files.how == ("read as a stream" if name == "usual" else "kept in a private file meanwhile")
     for other in counts[1:]:
         np.testing.assert_array_equal(other, counts[0])
 
