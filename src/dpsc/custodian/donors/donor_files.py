@@ -7,9 +7,11 @@ together again; where they do not, they are divided by a hash of their donor fir
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +36,9 @@ from dpsc.custodian.donors.blocks import (
 from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
 from dpsc.custodian.donors.missing import Bounds, Completion
+from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.donors.records import keys_of
+from dpsc.custodian.gram.exact_sum import OnRows, Presence, Summand
 from dpsc.errors import Parameter, ParameterError, TableError, UnorderedError
 from dpsc.periods import calendar as calendars
 from dpsc.periods import dates
@@ -51,6 +55,7 @@ from dpsc.types import Array, Integers, Labels, Positions, Times, Write
 Engine = Literal["auto", "memory", "stream", "dask"]
 Part: TypeAlias = tuple[str, Any, Write, Positions | None]  # of a table: its file, its units, their cells and segments
 _DASK = Parameter("engine", "dask")
+_LOOKED_AT = 100_000  # donors, for periods that nobody has
 
 
 def chosen(path: Path, engine: Engine, scheduler: str | None, workers: int | None) -> Engine:
@@ -554,10 +559,24 @@ def _once(
 
 
 @dataclass(frozen=True)
-class FileSource:
+class FileSource(ABC):
     """Donors in files."""
 
     files: Files
+
+    @abstractmethod
+    def add_up(self, summand: Summand, on_rows: OnRows, enough: float = math.inf) -> tuple[Integers, int]:
+        """Add up the donors of the files, or as many as are enough."""
+
+    def custodian_misfit(self) -> Misfit | None:
+        """Say which periods would fit the rows if many declared ones have no donor; None if they fit. Private."""
+        if self.periods_from != "declared":
+            return None
+        files = self.files
+        if files.completion.missing != "kernel":  # another rule fills the cells that are looked for
+            files = replace(files, spec=replace(files.spec, missing="kernel"), bounds=None)
+        have, _ = replace(self, files=files).add_up(Presence(len(files.times)), lambda rows: None, _LOOKED_AT)
+        return custodian_misfit(have, files.times)
 
     @property
     def times(self) -> Times:
