@@ -120,7 +120,7 @@ def test_one_outcome_is_chosen_by_its_name(made: Path) -> None:
     assert "choose one with --outcome" in err
     code, _, err = quick(*asked, "--units", "cost=euros", "-o", made / "units.csv")
     assert (code, err) == (0, "")
-    assert ",\"euros\"," in (made / "units.csv").read_text("utf-8").splitlines()[1]
+    assert ',"euros",' in (made / "units.csv").read_text("utf-8").splitlines()[1]
 
 
 def test_units_of_a_table_are_answered_for_each_outcome(made: Path) -> None:

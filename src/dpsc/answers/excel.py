@@ -60,6 +60,7 @@ class Chart(NamedTuple):
 
 NO_CHARTS: Mapping[str, Chart] = MappingProxyType({})
 
+
 def require_writer() -> None:
     """Refuse to write a workbook where the library that writes it is missing."""
     if find_spec("xlsxwriter") is None:
