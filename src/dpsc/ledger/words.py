@@ -129,11 +129,11 @@ def which_file(entries: Sequence[Entry]) -> list[str]:
     if len(known) < 2 or any(entry.partition is not None for entry in known):
         return []
     if len(best) == 1:
-        said = f"Analysts should use {_file(best[0])}: it has every period that the other files have, and no more noise."
+        said = f"Analysts should use {_file(best[0])}: it has every period of the other files, and no more noise."
     else:
         each = " and ".join(f"{_file(entry)} for {entry.contents.told}" for entry in best if entry.contents is not None)
         said = f"No file has all periods and the least noise. Analysts should use {each}."
-    covered = [entry.contents for entry in known]
+    covered = [entry.contents for entry in known if not of_people(entry.guarantee)]
     return [said] if len(set(covered)) == len(covered) else [said, _AVERAGED]
 
 
