@@ -319,7 +319,7 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
 
     The scale, for which a release may count donors with noise, is left out.
     """
-    from dpsc.custodian.custody.steps import custodian_empty_periods, require_small_delta, require_worth_having
+    from dpsc.custodian.custody.steps import require_small_delta, require_worth_having
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
@@ -332,7 +332,8 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     require_small_delta(algorithm.delta, n, i_know)
     require_worth_having(algorithm, n, T, i_know)
     with terminal.working("looking at the periods"):
-        terminal.tell_the_custodian(custodian_empty_periods(donors))
+        misfit = donors.custodian_misfit()
+        terminal.tell_the_custodian(misfit and misfit.note)
     return {
         "dry_run": True,
         "donors": n,

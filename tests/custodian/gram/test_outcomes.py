@@ -261,6 +261,16 @@ def test_a_claim_for_other_neighbours_is_refused(releases: Releases) -> None:
         Releases(releases.parts, other)
 
 
+@pytest.mark.parametrize("slack", ["rest_epsilon", "rest_delta"])
+def test_a_claim_that_leaves_out_a_slack_is_refused(releases: Releases, slack: str) -> None:
+    assert releases.guarantee is not None
+    loss, own = releases.guarantee.loss, releases.parts[0].guarantee
+    assert own is not None
+    for value in (0.0, getattr(own.loss, slack)):
+        with pytest.raises(ReleaseError, match="does not pay"):
+            Releases(releases.parts, replace(releases.guarantee, loss=replace(loss, **{slack: value})))
+
+
 def test_targets_are_a_frame_with_a_column_per_outcome_or_a_mapping(releases: Releases) -> None:
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(

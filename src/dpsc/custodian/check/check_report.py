@@ -200,7 +200,7 @@ def rules(seen: CustodianExamination) -> Section:
         ("midpoint", count, who, f"the middle of {Parameter('bounds')}, the same for everybody"),
         ("error", "0", "0", "nothing: a release is refused"),
     ]
-    empty = f"{filling.without:,} units without any number stay empty: each counts as a fixed public vector."
+    empty = f"{filling.without:,} units without any number count as donors; nothing is learned from them."
     lines = [empty] if filling.without else []
     return Section("What each rule for missing cells would fill", table=table, lines=lines)
 

@@ -216,6 +216,8 @@ def _calendar(times: Times) -> str:
     if every is None:
         return "hours" if isinstance(times, pd.DatetimeIndex) else "labels, in their order as text"
     step = declare.rhythm(times)
+    if step is not None and step.unit == declare.WORKING_DAY:
+        return f"{step.unit}s"
     if step is not None:
         return f"periods, one every {step}" if len(step.counts) == 1 else f"periods, {step} apart"
     return {"number": "whole numbers"}.get(every, f"{every}s")
