@@ -47,7 +47,11 @@ def test_periods_are_said_by_their_dates_or_by_how_many_they_are(files: Path) ->
     plan = ("plan", "--n", 300, "--epsilon", 1, "--runs", 1, "--json")
     counted = quick(*plan, "--before", T0, "--after", H, *target)
     months = f"{shown()[0]}..{shown()[-1]}"
-    said = [target + date, ("--periods", months, *target, *date), ("--periods", T0 + H, "--before", T0, *target)]
+    said: list[tuple[object, ...]] = [
+        target + date,
+        ("--periods", months, *target, *date),
+        ("--periods", T0 + H, "--before", T0, *target),
+    ]
     pd.read_csv(files / "target.csv")[:T0].to_csv(files / "until.csv", index=False)
     said.append(("--periods", months, "--target", files / "until.csv", *date))
     assert counted[0] == 0

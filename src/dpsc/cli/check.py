@@ -103,7 +103,7 @@ def check(
     with terminal.working("looking at the donors"):
         datasets = datasets_here()  # first, so that a broken ledger is told at once
         (known,) = knowledge.each(1)
-        about = {"before": asked.before, "averages": asked.averages}
+        about: JsonObject = {"before": asked.before, "averages": asked.averages}
         made = rehearse(donors, said, asked.epsilon, asked.delta, **known, **about)
     commands = [] if made.outlook is None else _commands(donors, made, asked, table.bounds, new_ledger=not datasets)
     parts = check_report.sections(made, commands, datasets or ())

@@ -243,14 +243,14 @@ def plan(
         return
     when.require(asked)
     (known,) = knowledge.each(1)
-    if agreed.settings is None and (knowledge.scale or knowledge.reference is not None):
-        wrong = Parameter("scale" if knowledge.scale else "reference")
-        raise ParameterError(f"{wrong} is for {Parameter('settings', 'FILE')}; leave it out.")
     if agreed.settings is None and (divided.by or divided.labels):
         raise ParameterError(
             f"{Parameter('by')} and {Parameter('labels')} are for {Parameter('settings', 'FILE')}; to ask how small a "
             f"segment may be, say how many there are: {Parameter('segments', 5)}."
         )
+    if agreed.settings is None and (knowledge.scale or knowledge.reference is not None):
+        wrong = Parameter("scale" if knowledge.scale else "reference")
+        raise ParameterError(f"{wrong} is for {Parameter('settings', 'FILE')}; leave it out.")
     if agreed.segments is not None and len(asked.n) != 1:
         raise ParameterError(f"{Parameter('segments')} are for one {Parameter('n')}; give one.")
     from dpsc.analyst.plan import default_runs, what_it_takes
