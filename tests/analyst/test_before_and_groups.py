@@ -269,7 +269,7 @@ def test_units_of_a_panel_count_by_their_people() -> None:
         published(paths()).study({"shop 2": DATE, "shop 3": DATE}, weights="size")
 
 
-def test_a_report_has_all_of_it(study: Study) -> None:
+def test_a_report_has_all_of_it(study: Study, every_group: None) -> None:
     content = study.files("euros").content()
     assert content["pre_trend"]["p_value"] == pytest.approx(study.pre_trend().p_value)
     assert content["groups"]["p_value"] == pytest.approx(study.by_group().p_value)

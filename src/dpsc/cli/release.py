@@ -362,7 +362,7 @@ def _show_dry_run(told: JsonObject) -> None:
     else:
         lines += [f"noise: {noise_of(told['noise_share'], n)}"]
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
-    lines += [f"book: {told['booking']}", f"would be written to {told['file']}{and_page}"]
+    lines += [*told["booking"], f"would be written to {told['file']}{and_page}"]
     for line in lines:
         screen.print(f"  {line}", soft_wrap=True)
 
