@@ -6,6 +6,7 @@ What a release would be like comes from public numbers only: the number of donor
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -180,9 +181,10 @@ def rehearse(
     target: Path | None = None,
     before: int | None = None,
     averages: int = 1,
+    on_rows: Callable[[int], None] = lambda rows: None,
 ) -> Rehearsal:
     """Examine the donors and say what a release would be like. Private: for the custodian only."""
-    seen = custodian_examine(donors, said)
+    seen = custodian_examine(donors, said, on_rows)
     T = len(seen.periods)
     if not seen.units or T < 2:
         return Rehearsal(seen)
