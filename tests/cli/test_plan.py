@@ -13,7 +13,7 @@ from dpsc import GramRelease, Release, plan_panel
 from dpsc.answers.words import number
 from dpsc.ledger.budget import Budget, Cost
 from dpsc.release import settings
-from tests.cli.conftest import T0, H, quick
+from tests.cli.conftest import T0, H, quick, shown
 
 PLAN = ("plan", "--before", T0, "--after", H, "--runs", 1)
 
@@ -40,6 +40,33 @@ def test_settings_are_written_and_releases_made_from_them_add_up(files: Path) ->
     rng = np.random.default_rng(0)
     parts = [GramRelease.from_settings(place).release(rng.normal(size=(n, T0 + H))) for n in (20, 280)]
     assert Release.merge(parts, disjoint=True).n == 300
+
+
+def test_periods_are_said_by_their_dates_or_by_how_many_they_are(files: Path) -> None:
+    target, date = ("--target", files / "target.csv"), ("--treatment-time", "2021-03")
+    plan = ("plan", "--n", 300, "--epsilon", 1, "--runs", 1, "--json")
+    counted = quick(*plan, "--before", T0, "--after", H, *target)
+    months = f"{shown()[0]}..{shown()[-1]}"
+    said: list[tuple[object, ...]] = [
+        target + date,
+        ("--periods", months, *target, *date),
+        ("--periods", T0 + H, "--before", T0, *target),
+    ]
+    pd.read_csv(files / "target.csv")[:T0].to_csv(files / "until.csv", index=False)
+    said.append(("--periods", months, "--target", files / "until.csv", *date))
+    assert counted[0] == 0
+    for options in said:
+        assert quick(*plan, *options) == counted
+    for options, message in [
+        (("--periods", months, "--before", T0, *date), "give --treatment-time or --before, not both"),
+        (("--periods", months, "--before", T0, "--after", H + 1), f"--periods are {T0 + H}, and --before and --after"),
+        (("--target", files / "until.csv", *date), "Or say all periods: --periods FIRST..LAST"),
+        (date, "--treatment-time needs the periods"),
+        (("--periods", months), "--periods FIRST..LAST --treatment-time PERIOD (or --before and --after) is needed"),
+    ]:
+        code, _, err = quick(*plan, *options)
+        assert code == 2
+        assert message in " ".join(err.replace("│", " ").split())
 
 
 def test_the_scale_may_be_given_and_the_reference_written(files: Path) -> None:
@@ -130,13 +157,24 @@ def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
     assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
 
 
+def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all() -> None:
+    """The two questions could not be asked together."""
+    options = (*PLAN, "--n", 3000, "--error", 3, "--runs", 2, "--releases", 8)
+    code, out, err = quick(*options, "--json")
+    assert code == 0, err
+    (way,) = json.loads(out)["ways"]
+    assert 0.999 * way["epsilon"] <= Budget(way["budget_of_all"], 1e-6).each(8, 1e-6) <= 1.02 * way["epsilon"]
+    told = f"for each of 8 releases: they need a budget of ε = {way['budget_of_all']:g} at δ = 1e-06 together."
+    assert told in " ".join(quick(*options)[1].split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--detect", "5%"), "--target"),
         (("--detect", "much"), "--detect"),
         (("--detect", "-3"), "--detect"),
-        (("--detect", "1", "--error", 1), "one of --error, --detect and --releases"),
+        (("--detect", "1", "--error", 1), "one of --error and --detect"),
         (("--detect", "1", "--n", 50), "one --n"),
         (("--error", 1, "--epsilon", 1), "leave out --epsilon"),
         (("--releases", 4), "one --epsilon"),

@@ -26,6 +26,7 @@ from dpsc.cli.options import (
     SegmentOptions,
     command,
     option,
+    require_for_people,
 )
 from dpsc.errors import Parameter, ParameterError
 
@@ -133,7 +134,7 @@ def release(
     terminal.require_no_password("--provenance", how.provenance)
     donors = rows.place(where)
     if groups.person is not None:
-        _require_for_people(asdict(segments))
+        require_for_people(asdict(segments))
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return
     if asked.append is not None:
@@ -214,12 +215,12 @@ def _of_people(
     from dpsc.custodian.groups.sources import people_in
     from dpsc.release.file_format import sha256
 
-    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
+    require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
     if len(table.outcome or ()) > 1:
         raise ParameterError(
             "a panel of people has one outcome: release each in a file of its own, with its share of the budget."
         )
-    _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
+    require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
     account = payer.account()
     out, page = asked.out, asked.page(how.no_page)
     for place in (out, page):
@@ -254,8 +255,8 @@ def _of_people(
         terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
         return
     with terminal.output_file(out, how.force) as output:
-        with terminal.progress(f"records, {people.how}", people.rows_expected()) as advance:
-            summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
+        with terminal.passes() as tell:
+            summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
         made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
     digest = sha256(out)
     page = _page(made, out, page, digest)
@@ -265,12 +266,6 @@ def _of_people(
     if people.files.as_understood is not None:
         typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
     account.tell()
-
-
-def _require_for_people(said: JsonObject) -> None:
-    for name, value in said.items():
-        if value not in (None, False):
-            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
 
 
 def _made(
@@ -285,11 +280,14 @@ def _made(
     from dpsc.custodian.custody import steps
 
     def add_up(name: str, source: FileDonors | DaskDonors, part: Choices) -> CustodianSum:
-        with terminal.working("opening the donors"):
-            expected = steps.opened(source, part, reference)
-        of = f" ({name})" if len(donors) > 1 else ""
-        with terminal.progress(f"donors{of}, {source.files.how}", expected) as advance:
-            return steps.added_up(source, part, advance, i_know=how.i_know)
+        of_several = f" ({name})" if len(donors) > 1 else ""
+        with terminal.passes() as shown:
+
+            def tell(doing: str, rows: int, of: int | None) -> None:
+                shown(doing + of_several, rows, of)
+
+            steps.opened(source, part, reference, tell)
+            return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
         where = account, out, output.place, output.finish
@@ -328,11 +326,9 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
-    with terminal.working("opening the donors"):
+    with terminal.passes() as tell, donors.files.watched(tell):
         algorithm.reference_for(donors.times)
-        expected = donors.rows_expected()
-    with terminal.progress("donors", expected) as advance:
-        summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_rows=advance)
+        summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_progress=tell)
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)
     require_worth_having(algorithm, n, T, i_know)
@@ -367,7 +363,7 @@ def _show_dry_run(told: JsonObject) -> None:
     else:
         lines += [f"noise: {noise_of(told['noise_share'], n)}"]
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
-    lines += [f"book: {told['booking']}", f"would be written to {told['file']}{and_page}"]
+    lines += [*told["booking"], f"would be written to {told['file']}{and_page}"]
     for line in lines:
         screen.print(f"  {line}", soft_wrap=True)
 

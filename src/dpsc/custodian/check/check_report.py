@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from dpsc.analyst.plan import in_range
 from dpsc.answers.words import number
 from dpsc.checks import small
 from dpsc.custodian.check.examine import CustodianExamination
@@ -79,12 +80,14 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
     if commands:
         when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to try it first"
         lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
-        if made.like_before is None:
-            series = f"{Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}"
+        date = Parameter("treatment_time", "PERIOD")
+        if "target" not in made.said and "scale" not in made.said:
             lines.append(
-                "If you know a public series that moves about like a donor, such as the target before the "
-                f"intervention, add {series}: the release is better for it."
+                "If you know a public series that moves about as much as a donor, such as the target before the "
+                f"intervention, add {Parameter('target', 'FILE')} {date}: the release is better for it."
             )
+        elif "target" in made.said and "treatment_time" not in made.said:
+            lines.append(f"If the target was treated within these periods, add {date}: only what is before it counts.")
         if len(datasets) > 1:
             names = ", ".join(map(repr, datasets))
             lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")
@@ -217,13 +220,16 @@ def expected(outlook: Outlook) -> Section:
     if outlook.worth_having:
         facts.append(("could be seen", f"{outlook.directions} of {outlook.T - 1} ways in which a series can move"))
     if outlook.unit:
-        error, last, effect = map(_about, (outlook.error, outlook.last_value, outlook.detectable))
+        error, effect = in_range("error", outlook.error), in_range("detectable", outlook.detectable)
         facts += [
-            ("error", f"about {error}; without donors, by the target's last value, about {last}"),
-            ("effect", f"an average effect of {effect} or more would be seen in 8 of 10 cases"),
+            ("error", f"{error}; without donors, by the target's last value, about {_about(outlook.last_value)}"),
+            ("effect", f"{effect}: the smallest average effect that would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
         ]
-    lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []
+    told = (
+        "Simulated quickly; ranges hold what comes in about 8 of 10 cases. dpsc plan says more, and how large a budget "
+    )
+    lines = [f"{told}it takes."] if outlook.unit else []
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
 
 
