@@ -207,11 +207,12 @@ def test_a_release_without_a_guarantee_has_no_record(tmp_path: Path) -> None:
 def test_an_audit_of_a_file_holds_for_an_honest_one(made: Path) -> None:
     code, out, err = quick("audit", made, "--sha256", sha256(made))
     assert code == 0, out + err
-    assert "FAILS" not in out
-    assert "Plain dpsc audit attacks the software" in " ".join(out.split())
+    assert "none is broken" in out
+    assert "BROKEN" not in out
+    assert "dpsc audit without a file attacks the software" in " ".join(out.split())
     answer = json.loads(quick("audit", made, "--json")[1])
     assert answer["holds"] is True
-    assert {check["what"] for check in answer["checks"]} >= {"SHA-256", "file", "identity", "claim", "noise"}
+    assert {check["what"] for check in answer["checks"]} >= {"SHA-256", "file", "claim", "noise"}
     assert answer["not_shown"]
 
 
@@ -232,7 +233,7 @@ def tampered(path: Path, to: Path, **changes: Any) -> Path:
     [
         ({"guarantee__epsilon": 0.5}, "epsilon"),
         ({"noise__diagonal": 2e11, "noise__off_diagonal": 2e11 / 2**0.5}, "less noise than it claims"),
-        ({"n": 650}, "the file 650"),
+        ({"n": 650}, "the file says 650"),
         ({"sites": 2}, "less noise than it claims"),
         ({"made_on": "yesterday"}, "day"),
     ],
@@ -240,7 +241,7 @@ def tampered(path: Path, to: Path, **changes: Any) -> Path:
 def test_a_file_that_was_edited_with_its_checksum_is_caught(made: Path, changes: dict[str, Any], why: str) -> None:
     code, out, _ = quick("audit", tampered(made, made.with_name("t.json"), **changes), "--json")
     answer = json.loads(out)
-    failed = [check["why"] for check in answer["checks"] if check["verdict"] == "FAILS"]
+    failed = [check["why"] for check in answer["checks"] if check["verdict"] == "broken"]
     assert (code, answer["holds"], len(failed)) == (1, False, 1)
     assert why in failed[0]
 

@@ -79,6 +79,12 @@ def test_what_cannot_be_a_declaration_is_refused(wrong: Any) -> None:
         declared(wrong)
 
 
+def test_a_week_that_a_year_does_not_have_is_named() -> None:
+    with pytest.raises(PanelError, match="the year 2024 has 52 ISO weeks"):
+        declared("2024-W01..2024-W53")
+    assert len(declared("2026-W01..2026-W53")) == 53
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -113,6 +119,25 @@ def test_a_step_in_python_reads_the_rows_of_weekly_dates() -> None:
     )
     assert donors.times.equals(weeks)
     np.testing.assert_array_equal(np.sort(donors.values.ravel()), np.sort(table["x"]))
+
+
+def test_python_says_which_periods_would_fit_to_the_custodian_who_asks(tmp_path: Path) -> None:
+    """Weekends are empty for everybody; a lost month is not a matter of the calendar. Nothing is refused."""
+    days = declared("2024-01-01..2024-03-29 by working day").delete(0)
+    rows = [(f"p{i:02}", str(day), float(i)) for i in range(30) for day in days]
+    table = pd.DataFrame(rows, columns=["who", "day", "x"])
+    table.to_csv(tmp_path / "d.csv", index=False)
+    columns: Any = {"unit": "who", "time": "day", "outcome": "x"}
+    every, working = "2024-01-01..2024-03-31", "2024-01-02..2024-03-29 by working day"
+    for periods, fits in ((every, working), (working, None), ("2024-01-01..2024-03-31 by working day", None)):
+        for donors in (
+            Donors.from_long(table, **columns, periods=periods),
+            scan(tmp_path / "d.csv", **columns, periods=periods),
+        ):
+            misfit = donors.custodian_misfit()
+            assert (None if misfit is None else misfit.fitting) == fits
+    lost = table[~table["day"].str.startswith("2024-02")]
+    assert Donors.from_long(lost, **columns, periods=working).custodian_misfit() is None
 
 
 def test_one_period_written_in_several_ways_is_one_place() -> None:

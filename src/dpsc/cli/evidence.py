@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
 QUICK, THOROUGH = 40_000, 1_000_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-_STYLES = {"holds": "green", "FAILS": "bold red", "not shown": "yellow", "BROKEN": "bold red", "not claimed": "yellow"}
+_STYLES = {
+    "holds": "green",
+    "cannot be told": "yellow",
+    "broken": "bold red",
+    "BROKEN": "bold red",
+    "not claimed": "yellow",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +87,7 @@ def attack(asked: Attacks, *, as_json: bool) -> bool:
     started = time.monotonic()
     attacked = cases(chosen, EPSILONS if asked.thorough else (1.0,))
     known = [make() for make in BROKEN.values()] if asked.show_broken else []
-    with terminal.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
+    with terminal.progress("attacking", sum(len(case.attacks) for case in attacked + known), lines=True) as advance:
         result = audit(attacked, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
         caught = audit(known, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
     content = result.to_json(caught if asked.show_broken else None)
@@ -140,24 +146,25 @@ def _loss_and_share(finding: AuditFinding) -> tuple[str, str]:
 
 
 def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
-    """Check a file, print what was found, and return whether nothing failed."""
+    """Check a file, print what was found, and return whether nothing is broken."""
     from dpsc.analyst.private_panel import PrivatePanel, parsed
     from dpsc.release import describe, describe_panel, file_format, verify
     from dpsc.release.verify import Check
 
     text, found = file_format.read(path)
     if expected is None:
-        advice = "compare it with the one that the custodian tells you, or give --sha256"
-        checks = [Check("SHA-256", "not shown", advice)]
+        advice = "no hash was given: ask the custodian for it by another way than the file, and add --sha256 HASH"
+        checks = [Check("SHA-256", "cannot be told", advice)]
     elif found == expected.strip().lower():
-        checks = [Check("SHA-256", "holds", "as expected")]
+        checks = [Check("SHA-256", "holds", "it is the one that was given")]
     else:
-        checks = [Check("SHA-256", "FAILS", "this is another file")]
+        checks = [Check("SHA-256", "broken", "this is another file: its hash is not the one that was given")]
     not_shown: tuple[str, ...] = verify.NOT_SHOWN
+    identities: tuple[str, ...] = ()
     try:
         release = parsed(text)
     except ReleaseError as problem:
-        checks.append(Check("file", "FAILS", str(problem)))
+        checks.append(Check("file", "broken", str(problem)))
     else:
         if isinstance(release, PrivatePanel):
             made, not_shown = f"by {describe_panel.made(release)}", verify.PANEL_NOT_SHOWN
@@ -167,24 +174,30 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
             made = f"by {first.made_by}" + (f" on {first.made_on}" if first.made_on else "")
             more = verify.checks(release)
         checks.append(Check("file", "holds", f"a complete release, made {made}; its checksum matches"))
-        named = release if isinstance(release, PrivatePanel) else first
-        checks.append(Check("identity", "holds", ", ".join(named.identities) or "none"))
+        identities = (release if isinstance(release, PrivatePanel) else first).identities
         checks += more
-    fine = all(each.verdict != "FAILS" for each in checks)
+    fine = all(each.verdict != "broken" for each in checks)
     if as_json:
         told = {"checks": [asdict(each) for each in checks], "not_shown": list(not_shown)}
-        terminal.print_json({"file": str(path), "sha256": found, "holds": fine, **told})
+        named = {"file": str(path), "sha256": found, "identities": list(identities)}
+        terminal.print_json({**named, "holds": fine, "summary": verify.summary(str(path), checks), **told})
         return fine
-    table = Table(title=str(path), title_justify="left", show_header=False, show_edge=False)
+    table = Table(show_header=False, show_edge=False)
     for each in checks:
         table.add_row(Text(each.what, "dim"), Text(each.verdict, _STYLES[each.verdict]), Text(each.why))
     screen = terminal.console()
+    screen.print(Text(f"{verify.summary(str(path), checks)}\n", "" if fine else "bold red"))
     screen.print(table)
-    screen.print(f" SHA-256: {found}", soft_wrap=True)
-    screen.print("\nWhat a file cannot show:")
+    screen.print(f"\nSHA-256   {found}", soft_wrap=True)
+    if identities:
+        screen.print(f"Identity  {', '.join(identities)}", soft_wrap=True)
+    screen.print("\nWhat the outcomes mean:")
+    for outcome, meaning in verify.MEANING.items():
+        screen.print(Text.assemble("  ", (outcome, _STYLES[outcome]), f": {meaning}"))
+    screen.print("\nWhat no file can show:")
     for line in not_shown:
         screen.print(Text(f"  - {line}"))
-    screen.print("\nThis checked a file. Plain dpsc audit attacks the software that makes such files.")
+    screen.print("\nThis checked a file. dpsc audit without a file attacks the software that makes such files.")
     return fine
 
 

@@ -31,7 +31,8 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
     algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
     with terminal.progress("records", people.rows_expected()) as advance:
         summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_rows=advance)
-    terminal.tell_the_custodian(panels.custodian_empty_periods(summed))
+    misfit = panels.custodian_misfit_of(summed)
+    terminal.tell_the_custodian(misfit and misfit.note)
     promise = algorithm.guarantee_for(block.rule)
     return {
         "dry_run": True,
@@ -72,7 +73,7 @@ def show_rehearsal(told: JsonObject) -> None:
         *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
         f"would promise: {told['guarantee']}",
         f"noise: {said}",
-        f"book: {told['booking']}",
+        *told["booking"],
         f"would be written to {told['file']}{and_page}",
     ]
     for line in lines:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Choice = TypeVar("Choice", bound=str)
 
+_BETWEEN_LINES = 30.0  # seconds
 _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
 
 
@@ -239,15 +241,28 @@ def typed(ctx: typer.Context) -> str:
 
 
 @contextmanager
-def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more."""
+def progress(description: str, total: int | None, *, lines: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more.
+
+    With ``lines``, a command that takes minutes says where it is elsewhere, too: a line every half a minute.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     screen = console(stderr=True)
     with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
         task = bar.add_task(description, total=total)
-        yield lambda steps=1: bar.advance(task, steps)
+        begun = said = time.monotonic()
+
+        def advance(steps: int = 1) -> None:
+            nonlocal said
+            bar.advance(task, steps)
+            if lines and not screen.is_terminal and (now := time.monotonic()) - said >= _BETWEEN_LINES:
+                said = now
+                done = f"{bar.tasks[0].completed:,.0f} of {total:,}" if total else f"{bar.tasks[0].completed:,.0f}"
+                typer.echo(f"{description}: {done} after {now - begun:.0f} s", err=True)
+
+        yield advance
 
 
 class Account(payer.Account):

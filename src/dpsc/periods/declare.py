@@ -195,6 +195,8 @@ def _range(text: str, step: Step | None, time_format: str | None) -> Times:
     cannot = PanelError(f"{Parameter('periods')} {text!r} cannot be read: {HOW}.")
     if len(ends) != 2 or not all(ends):
         raise cannot
+    if re.fullmatch(r"\d{4}-?W53", ends[1].upper()) and date(int(ends[1][:4]), 12, 28).isocalendar().week == 52:
+        raise PanelError(f"{Parameter('periods')} {text!r}: the year {ends[1][:4]} has 52 ISO weeks.")
     index, known = calendar.recognised(ends, "time", time_format, "periods")
     every: str = "number"
     if known[0] is None or known[1] is None:

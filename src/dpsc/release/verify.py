@@ -2,13 +2,14 @@
 
 Every check of the matrix holds for whatever donors: M = G + W, where G is a sum of n products of vectors of length at
 most one and W the noise that the file claims, which is as good as Gaussian on this grid: s on the diagonal, s / sqrt(2)
-above it, so that its distribution does not change under rotations. An honest file fails one with a probability of at
-most 1e-6.
+above it, so that its distribution does not change under rotations. A genuine file breaks one with a probability of
+at most 1e-6.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,12 +29,18 @@ _NOTHING = 0.01
 _FEWEST_ENTRIES = 10  # of a block that is looked at: fewer say nothing
 _Z = float(-ndtri(FALSE_ALARM / 2))
 
-Verdict = Literal["holds", "FAILS", "not shown"]
+Verdict = Literal["holds", "cannot be told", "broken"]
+MEANING: dict[Verdict, str] = {
+    "holds": "the file shows it",
+    "cannot be told": "the file alone shows neither this nor the opposite; that is usual for genuine files",
+    "broken": "the file is not what it says, or has no guarantee; a check of its numbers calls a genuine "
+    "file broken with a probability of at most 1 in 1,000,000",
+}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: what was checked, whether it holds, and why."""
+    """One check: what was checked, what came out, and why."""
 
     what: str
     verdict: Verdict
@@ -60,8 +67,33 @@ PANEL_NOT_SHOWN = (
 
 
 def panel_checks(panel: ReleasedPanel) -> list[Check]:
-    """Return the checks of a panel that was read without complaint: nothing in a table shows how large its noise is."""
-    return [Check("claim", "not shown", panel.no_guarantee) if panel.publisher else _claim(panel)]
+    """Return the checks of a panel that was read without complaint."""
+    hidden = "usual for a table: nothing in it shows which part of a number is noise"
+    claim = Check("claim", "cannot be told", panel.no_guarantee) if panel.publisher else _claim(panel)
+    return [claim, Check("noise", "cannot be told", hidden)]
+
+
+def summary(name: str, made: Sequence[Check]) -> str:
+    """Say in one sentence what the checks of a file have shown, and what follows.
+
+    Examples
+    --------
+    >>> noise = Check("noise", "cannot be told", "many donors hide it")
+    >>> summary("it", [Check("file", "holds", "complete")])
+    'Nothing in it contradicts what it says: 1 check holds, none is broken.'
+    >>> summary("it", [noise, Check("claim", "broken", "no guarantee")])
+    'it is BROKEN: 1 of 2 checks shows that it is not what it says, or has no guarantee (claim). Do not use it.'
+    """
+    named = {each: [check.what for check in made if check.verdict == each] for each in MEANING}
+    if broken := named["broken"]:
+        verb = "shows" if len(broken) == 1 else "show"
+        why = f"{len(broken)} of {len(made)} checks {verb} that it is not what it says, or has no guarantee"
+        return f"{name} is BROKEN: {why} ({', '.join(broken)}). Do not use it."
+    holds = len(named["holds"])
+    said = f"{holds} {'check holds' if holds == 1 else 'checks hold'}, none is broken"
+    if hidden := named["cannot be told"]:
+        said += f", and {len(hidden)} cannot be told from the file alone ({', '.join(hidden)})"
+    return f"Nothing in {name} contradicts what it says: {said}."
 
 
 def checks(release: describe.Released) -> list[Check]:
@@ -80,9 +112,9 @@ def _claim(release: describe.Released | ReleasedPanel) -> Check:
     what = "claim"
     if release.guarantee is None:
         named = release if isinstance(release, ReleasedPanel) else describe.parts_of(release)[0]
-        return Check(what, "FAILS", f"NOT PRIVATE: {named.no_guarantee}")
+        return Check(what, "broken", f"NOT PRIVATE: {named.no_guarantee}")
     epsilon, delta = release.guarantee.epsilon, release.guarantee.delta
-    why = f"the noise scales that the file states pay for epsilon {epsilon:g} at delta {delta:g}"
+    why = f"the noise that the file states is enough for epsilon {epsilon:g} at delta {delta:g}"
     return Check(what, "holds", why)
 
 
@@ -92,8 +124,8 @@ def _number_of_donors(release: ReleasedMatrix) -> Check:
     trace, deviation = float(np.trace(release.noisy_moments)), release.noise_scale * math.sqrt(size)
     truncated = 2 * math.sqrt(size) * n / 2.0**release.grid_bits
     fits = n - truncated - _Z * deviation <= trace <= n + _Z * deviation
-    why = f"the matrix says about {trace:,.0f}, give or take {2 * deviation:,.0f}, and the file {n:,}"
-    return Check("number of donors", "holds" if fits else "FAILS", why)
+    why = f"the file says {n:,}; its numbers say {trace:,.0f}, give or take {2 * deviation:,.0f}"
+    return Check("number of donors", "holds" if fits else "broken", why)
 
 
 def _size(release: ReleasedMatrix) -> Check:
@@ -106,8 +138,9 @@ def _size(release: ReleasedMatrix) -> Check:
     most = release.noise_in_donors + release.noise_scale * math.sqrt(2 * math.log(2 / FALSE_ALARM))
     values = np.linalg.eigvalsh(release.noisy_moments)
     fits = bool(values[0] >= -most and values[-1] <= release.n + most)
-    why = f"sizes from {values[0]:,.0f} to {values[-1]:,.0f}; {release.n:,} donors and this noise make "
-    return Check("matrix", "holds" if fits else "FAILS", why + f"{-most:,.0f} to {release.n + most:,.0f}")
+    possible = f"{release.n:,} donors and this noise give {-most:,.0f} to {release.n + most:,.0f}"
+    why = f"its eigenvalues are {values[0]:,.0f} to {values[-1]:,.0f}; {possible}"
+    return Check("matrix", "holds" if fits else "broken", why)
 
 
 def _noise(release: ReleasedMatrix) -> Check:
@@ -117,16 +150,20 @@ def _noise(release: ReleasedMatrix) -> Check:
     chance *= len(parts)
     if chance < FALSE_ALARM:
         why = (
-            f"where donors say least, entries vary {seen:.2g} times as much as the noise alone would: noise is missing"
+            "noise is missing: where donors say least, entries vary "
+            f"{seen:.2g} times as much as the claimed noise alone would"
         )
-        return Check("noise", "FAILS", why)
+        return Check("noise", "broken", why)
     proved = min(1.0, *(_at_least(part) for part in parts))
-    why = f"at least {100 * proved:.0f}% of the claimed noise is certainly there"
+    at_least = f"the file proves at least {100 * proved:.0f}% of the noise that it claims"
     if proved >= _ENOUGH:
-        return Check("noise", "holds", why)
+        return Check("noise", "holds", f"{at_least}; no file can prove all of it")
+    hidden = "usual for a genuine file: the donors' own movements hide the noise"
     if proved < _NOTHING:
-        return Check("noise", "not shown", "so many donors hide it: the file alone cannot show whether it is there")
-    return Check("noise", "not shown", f"{why}; the donors hide whether the rest is")
+        return Check(
+            "noise", "cannot be told", f"{hidden}; the file proves neither that it is there nor that it is missing"
+        )
+    return Check("noise", "cannot be told", f"{hidden}; {at_least}, and nothing speaks against the rest")
 
 
 def _too_quiet(release: ReleasedMatrix) -> tuple[float, float]:

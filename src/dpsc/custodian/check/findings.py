@@ -238,9 +238,10 @@ _SAID: dict[str, tuple[Grade, str, str]] = {  # what is counted, and what is sai
     "constant": (
         "look",
         "unit",
-        "{have} the same number in every period. A release takes each for a fixed public vector",
+        "{have} the same number in every period. A release counts such units as donors and learns nothing from them: "
+        "each is replaced by one public series, the same for all",
     ),
-    "no cell": ("look", "unit", "{have} no number in any period, and still counts as a donor"),
+    "no cell": ("look", "unit", "{have} no number in any period. A release counts such units as donors all the same"),
 }
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsc.analyst.private_panel import PrivatePanel
-from dpsc.custodian.custody.steps import in_words, require_reasonable, require_small_delta
+from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
 from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
-from dpsc.custodian.donors.presence import custodian_misfit
+from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import Parameter, ParameterError, ReleaseError
@@ -147,10 +147,10 @@ class _Nobody:
         return summand.of(PersonCells.of(np.empty(0, np.uint64), *np.empty((2, 0), np.int64)))
 
 
-def custodian_empty_periods(summed: PeopleSum) -> str | None:
-    """Say that in most of the declared periods there is nobody, and which would fit; None if they fit. Private."""
+def custodian_misfit_of(summed: PeopleSum) -> Misfit | None:
+    """Say that in many of the declared periods there is nobody, and which would fit; None if they fit. Private."""
     somebody = (summed.total[-1] != 0).sum(axis=0)  # units of each period
-    return in_words(custodian_misfit(somebody, summed.times, people=True))
+    return custodian_misfit(somebody, summed.times, people=True)
 
 
 def booked(

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import pandas as pd
 
-from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.gram.algorithm import GramRelease, require_same_donors
-from dpsc.custodian.gram.exact_sum import Presence
 from dpsc.errors import Parameter, ParameterError, UnwiseError
 from dpsc.periods.match import aligned, same
 from dpsc.release.kernel import Smoothness
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 20.0
 FEWEST_DONORS = 100  # assumed where their number is not known: a delta that is too large for them is too large
-_LOOKED_AT = 100_000  # donors, for periods that nobody has
 EPSILON, DELTA = Parameter("epsilon"), Parameter("delta")
 
 
@@ -290,24 +287,6 @@ def added_up(donors: FileDonors | DaskDonors, chosen: Choices, on_rows: OnRows, 
     require_small_delta(algorithm.delta, summed.n, i_know)
     require_worth_having(algorithm, summed.n, len(summed.times), i_know)
     return summed
-
-
-def custodian_empty_periods(donors: FileDonors | DaskDonors) -> str | None:
-    """Say that most of the declared periods have no donor, and which periods would fit; None if they fit. Private."""
-    if donors.periods_from != "declared":
-        return None
-    files = donors.files
-    if files.completion.missing != "kernel":  # another rule fills the cells that are looked for
-        files = replace(files, spec=replace(files.spec, missing="kernel"), bounds=None)
-    have, _ = replace(donors, files=files).add_up(Presence(len(files.times)), lambda rows: None, _LOOKED_AT)
-    return in_words(custodian_misfit(have, files.times))
-
-
-def in_words(misfit: Misfit | None) -> str | None:
-    """Return what is wrong with declared periods as one sentence after the other."""
-    if misfit is None or misfit.fitting is None:
-        return None if misfit is None else f"{misfit.words}; dpsc check shows more"
-    return f"{misfit.words}. These fit the rows: {Parameter('periods', misfit.fitting)}"
 
 
 def each_added_up(

@@ -12,6 +12,7 @@ import pandas as pd
 from dpsc.custodian.donors.blocks import row_blocks
 from dpsc.custodian.donors.frames import Frame, Matrix, PeriodsFrom, alike, codes_of, read_long, read_wide
 from dpsc.custodian.donors.missing import Bounds, Completion, Scaling
+from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.errors import PanelError
 from dpsc.periods import calendar
 from dpsc.periods import dates as periods_of
@@ -19,7 +20,7 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.declare import PERIODS
 from dpsc.release.segments import BY, Segments
 from dpsc.tables.spec import Missing, Repeated, rule_for
-from dpsc.types import Array, BoundsLike, Labels, PeriodsLike, Positions, Times, to_floats
+from dpsc.types import Array, BoundsLike, Integers, Labels, PeriodsLike, Positions, Times, to_floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +64,7 @@ class Donors:
     segments: Segments | None = None
     codes: Positions | None = None
     _diagnostics: dict[str, int] = field(default_factory=dict)
+    _have: Integers | None = None
 
     @classmethod
     def from_long(
@@ -197,16 +199,18 @@ class Donors:
         if len(rows) < len(values) or (order != np.arange(len(order))).any():
             values = values[np.ix_(rows, order)]
         clipped = filled = first = 0
+        have = np.zeros(len(times), dtype=np.int64)
         for part in row_blocks(values):
             if public is not None:
                 clipped += int(((part < public.lower) | (part > public.upper)).sum())
+            have += np.isfinite(part).sum(axis=0)
             filled += completion.in_place(part, first)
             first += len(part)
         values.flags.writeable = False
         diagnostics = {"donors": len(rows), "clipped_cells": clipped, "filled_cells": filled, **matrix.counts}
         codes = None if matrix.codes is None else matrix.codes[rows]
         units, source = matrix.units[rows], matrix.periods_from
-        return cls(values, times, units, public, outcome, source, rule, segments, codes, diagnostics)
+        return cls(values, times, units, public, outcome, source, rule, segments, codes, diagnostics, have)
 
     def __repr__(self) -> str:
         bounded = "unbounded" if self.bounds is None else "bounded"
@@ -219,6 +223,23 @@ class Donors:
         counts as two donors, and the guarantee does not hold for them.
         """
         return {**self._diagnostics, "units_alike": alike(self.labels)}
+
+    def custodian_misfit(self) -> Misfit | None:
+        """Say which periods would fit if many declared ones have no donor; None if they fit. Private.
+
+        Nothing is refused, because one donor could decide about a refusal.
+
+        Examples
+        --------
+        >>> weeks = [f"2024-01-{day:02}" for day in (1, 8, 15, 22, 29)]
+        >>> df = pd.DataFrame({"who": ["a"] * 5 + ["b"] * 5, "week": weeks * 2, "x": range(10)})
+        >>> columns = {"unit": "who", "time": "week", "outcome": "x"}
+        >>> Donors.from_long(df, **columns, periods="2024-01-01..2024-01-29").custodian_misfit().fitting
+        '2024-01-01..2024-01-29 by week'
+        """
+        if self.periods_from != "declared" or self._have is None:
+            return None
+        return custodian_misfit(self._have, self.times)
 
 
 def array_matrix(donors: Any, times: Sequence[Any] | None) -> Matrix:

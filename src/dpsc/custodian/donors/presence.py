@@ -10,23 +10,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpsc.periods.declare import completed, declaration
+from dpsc.errors import Parameter
+from dpsc.periods.declare import completed, declaration, declared
 from dpsc.types import Integers, Times
 
+_MANY = 0.2  # of the declared periods; if working days were declared as days, two of seven are empty
 _STRAY = 0.01  # of the numbers in the fullest period: a period with fewer is perhaps a typing error
 
 _OTHERS = "Perhaps the rows have other periods. Declare the periods from what you know of the data"
 
 
 class Misfit(NamedTuple):
-    """Periods most of which hold nobody: what to say, and which periods would fit; none if that cannot be told."""
+    """Periods many of which hold nobody: what to say, and which periods would fit; none if that cannot be told."""
 
     words: str
     fitting: str | None
 
+    @property
+    def note(self) -> str:
+        """All of it in words."""
+        fits = "" if self.fitting is None else f". These fit the rows: {Parameter('periods', self.fitting)}"
+        return f"{self.words}{fits or '; dpsc check shows more'}"
+
 
 def custodian_misfit(have: Integers, times: Times, *, people: bool = False, seen: Times | None = None) -> Misfit | None:
-    """Say what is wrong with declared periods most of which are empty; None if most are not. Private.
+    """Say what is wrong with declared periods many of which are empty; None if others would not fit better. Private.
 
     Parameters
     ----------
@@ -40,12 +48,15 @@ def custodian_misfit(have: Integers, times: Times, *, people: bool = False, seen
         All periods of the rows, in order, also those that were not declared; otherwise they are not known.
     """
     empty = int((have == 0).sum())
-    if 2 * empty <= len(have):
+    if empty <= _MANY * len(have):
+        return None
+    seen = times[usual(have)] if seen is None else seen
+    fits = fitting(seen)
+    if 2 * empty <= len(have) and (fits is None or len(declared(fits)) > len(have) - empty / 2):
         return None
     lack = "record of anybody: they would hold only noise" if people else "donor: a release would fill them all"
     words = f"{empty:,} of the {len(have):,} declared periods have no {lack}. {_OTHERS}"
-    seen = times[usual(have)] if seen is None else seen
-    return Misfit(words, fitting(seen))
+    return Misfit(words, fits)
 
 
 def custodian_between(outside: int, rows: int, seen: Times) -> Misfit | None:
