@@ -212,7 +212,7 @@ def plan(
         else:
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
             result = expected(n, *sizes, budgets, asked.delta, **options)
-    unit = "share of the target's deviation from its mean before" if series is None else str(series.name)
+    unit = "standard deviations of the target before the intervention" if series is None else str(series.name)
     if out is not None:
         _write(out, force, result.table, unit)
     smallest = None if agreed.segments is None else _smallest(asked, assumed, agreed, budgets)

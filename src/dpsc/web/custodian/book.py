@@ -28,7 +28,7 @@ class Seen:
     ----------
     datasets : tuple of str
     balance, after : Balance or None
-        Of the data set that pays: now, and after the release at hand.
+        Of the data set whose budget is used: now, and after the release at hand.
     left : float
         The largest epsilon of a release at the delta at hand, which may differ from the budget's.
     over : bool
@@ -47,7 +47,7 @@ class Seen:
 
     @property
     def dataset(self) -> str:
-        """The name of the data set that pays; empty if there is none yet."""
+        """The name of the data set whose budget is used; empty if there is none yet."""
         return "" if self.balance is None else self.balance.dataset.name
 
     @property
