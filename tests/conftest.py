@@ -11,7 +11,7 @@ from hypothesis import settings
 from scipy import stats
 
 from dpsc import Panel
-from dpsc.answers import report, result
+from dpsc.answers import report, result, study
 from dpsc.types import Array
 from tests.making import local_cluster, make_panel
 from tests.soak import quick_or_long
@@ -22,7 +22,7 @@ settings.register_profile("soak", deadline=None, print_blob=True, max_examples=2
 settings.load_profile(quick_or_long("quick", "soak"))
 
 
-MADE_UP = result.MADE_UP
+MADE_UP, MOST_GROUPS = result.MADE_UP, study.MOST_GROUPS
 DRAWN = report.image
 
 CHROMIUM = next(
@@ -60,8 +60,15 @@ def less_to_do() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result, "MADE_UP", quick_or_long(6, MADE_UP))
+        patch.setattr(study, "MOST_GROUPS", quick_or_long(4, MOST_GROUPS))
         patch.setattr("dpsc.release.describe.image", quick_or_long(lambda _: report.Picture("", ""), DRAWN))
         yield
+
+
+@pytest.fixture
+def every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of studies ask about all groups of other units."""
+    monkeypatch.setattr(study, "MOST_GROUPS", MOST_GROUPS)
 
 
 @pytest.fixture(scope="module")

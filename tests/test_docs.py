@@ -56,7 +56,9 @@ def test_the_page_of_all_measurements_shows_what_was_measured() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if any(pages.steps(page.read_text("utf-8")))], ids=named)
-def test_a_page_does_what_it_shows(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_does_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every_group: None
+) -> None:
     if "```r\n" in page.read_text("utf-8") and shutil.which("Rscript") is None:
         if os.environ.get("DPSC_NEED_R") == "1":
             pytest.fail("no Rscript found: apt-get install r-base-core r-cran-jsonlite r-cran-reticulate")

@@ -174,9 +174,26 @@ def test_a_target_gives_its_units_and_a_better_scale(files: Path, monkeypatch: p
     screen = checked(*given)
     assert "measured in cost" in screen
     assert f"{T0} before an intervention" in screen
-    assert "--like target.csv --like-before 2021-03" in screen
+    assert "--target target.csv --treatment-time 2021-03" in screen
     run_as_printed(*given)
     assert Release.load(files / "donors.dpsc.json").scale.source == "like and counted"
+
+
+def test_what_is_said_of_how_donors_move_is_in_the_command_too(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target with a column of its unit is read by the names of the donors' columns."""
+    monkeypatch.chdir(files)
+    pd.read_csv("target.csv").assign(who="the clinic")[["who", "month", "cost"]].to_csv("three.csv", index=False)
+    pd.read_csv("target.csv").rename(columns={"cost": "index"}).to_csv("path.csv", index=False)
+    given = ("donors.csv", "--periods", "reference", "--target", "three.csv", "--treatment-time", "2021-03",
+             "--smoothness", "mild", "--reference", "path.csv")  # fmt: skip
+    assert f"{T0} before an intervention" in checked(*given)
+    run_as_printed(*given)
+    made = Release.load(files / "donors.dpsc.json")
+    assert made.row_map.kernel.phi == 0.9
+    assert made.row_map.reference is not None
+    refused(["check", *given, "--before", T0], "give --before or --treatment-time, not both")
+    refused(["check", "donors.csv", *given[3:5], "--treatment-time", "2031-01"], "2031-01 is not one of the periods")
+    refused(["check", "donors.csv", "--scale", -1], "--scale must be a finite number above 0")
 
 
 def test_a_release_from_which_nothing_could_be_learned_is_not_ready(files: Path) -> None:

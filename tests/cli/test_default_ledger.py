@@ -10,8 +10,8 @@ import pytest
 
 from dpsc import GramRelease, Ledger
 from dpsc.cli.terminal import Account
-from dpsc.custodian.custody.payer import room_for, spent_of
 from dpsc.errors import ParameterError
+from dpsc.ledger.words import room_for, spent_of
 from tests.cli.conftest import quick
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
@@ -153,13 +153,14 @@ def test_after_a_booking_its_cost_and_what_is_spent_and_left_are_said() -> None:
     assert "  spent  epsilon 1 of 2 at delta 1e-6" in lines
     left = Ledger(HERE).remaining("patients")
     assert f"  left   a Gram release of up to epsilon {left:g} at delta 1e-6" in lines
-    together = f"A release at epsilon 1 and one at {left:g} protect together like one at 2: their noise is independent."
-    assert together in lines
+    together = f"A release at epsilon 1 and one at {left:g} protect together like one at 2 at delta 1e-6"
+    independent = "their noise is independent, so that their worst cases hardly ever come together."
+    assert f"{together}: {independent}" in lines
     code, _, err = release("b.json")
     spent = Ledger(HERE).balance("patients").spent
-    told = f"Two releases at epsilon 1 each protect like one at {spent:.4g}: their noise is independent."
+    told = f"Two releases at epsilon 1 each protect like one at {spent:.4g} at delta 1e-6: {independent}"
     assert told in err.split("\n")
-    assert told in quick("ledger", "show")[1]
+    assert told in " ".join(quick("ledger", "show")[1].split())
 
 
 def test_a_partition_and_a_purpose_reach_the_ledger() -> None:
@@ -246,7 +247,8 @@ def test_every_place_shows_the_same_numbers_of_a_budget(files: Path, monkeypatch
         assert json.loads(quick("ledger", "show", "--json")[1])["datasets"][0]["remaining"] == now.remaining
         assert f"left     {room_for(now)}\n" in quick("ledger", "show")[1]
         _, out, _ = release(f"{k}.json", "--dry-run")
-        assert f"there is room for it. Left before: {room_for(now)}; left after: {room_for(then)}" in out
+        assert f"there is room for it\n  left before: {room_for(now)}\n  left after: {room_for(then)}\n" in out
+        assert (f"  together with this release: {spent_of(then)}\n" in out) == (k > 0)
         desk.judge()
         gauge = desk.budget.gauge()
         assert f"</span> left now</dt><dd>{room_for(now)}</dd>" in gauge

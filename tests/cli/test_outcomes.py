@@ -117,7 +117,10 @@ def test_one_outcome_is_chosen_by_its_name(made: Path) -> None:
     code, _, err = quick("estimate", made / "both.dpsc.json", made / "alone.csv", *asked[3:])
     assert code == 2  # a column without a name of an outcome is not taken for both
     code, _, err = quick(*asked, "--units", "euros")
-    assert "choose it with --outcome" in err
+    assert "choose one with --outcome" in err
+    code, _, err = quick(*asked, "--units", "cost=euros", "-o", made / "units.csv")
+    assert (code, err) == (0, "")
+    assert ',"euros",' in (made / "units.csv").read_text("utf-8").splitlines()[1]
 
 
 def test_units_of_a_table_are_answered_for_each_outcome(made: Path) -> None:

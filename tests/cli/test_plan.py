@@ -13,7 +13,7 @@ from dpsc import GramRelease, Release, plan_panel
 from dpsc.answers.words import number
 from dpsc.ledger.budget import Budget, Cost
 from dpsc.release import settings
-from tests.cli.conftest import T0, H, quick
+from tests.cli.conftest import T0, H, quick, shown
 
 PLAN = ("plan", "--before", T0, "--after", H, "--runs", 1)
 
@@ -40,6 +40,33 @@ def test_settings_are_written_and_releases_made_from_them_add_up(files: Path) ->
     rng = np.random.default_rng(0)
     parts = [GramRelease.from_settings(place).release(rng.normal(size=(n, T0 + H))) for n in (20, 280)]
     assert Release.merge(parts, disjoint=True).n == 300
+
+
+def test_periods_are_said_by_their_dates_or_by_how_many_they_are(files: Path) -> None:
+    target, date = ("--target", files / "target.csv"), ("--treatment-time", "2021-03")
+    plan = ("plan", "--n", 300, "--epsilon", 1, "--runs", 1, "--json")
+    counted = quick(*plan, "--before", T0, "--after", H, *target)
+    months = f"{shown()[0]}..{shown()[-1]}"
+    said: list[tuple[object, ...]] = [
+        target + date,
+        ("--periods", months, *target, *date),
+        ("--periods", T0 + H, "--before", T0, *target),
+    ]
+    pd.read_csv(files / "target.csv")[:T0].to_csv(files / "until.csv", index=False)
+    said.append(("--periods", months, "--target", files / "until.csv", *date))
+    assert counted[0] == 0
+    for options in said:
+        assert quick(*plan, *options) == counted
+    for options, message in [
+        (("--periods", months, "--before", T0, *date), "give --treatment-time or --before, not both"),
+        (("--periods", months, "--before", T0, "--after", H + 1), f"--periods are {T0 + H}, and --before and --after"),
+        (("--target", files / "until.csv", *date), "Or say all periods: --periods FIRST..LAST"),
+        (date, "--treatment-time needs the periods"),
+        (("--periods", months), "--periods FIRST..LAST --treatment-time PERIOD (or --before and --after) is needed"),
+    ]:
+        code, _, err = quick(*plan, *options)
+        assert code == 2
+        assert message in " ".join(err.replace("│", " ").split())
 
 
 def test_the_scale_may_be_given_and_the_reference_written(files: Path) -> None:

@@ -126,8 +126,9 @@ def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
     text = " ".join(out.split())
     assert "DRY RUN" in text
     assert "400 donors, 18 periods from 2020-01 to 2021-06" in text
-    room = "there is room for it. Left before: a Gram release of up to epsilon 2"
-    assert f"epsilon 1 at delta 1e-7 of 'patients'; {room}" in text
+    room = "there is room for it left before: a Gram release of up to epsilon 2"
+    assert f" of the budget of 'patients'; {room}" in text
+    assert "cost: epsilon 1 at delta 1e-7 (epsilon 0.8" in text
     assert Ledger(book).entries("patients") == []
     assert sorted(path.name for path in files.iterdir()) == before
     code, out, _ = quick("release", files / "donors.csv", *options, "--json")

@@ -129,8 +129,10 @@ def test_mistakes_with_a_scale_or_a_series(few: Path) -> None:
     refused(release("--like-before", 3), "--like-before says where --like ends; give --like too")
     refused(release(*like, "--like-before", "2031-01"), "target.csv: --like-before 2031-01 is not one of the periods")
     refused(release(*like, "--like-before", "2020-02"), "--like must be a series of at least 2 finite numbers")
-    refused(release("--like", "panel.csv"), "panel.csv: there should be two columns, one of periods and one of numbers")
-    refused(release("--reference", "panel.csv"), "panel.csv: there should be two columns")
+    for series in ("--like", "--reference"):
+        refused(
+            release(series, "panel.csv"), "panel.csv: the period 2020-01 occurs twice", "one number for each period"
+        )
     refused(release("--like", "none.csv"), "none.csv: there is no such file")
     refused(release(*like, "-o", "target.csv", "--force"), "target.csv is read by this command")
     pd.DataFrame({"month": ["Jan 20", "Feb 20", "Mar 20"], "cost": [1.0, 2.0, 4.0]}).to_csv("m.csv", index=False)

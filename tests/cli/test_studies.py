@@ -204,7 +204,7 @@ def test_groups_and_sizes_are_columns(files: Path) -> None:
     refused("estimate", files / "r.json", empty, *STUDY, "--group-column", "country", said=("'north' has no group",))
 
 
-def test_units_of_a_private_panel_have_weights_and_groups_too(tmp_path: Path) -> None:
+def test_units_of_a_private_panel_have_weights_and_groups_too(tmp_path: Path, every_group: None) -> None:
     rng = np.random.default_rng(0)
     rows = 50 + np.cumsum(rng.normal(size=16)) + rng.normal(size=(12, 16))
     values = pd.DataFrame(rows, index=[f"shop {k}" for k in range(12)], columns=range(2000, 2016))

@@ -16,7 +16,8 @@ import pytest
 from dpsc import DpscError, ReleaseError
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
-from dpsc.ledger.records import guarantee_to_json, promises_something_else
+from dpsc.ledger.contents import promises_something_else, release_in
+from dpsc.ledger.records import guarantee_to_json
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import REPLACE_ONE, REPLACE_PERSON, Guarantee
 from dpsc.release import panel_file
@@ -306,11 +307,11 @@ def test_the_ledger_looks_at_the_promise_of_the_new_part_of_a_grown_panel() -> N
     booked = {name: panel.guarantee for name, panel in (("old", old), ("new", new))}
     assert booked["new"] is not None
     assert booked["old"] is not None
-    assert not promises_something_else(grown, guarantee_to_json(booked["new"]))
-    assert promises_something_else(grown, guarantee_to_json(booked["old"]))
+    assert not promises_something_else(release_in(grown), guarantee_to_json(booked["new"]))
+    assert promises_something_else(release_in(grown), guarantee_to_json(booked["old"]))
     together = PrivatePanel.join([old, new]).guarantee
     assert together is not None
-    assert promises_something_else(grown, guarantee_to_json(together))
+    assert promises_something_else(release_in(grown), guarantee_to_json(together))
 
 
 def test_a_panel_without_a_promise_is_never_what_was_booked() -> None:
@@ -319,12 +320,12 @@ def test_a_panel_without_a_promise_is_never_what_was_booked() -> None:
     seeded = make_private_panel(seed=1)
     theirs = PrivatePanel.from_noisy_table(pd.DataFrame({1: [1.0] * 3, 2: [2.0] * 3}), noise=1, guarantee="theirs")
     for made in (seeded, theirs):
-        assert promises_something_else(panel_file.dumps(made).encode(), guarantee_to_json(promise))
+        assert promises_something_else(release_in(panel_file.dumps(made).encode()), guarantee_to_json(promise))
 
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b"\xff", b"{", b"[]", b'{"format": "dpsc-pane"}'])
 def test_a_file_that_is_no_release_promises_nothing_else(content: bytes) -> None:
-    assert not promises_something_else(content, {})
+    assert not promises_something_else(release_in(content), {})
 
 
 NO_PROMISES = [None, {}, {"loss": 1}, {"epsilon": 10**400, "loss": {}}]
@@ -335,7 +336,7 @@ def test_a_panel_that_makes_no_sense_is_not_what_was_booked(blocks: object) -> N
     promise = make_private_panel().guarantee
     assert promise is not None
     content = json.dumps({"format": "dpsc-panel", "blocks": blocks}).encode()
-    assert promises_something_else(content, guarantee_to_json(promise))
+    assert promises_something_else(release_in(content), guarantee_to_json(promise))
 
 
 # Tables of others.

@@ -255,6 +255,21 @@ def test_a_password_is_in_no_text() -> None:
         assert "hunter" not in text
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://ann:hun/ter2@h/db", "postgresql://ann:p[hunter2@h/db", "postgresql://ann:hunter2\u2100@h/db",
+     "s3://key:hunter2@bucket/visits", "s3://key:hun/ter2@bucket/visits"],
+)  # fmt: skip
+def test_an_address_that_its_password_tears_apart_is_refused_and_not_quoted(address: str) -> None:
+    with pytest.raises(ParameterError, match=r"address") as raised:
+        scan(address, **NAMES, table="visits" if address.startswith("postgres") else None)
+    assert "ter2" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_file_of_a_database_may_have_any_name(tmp_path: Path) -> None:
+    assert str(place_of(f"sqlite:///{tmp_path}/me@home.db", "a")) == f"table a of sqlite:///{tmp_path}/me@home.db"
+
+
 def test_a_release_from_a_database_names_no_address(donors: Array, save: Save) -> None:
     source = scan(save(long(donors)), **NAMES, table="visits", periods=[f"w{t}" for t in range(1, T + 1)])
     with warnings.catch_warnings():

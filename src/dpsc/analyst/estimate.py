@@ -297,8 +297,8 @@ class Forecast:
         }
 
     def of(self, unit: pd.Series[float]) -> PrivateResult | UnprovenResult:
-        """Ask the same about another unit over the same periods."""
-        return replace(self, series=unit).result()
+        """Ask the same about another unit over the same periods, which is in the donors' units of measurement."""
+        return replace(self, series=unit, asks=False).result()
 
 
 def _plain_moments(

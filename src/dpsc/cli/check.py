@@ -27,10 +27,12 @@ from dpsc.cli.options import (
     Groups,
     IKnow,
     Json,
+    Knowledge,
     RowsOptions,
     SegmentOptions,
     command,
     option,
+    require_for_people,
 )
 from dpsc.errors import Parameter, ParameterError
 from dpsc.tables.places import Selection
@@ -51,8 +53,10 @@ class Asked:
 
     epsilon: float = option("The privacy budget that the release would have.", default=1.0)
     delta: float = option("Well below one over the number of donors.", default=1e-6)
-    target: Path | None = option("The target, a public series; what to expect is then in its units.")
-    before: int | None = option("Periods before the intervention; three quarters of all by default.", min=2)
+    before: int | None = option(
+        "Instead of --treatment-time, how many periods are before the intervention; three quarters of all by default.",
+        min=2,
+    )
     averages: int = option("How many units the target is the average of.", min=1, default=1)
     i_know: IKnow = False
 
@@ -65,6 +69,7 @@ def check(
     table: DonorTableOptions,
     rows: RowsOptions,
     segments: SegmentOptions,
+    knowledge: Knowledge,
     groups: Groups,
     asked: Asked,
     out: Path | None = option("Also write this private page (.html) or its numbers (.json).", "--out", "-o"),
@@ -86,17 +91,20 @@ def check(
     if said.missing == "midpoint" and table.bounds is None:
         raise ParameterError(f"{MIDPOINT} needs {BOUNDS}.")
     require_reasonable(asked.epsilon, asked.i_know)
-    terminal.keep_apart(out, donors, asked.target)
+    terminal.keep_apart(out, donors, knowledge.like, knowledge.reference)
     if out is not None:
         if out.suffix not in (".html", ".json"):
             raise ParameterError(f"-o {out}: write a page (.html) or its numbers (.json).")
         terminal.require_free(out, force)
     if groups.person is not None:
+        require_for_people(asdict(knowledge) | {"before": asked.before})
         _look_at_people(donors, said, table.bounds, groups, asked, out, force, json)
         return
     with terminal.working("looking at the donors"):
         datasets = datasets_here()  # first, so that a broken ledger is told at once
-        made = rehearse(donors, said, asked.epsilon, asked.delta, asked.target, asked.before, asked.averages)
+        (known,) = knowledge.each(1)
+        about: JsonObject = {"before": asked.before, "averages": asked.averages}
+        made = rehearse(donors, said, asked.epsilon, asked.delta, **known, **about)
     commands = [] if made.outlook is None else _commands(donors, made, asked, table.bounds, new_ledger=not datasets)
     parts = check_report.sections(made, commands, datasets or ())
     sections = [section.rendered(terminal.as_option) for section in parts]
@@ -129,8 +137,6 @@ def _look_at_people(
     from dpsc.custodian.custody.payer import datasets_here
     from dpsc.custodian.groups.sources import people_in
 
-    if wrong := next((name for name in ("target", "before") if getattr(asked, name) is not None), None):
-        raise ParameterError(f"{Parameter(wrong)} is for donors, not for people in groups; leave it out.")
     datasets = datasets_here()  # first, so that a broken ledger is told at once
     budget = {"epsilon": asked.epsilon, "delta": asked.delta}
     chosen = panels.of_options(
@@ -180,13 +186,11 @@ def _commands(
 ) -> list[str]:
     """Return what to run: a ledger, if there is none, and the release, with gaps for what must be said."""
     budget = {"epsilon": asked.epsilon, "delta": asked.delta}
-    said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget
+    said: JsonObject = made.seen.spec.parts() | made.seen.only_in_rows | budget | made.said
     if made.seen.fitting is not None:
         said["periods"] = made.seen.fitting
     if bounds is not None:
         said["bounds"] = bounds
-    if made.like_before is not None:
-        said |= {"like": str(asked.target), "like_before": made.like_before}
     return _to_run(donors, said, budget, new_ledger=new_ledger)
 
 

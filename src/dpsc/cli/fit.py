@@ -67,12 +67,13 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Moves(Knowledge):
-    """The same as for a release; but here the treated unit before the intervention moves about like a donor, too."""
+    """The same as for a release; but here the target is in the panel, and moves about as much as a donor, too."""
 
     like: Path | None = moves(
-        "Instead of --scale, and of the treated unit before the intervention: a table with a public series "
-        "that moves about like a donor."
+        "Instead of the treated unit before the intervention: a public series that moves about as much as a donor, a "
+        "table with a column of periods and a column of numbers."
     )
+    like_before: str | None = moves("The first treated period of --like; only what is before it counts.")
 
 
 @command("fit")

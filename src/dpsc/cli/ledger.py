@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from dpsc import files
 from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import IKnow, Json, command, option
-from dpsc.custodian.custody.payer import DEFAULT, explained, room_for, spent_of
+from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def show(
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
-    """Show what each data set has spent and what it has left."""
+    """Show what each data set has spent and has left, which releases there are, and which file to use."""
     from dpsc.ledger import Ledger
     from dpsc.ledger.export import balance_to_json
 
@@ -128,13 +129,13 @@ def show(
         shown = []
         for each, balance in balances.items():
             at = {} if delta is None else {"remaining_at": {"delta": delta, "epsilon": left[each]}}
-            shown.append(balance_to_json(balance) | at)
+            shown.append(balance_to_json(balance, history.entries(each)) | at)
         told = {"ledger": book.place, "head": {"length": head.length, "hash": head.hash}, "datasets": shown}
         terminal.print_json(told, indent=1)
         return
     console = terminal.console()
     for each, balance in balances.items():
-        _show_balance(console, balance, delta, left.get(each))
+        _show_balance(console, balance, history.entries(each), delta, left.get(each))
     if not balances:
         console.print("No data set yet; enter one with dpsc ledger init.")
     console.print(f"{book.place}: {head.length} entries.", soft_wrap=True)
@@ -240,7 +241,11 @@ def _pockets(budget: Budget) -> list[str]:
     return [part for part in parts if part]
 
 
-def _show_balance(console: Console, balance: Balance, delta: float | None, left: float | None) -> None:
+def _show_balance(
+    console: Console, balance: Balance, entries: Sequence[Entry], delta: float | None, left: float | None
+) -> None:
+    from dpsc.ledger.words import explained, released, room_for, spent_of, which_file
+
     known, share = balance.dataset, balance.share
     colour = "green" if share < 0.7 else "yellow" if share < 0.95 else "red"
     full = min(BAR, round(BAR * share)) if share in (0, 1) else min(BAR - 1, max(1, round(BAR * share)))
@@ -258,9 +263,14 @@ def _show_balance(console: Console, balance: Balance, delta: float | None, left:
     console.print(f"  entries  {counts}" + (" (all count as spent)" if balance.states else ""))
     for label, spent in balance.partitions.items():
         console.print(f"           partition {label}: epsilon {spent:.4g}")
+    listed = [released(entry) for entry in entries if entry.contents is not None]
+    if listed:
+        console.print("  releases")
+    for line in (*listed, *which_file(entries)):
+        console.print(Padding(Text(line), (0, 0, 0, 4)))
     why = explained(balance)
     if why is not None:
-        console.print(Text(f"  {why}", "dim"), soft_wrap=True)
+        console.print(Padding(Text(why, "dim"), (0, 0, 0, 2)))
     console.print()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -101,9 +101,6 @@ Periods = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
-_PERSISTENT = "How persistent such series are, from public knowledge: high (default), mild or none."
-Smoothness = Annotated[str | None, typer.Option(help=_PERSISTENT)]
-Reference = Annotated[Path | None, typer.Option(help="A public path to subtract: a table of periods and numbers.")]
 _BY_DEFAULT = f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder."
 LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, metavar="URL", rich_help_panel=_LEDGER)]
 
@@ -221,22 +218,37 @@ class Groups:
         return replace(table, person=self.person, units=self.units)
 
 
+def require_for_people(said: JsonObject) -> None:
+    """Refuse what was said of donors where people in groups are protected."""
+    for name, value in said.items():
+        if value not in (None, False):
+            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Knowledge:
     """What is known publicly of how such series move."""
 
-    smoothness: Smoothness = None
-    reference: Reference = None
-    scale: list[float] | None = moves(
-        "How much a donor's series moves, from public knowledge: its standard deviation over the whole time. A factor "
-        "of two matters little. Without it, it is found privately, if there are enough donors. Of several outcomes, "
-        "once for each, in their order."
-    )
     like: Path | None = moves(
-        "Instead of --scale: a table with a public series that moves about like a donor, such as the target "
-        "before the intervention; one column of periods, one of numbers."
+        "A public series that moves about as much as a donor, such as the target: a table with a column of periods and "
+        "a column of numbers. If it has more columns, those named like the donors' count.",
+        "--target",
+        "--like",
     )
-    like_before: str | None = moves("The first treated period of --like; only what is before it counts.")
+    like_before: str | None = moves(
+        "The first treated period of that series; only what is before it says how much donors move.",
+        "--treatment-time",
+        "--like-before",
+    )
+    scale: list[float] | None = moves(
+        "Instead of --target, how much a donor's series moves, from public knowledge: its standard deviation over the "
+        "whole time. A factor of two matters little. With neither, it is found privately if there are enough donors. "
+        "Of several outcomes, once for each, in their order."
+    )
+    smoothness: str | None = moves(
+        "How persistent such series are, from public knowledge: high (default), mild or none."
+    )
+    reference: Path | None = moves("A public path to subtract from every donor: a table like that of --target.")
 
     def each(self, outcomes: int) -> list[JsonObject]:
         """Return what is known of each of so many outcomes, by the names of parameters."""
@@ -303,7 +315,9 @@ class AnswerOptions:
         "-o",
     )
     title: Title = None
-    units: str | None = option("What the outcome is measured in, for the report.")
+    units: str | None = option(
+        "What the outcome is measured in, for the report; of several outcomes orders=pieces,revenue=EUR."
+    )
     brief: bool = option(
         "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
         "paper. -o ends in .html.",
@@ -316,3 +330,14 @@ class AnswerOptions:
     def __post_init__(self) -> None:
         if self.brief and (self.out is None or self.out.suffix.lower() not in (".html", ".htm")):
             raise ParameterError("--brief makes one page: name a file that ends in .html with -o.")
+
+    def units_of(self, outcomes: Collection[str]) -> dict[str, str]:
+        """Return the units of each of several outcomes."""
+        said = [part.partition("=") for part in (self.units or "").split(",") if part.strip()]
+        found = {name.strip(): units.strip() for name, _, units in said}
+        if not all(name in outcomes and units for name, units in found.items()):
+            first = next(iter(outcomes))
+            raise ParameterError(
+                f"--units of several outcomes are given by name: {first}=EUR; or choose one with --outcome."
+            )
+        return found

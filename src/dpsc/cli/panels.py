@@ -73,7 +73,7 @@ def show_rehearsal(told: JsonObject) -> None:
         *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
         f"would promise: {told['guarantee']}",
         f"noise: {said}",
-        f"book: {told['booking']}",
+        *told["booking"],
         f"would be written to {told['file']}{and_page}",
     ]
     for line in lines:

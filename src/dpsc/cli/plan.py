@@ -20,15 +20,15 @@ from dpsc.cli import terminal
 from dpsc.cli.options import (
     Force,
     Json,
+    Knowledge,
     Periods,
-    Reference,
     SegmentOptions,
-    Smoothness,
     TableOptions,
     command,
     option,
+    require_for_people,
 )
-from dpsc.errors import DpscError, Parameter, ParameterError
+from dpsc.errors import DpscError, PanelError, Parameter, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpsc.analyst.plan import Plan, Taking
     from dpsc.release.settings import Settings
     from dpsc.tables.spec import TableSpec
-    from dpsc.types import JsonObject
+    from dpsc.types import JsonObject, Times
 
 _in_groups = partial(option, panel="People inside units (instead of donors)")
 _EACH = ("detectable", "error", "error_in_shock")  # what is shown of each of several releases
@@ -44,25 +44,101 @@ _EACH = ("detectable", "error", "error_in_shock")  # what is shown of each of se
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """How many donors and periods there are, and which budgets; a target, for errors in its units."""
+    """How many donors there are, and which budgets."""
 
     n: list[int] = option("How many donors, at all sites together; may be repeated.", "--n", default=())
-    before: int = option("Periods before the intervention (T0).", default=0, show_default=False)
-    after: int = option("Periods from the intervention on (h).", default=0, show_default=False)
     epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
     delta: float = option("Well below one over the number of donors.", default=1e-6)
-    target: Path | None = option("The target before the intervention, for errors in its units.", "--target", "--like")
     averages: int = option("How many units the target is the average of.", min=1, default=1)
 
-    def require_sizes(self) -> None:
+
+@dataclass(frozen=True, kw_only=True)
+class Dates:
+    """Which periods there are, or how many; --treatment-time says which of them are before the intervention."""
+
+    periods: Periods = None
+    before: int = option(
+        "If there are no dates yet: how many periods are before the intervention.", default=0, show_default=False, min=0
+    )
+    after: int = option(
+        "If there are no dates yet: how many periods there are from the intervention on.",
+        default=0,
+        show_default=False,
+        min=0,
+    )
+
+
+@dataclass(frozen=True)
+class When:
+    """The periods of a plan.
+
+    Attributes
+    ----------
+    T0, after : int
+        Periods before the intervention, and from it on; 0 if that is not known.
+    T : int
+        All periods; 0 if that is not known.
+    index : Index or None
+        The periods, as they were declared.
+    history : Series or None
+        The target before the intervention.
+    """
+
+    T0: int
+    after: int
+    T: int
+    index: Times | None
+    history: pd.Series[float] | None
+
+    @classmethod
+    def of(cls, dates: Dates, knowledge: Knowledge, spec: TableSpec) -> When:
+        """Understand what was said; a target that goes on after the intervention shows the periods by itself."""
+        from dpsc.periods.match import aligned, first_treated
+        from dpsc.tables import reader, series
+        from dpsc.tables.formats import in_file
+
+        periods, treated, index = dates.periods, knowledge.like_before, None
+        target = series.like(knowledge.like, None, spec, alone=True)
+        if periods is not None and not periods.isdecimal():
+            index = reader.typed_periods(periods, series.reference(knowledge.reference, spec), spec.time_format)
+        T = dates.before + dates.after
+        T = (int(periods) if index is None else len(index)) if periods is not None else T
+        T0, after = dates.before, dates.after
+        if T0 or after:
+            T0, after = T0 or max(0, T - after), after or max(0, T - T0)
+        if treated is not None:
+            known, date = index if index is not None or target is None else target.index, Parameter("treatment_time")
+            if wrong := next((name for name in ("before", "after") if getattr(dates, name)), None):
+                raise ParameterError(f"give {date} or {Parameter(wrong)}, not both.")
+            if known is None:
+                raise ParameterError(f"{date} needs the periods: {Parameter('periods', 'FIRST..LAST')}.")
+            try:
+                T0 = first_treated(known, treated, time_format=spec.time_format)
+            except PanelError as problem:
+                more = "" if index is not None else f" Or say all periods: {Parameter('periods', 'FIRST..LAST')}."
+                raise ParameterError(problem.message + more) from None
+            T, after = len(known), len(known) - T0
+            if T0 == 0:
+                raise ParameterError(f"{Parameter('treatment_time', treated)} leaves no period before it.")
+        elif (T0 or after) and T0 + after != T:
+            raise ParameterError(f"{Parameter('periods')} are {T}, and --before and --after make {T0 + after}.")
+        if target is None or index is None:
+            return cls(T0, after, T, index, None if target is None else target.iloc[: T0 or None])
+        with in_file(knowledge.like or ""):
+            history = aligned(target, index, whole="declared periods", spare=True)[0].iloc[: T0 or None]
+        return cls(T0, after, T, index, history.dropna())
+
+    def require(self, asked: Asked) -> None:
         """Refuse a plan of nothing."""
-        for name in ("n", "before", "after"):
-            if not getattr(self, name):
-                raise ParameterError(
-                    f"{Parameter(name)} is needed. A plan for donors takes {Parameter('n')}, {Parameter('before')} and "
-                    f"{Parameter('after')}; one for people in groups takes {Parameter('units')}, {Parameter('people')} "
-                    f"and {Parameter('periods')}."
-                )
+        if asked.n and self.T0 and self.after:
+            return
+        dates = f"{Parameter('periods', 'FIRST..LAST')} {Parameter('treatment_time', 'PERIOD')}"
+        missing = f"{dates} (or --before and --after)" if asked.n else str(Parameter("n"))
+        raise ParameterError(
+            f"{missing} is needed. A plan for donors takes {Parameter('n')} and the periods, by their dates or by how "
+            f"many they are; one for people in groups takes {Parameter('units')}, {Parameter('people')} and "
+            f"{Parameter('periods')}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +198,6 @@ class Question:
 class Assumed:
     """What donors are assumed to be like, and how many panels are simulated."""
 
-    smoothness: Smoothness = None
     rank: int = option("Assumed: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
         "Assumed: size of what donors share over size of what is each one's own; by default what the target's "
@@ -142,14 +217,13 @@ class Agreed:
         max=63,
     )
     sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
-    scale: float | None = option("For --settings: how much a donor moves, a standard deviation; or give --target.")
-    periods: Periods = None
-    reference: Reference = None
 
 
 @command("plan")
 def plan(
     asked: Asked,
+    dates: Dates,
+    knowledge: Knowledge,
     groups: InGroups,
     table: TableOptions,
     question: Question,
@@ -161,35 +235,37 @@ def plan(
     json: Json = False,
 ) -> None:
     """Say what a release would show, from public numbers alone: the effect, the error, and what it takes."""
+    spec = table.spec()
+    when = When.of(dates, knowledge, spec)
     if groups.units is not None:
-        _of_people(asked, groups, table.spec(), agreed.periods, json)
+        require_for_people({name: getattr(knowledge, name) for name in ("scale", "smoothness", "reference")})
+        _of_people(asked, groups, when, json)
         return
-    asked.require_sizes()
+    when.require(asked)
+    (known,) = knowledge.each(1)
     if agreed.settings is None and (divided.by or divided.labels):
         raise ParameterError(
             f"{Parameter('by')} and {Parameter('labels')} are for {Parameter('settings', 'FILE')}; to ask how small a "
             f"segment may be, say how many there are: {Parameter('segments', 5)}."
         )
+    if agreed.settings is None and (knowledge.scale or knowledge.reference is not None):
+        wrong = Parameter("scale" if knowledge.scale else "reference")
+        raise ParameterError(f"{wrong} is for {Parameter('settings', 'FILE')}; leave it out.")
     if agreed.segments is not None and len(asked.n) != 1:
         raise ParameterError(f"{Parameter('segments')} are for one {Parameter('n')}; give one.")
     from dpsc.analyst.plan import default_runs, what_it_takes
     from dpsc.analyst.plan import plan as expected
-    from dpsc.tables import reader
 
     for path in (out, agreed.settings):
-        terminal.keep_apart(path, asked.target, agreed.reference)
-    spec, series, history, mean, wished = table.spec(), None, None, None, None
-    if asked.target is not None:
-        series = reader.series(asked.target, spec)
-        history = series.iloc[: asked.before]
-        mean = float(history.mean())
+        terminal.keep_apart(path, knowledge.like, knowledge.reference)
+    history, wished = when.history, None
     if question.detect is not None:
-        wished = _share_of(question.detect, mean)
+        wished = _share_of(question.detect, None if history is None else float(history.mean()))
     question.require_one(asked)
-    sizes, budgets = (asked.before, asked.after), asked.epsilon or [0.5, 1.0, 2.0, 4.0]
+    sizes, budgets = (when.T0, when.after), asked.epsilon or [0.5, 1.0, 2.0, 4.0]
     options: dict[str, Any] = {
         **asdict(assumed),
-        "smoothness": assumed.smoothness or "high",
+        "smoothness": knowledge.smoothness or "high",
         "averages": asked.averages,
         "sites": agreed.sites,
         "target": history,
@@ -198,7 +274,7 @@ def plan(
     writing = nullcontext() if place is None else terminal.output_file(place, force, "--settings")
     with writing as file, terminal.progress("simulating panels", assumed.runs or default_runs(sum(sizes))) as advance:
         if file is not None:
-            _settings(asked, assumed, agreed, divided, spec, history).save(file.place)
+            _settings(asked, agreed, divided, spec, when, known).save(file.place)
         options["on_progress"] = advance
         taking = rows = None
         if question.error is not None or wished is not None:
@@ -212,10 +288,10 @@ def plan(
         else:
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
             result = expected(n, *sizes, budgets, asked.delta, **options)
-    unit = "standard deviations of the target before the intervention" if series is None else str(series.name)
+    unit = "standard deviations of the target before the intervention" if history is None else str(history.name)
     if out is not None:
         _write(out, force, result.table, unit)
-    smallest = None if agreed.segments is None else _smallest(asked, assumed, agreed, budgets)
+    smallest = None if agreed.segments is None else _smallest(asked, agreed, when, knowledge.smoothness, budgets)
     if json:
         more: JsonObject = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
         more |= {} if rows is None else {"releases": rows}
@@ -237,21 +313,16 @@ def plan(
         terminal.console().print(f"\nOpen {out / 'plan.png'}", soft_wrap=True)
 
 
-def _of_people(asked: Asked, groups: InGroups, spec: TableSpec, periods: str | None, json: bool) -> None:
+def _of_people(asked: Asked, groups: InGroups, when: When, json: bool) -> None:
     """Plan a private panel: the noise of its cells, and what could be done against it."""
     from dpsc.analyst.plan_panel import plan_panel
-    from dpsc.tables import reader
 
     if groups.people is None:
         raise ParameterError(f"{Parameter('people')} is needed: how many people a usual cell has.")
-    if periods is None:
-        T = asked.before + asked.after
-    else:
-        T = int(periods) if periods.isdecimal() else len(reader.typed_periods(periods, None, spec.time_format))
+    T, series = when.T, when.history
     if T == 0:
         raise ParameterError(f"{Parameter('periods')} is needed: how many there are, or which.")
-    series = None if asked.target is None else reader.series(asked.target, spec)
-    after = asked.after or min(6, max(1, T // 3))
+    after = when.after if when.T0 and when.after else min(6, max(1, T // 3))
     planned = plan_panel(
         groups.units or 0,
         groups.people,
@@ -345,15 +416,17 @@ _LEGEND_OF_PANELS = (
 )
 
 
-def _smallest(asked: Asked, assumed: Assumed, agreed: Agreed, budgets: Sequence[float]) -> list[dict[str, float]]:
+def _smallest(
+    asked: Asked, agreed: Agreed, when: When, smoothness: str | None, budgets: Sequence[float]
+) -> list[dict[str, float]]:
     """Return how many donors a segment needs at each budget, so that its noise lets it be read by itself."""
     from dpsc.custodian.gram.algorithm import GramRelease
     from dpsc.release.segments import READABLE
 
-    n, T = asked.n[0], asked.before + asked.after
+    n, T = asked.n[0], when.T
     found = []
     for epsilon in budgets:
-        make = GramRelease(epsilon=epsilon, delta=asked.delta, smoothness=assumed.smoothness or "high")  # type: ignore[arg-type]
+        make = GramRelease(epsilon=epsilon, delta=asked.delta, smoothness=smoothness or "high")  # type: ignore[arg-type]
         noise = make.noise_share(n, T) * n * math.sqrt(agreed.sites)
         found.append({"epsilon": epsilon, "smallest": math.ceil(READABLE * noise)})
     return found
@@ -373,42 +446,33 @@ def _show_segments(smallest: list[dict[str, float]], n: int, segments: int) -> N
 
 
 def _settings(
-    asked: Asked,
-    assumed: Assumed,
-    agreed: Agreed,
-    divided: SegmentOptions,
-    spec: TableSpec,
-    history: pd.Series[float] | None,
+    asked: Asked, agreed: Agreed, divided: SegmentOptions, spec: TableSpec, when: When, known: JsonObject
 ) -> Settings:
     """Return what the sites agree on, from the options of one plan."""
     from dpsc.custodian.gram.algorithm import GramRelease
     from dpsc.release import settings
     from dpsc.release.segments import Segments
-    from dpsc.tables import reader, series
+    from dpsc.tables import series
     from dpsc.tables.formats import in_file
 
     if len(asked.n) != 1 or len(asked.epsilon or ()) != 1:
         raise DpscError("--settings are for one --n, the donors of all sites, and one --epsilon; give one of each.")
-    n, (epsilon,), T = asked.n[0], asked.epsilon or [], asked.before + asked.after
-    path = series.reference(agreed.reference, spec)
-    index = None if agreed.periods is None else reader.typed_periods(agreed.periods, path, spec.time_format)
-    if index is not None and len(index) != T:
-        raise ParameterError(f"{Parameter('periods')} are {len(index)}, and --before and --after make {T}.")
-    values = None
+    n, (epsilon,), index, values = asked.n[0], asked.epsilon or [], when.index, None
+    path = series.reference(known["reference"], spec)
     if path is not None:
         if index is None:
             raise ParameterError(f"a reference in the settings needs {Parameter('periods', 'reference')}.")
-        with in_file(agreed.reference or ""):
+        with in_file(known["reference"] or ""):
             values = GramRelease(epsilon=epsilon, delta=asked.delta, reference=path).reference_for(index)
     return settings.agreed(
         n,
-        T,
+        when.T,
         epsilon,
         asked.delta,
         sites=agreed.sites,
-        scale=agreed.scale,
-        like=None if agreed.scale is not None else history,
-        smoothness=assumed.smoothness or "high",  # type: ignore[arg-type]
+        scale=known["scale"],
+        like=None if known["scale"] is not None else when.history,
+        smoothness=known["smoothness"] or "high",
         periods=index,
         reference=values,
         outcome=spec.outcome,

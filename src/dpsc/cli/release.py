@@ -26,6 +26,7 @@ from dpsc.cli.options import (
     SegmentOptions,
     command,
     option,
+    require_for_people,
 )
 from dpsc.errors import Parameter, ParameterError
 
@@ -133,7 +134,7 @@ def release(
     terminal.require_no_password("--provenance", how.provenance)
     donors = rows.place(where)
     if groups.person is not None:
-        _require_for_people(asdict(segments))
+        require_for_people(asdict(segments))
         _of_people(donors, asked, unit, table, knowledge, groups, how, payer)
         return
     if asked.append is not None:
@@ -214,12 +215,12 @@ def _of_people(
     from dpsc.custodian.groups.sources import people_in
     from dpsc.release.file_format import sha256
 
-    _require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
+    require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
     if len(table.outcome or ()) > 1:
         raise ParameterError(
             "a panel of people has one outcome: release each in a file of its own, with its share of the budget."
         )
-    _require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
+    require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
     account = payer.account()
     out, page = asked.out, asked.page(how.no_page)
     for place in (out, page):
@@ -265,12 +266,6 @@ def _of_people(
     if people.files.as_understood is not None:
         typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
     account.tell()
-
-
-def _require_for_people(said: JsonObject) -> None:
-    for name, value in said.items():
-        if value not in (None, False):
-            raise ParameterError(f"{Parameter(name)} is for donors, not for people in groups; leave it out.")
 
 
 def _made(
@@ -367,7 +362,7 @@ def _show_dry_run(told: JsonObject) -> None:
     else:
         lines += [f"noise: {noise_of(told['noise_share'], n)}"]
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
-    lines += [f"book: {told['booking']}", f"would be written to {told['file']}{and_page}"]
+    lines += [*told["booking"], f"would be written to {told['file']}{and_page}"]
     for line in lines:
         screen.print(f"  {line}", soft_wrap=True)
 

@@ -12,9 +12,10 @@ from sqlalchemy import Connection
 
 from dpsc import checks
 from dpsc.errors import LedgerError
-from dpsc.ledger import address, chain, records, schema
+from dpsc.ledger import address, chain, records, schema, words
 from dpsc.ledger.budget import Budget, groups
 from dpsc.ledger.chain import Head, Row
+from dpsc.ledger.contents import contents_of, promises_something_else, release_in
 from dpsc.ledger.history import Balance, History, read_cost, read_dataset, read_entry
 from dpsc.ledger.records import DataSet, Entry
 from dpsc.ledger.requests import Refused, another_description, require_no_twin, user, writable
@@ -257,7 +258,7 @@ class Ledger:
         return outcome
 
     def confirm(self, entry: Entry) -> None:
-        """Record that the output of a booking is in place, with the SHA-256 of the file.
+        """Record that the output of a booking is in place, with the SHA-256 of the file and what a release covers.
 
         A dpsc release whose guarantee differs from the booked one is not confirmed.
         """
@@ -272,12 +273,14 @@ class Ledger:
                     f"{entry.output} is not in place ({problem.strerror}); entry {entry.number} stays booked and "
                     "counts as spent, because noise may have been drawn."
                 ) from None
-            if records.promises_something_else(content, entry.promise):
+            release = release_in(content)
+            if promises_something_else(release, entry.promise):
                 self.fail(entry, "another guarantee")
                 raise LedgerError(
                     f"{entry.output} does not promise what entry {entry.number} was booked for. Do not publish it: "
                     "delete it, or book what it costs. The entry counts as spent."
                 )
+            body["contents"] = contents_of(release)
         try:
             self._finish(entry, "confirmed", body)
         except LedgerError as problem:
@@ -317,6 +320,14 @@ class Ledger:
     def balance(self, dataset: str, *, after: Guarantee | None = None, partition: str | None = None) -> Balance:
         """Return what a data set, or one partition, has spent and has left, or would have after a release."""
         return self.history().balance(dataset, after=after, partition=partition)
+
+    def would_cost(self, dataset: str, guarantee: Guarantee, *, partition: str | None = None) -> list[str]:
+        """Say, line by line, what a release would cost and leave, and what was released before; books nothing."""
+        return words.would_cost(self.history(), dataset, records.require_guarantee(guarantee), partition=partition)
+
+    def told(self, entry: Entry) -> list[str]:
+        """Say, line by line, what a booking has cost, what is left, and which file to use if there are several."""
+        return words.told(self.history(), entry, self.place)
 
     def history(self) -> History:
         """Read the book once, for whoever asks several things of the same state of it.

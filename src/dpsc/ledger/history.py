@@ -12,7 +12,7 @@ from dpsc.errors import DpscError, LedgerError
 from dpsc.ledger import records
 from dpsc.ledger.budget import GRAM_COORDINATES, Budget, Charge, Cost, fixed_afterwards, groups
 from dpsc.ledger.chain import Head, Row, end_of
-from dpsc.ledger.records import DataSet, Entry, State
+from dpsc.ledger.records import Contents, DataSet, Entry, State
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
@@ -39,7 +39,7 @@ class Balance:
     partitions : mapping
         The epsilon spent by each partition, with what was booked for all donors.
     added : tuple of float
-        The epsilons that ``spent`` is made of, as they were booked. Their sum is usually more.
+        The epsilon of each release that ``spent`` is made of, at the budget's delta. Their sum is usually more.
     """
 
     dataset: DataSet
@@ -141,7 +141,7 @@ class History:
             remaining=min(budget.largest(group, known.delta) for group in concerned),
             states=Counter(entry.state for entry in self.entries(known.name)),
             partitions={label: budget.spent(groups(charged, label)[0]) for label in labels},
-            added=tuple(cost.epsilon for cost in most),
+            added=tuple(budget.spent([cost]) for cost in most),
         )
 
     def overspent(self) -> list[str]:
@@ -224,6 +224,7 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
     states: dict[str, State] = {"confirmed": "confirmed", "failed": "failed"}
     try:
         body = row.content
+        found = None if outcome is None else outcome.content.get("contents")  # not in rows before 0.3.0
         return Entry(
             number=row.number,
             time=row.time,
@@ -238,6 +239,7 @@ def read_entry(row: Row, outcome: Row | None) -> Entry:
             state="booked" if outcome is None else states[outcome.event],
             sha256=None if outcome is None else outcome.content.get("sha256"),
             hash=row.hash,
+            contents=None if found is None else Contents(**found),
         )
     except _MALFORMED as problem:
         raise records.unreadable(row.number, problem) from None

@@ -8,11 +8,13 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Literal
 
 from dpsc import checks
 from dpsc.errors import DpscError, LedgerError, without_passwords
 from dpsc.ledger.budget import Budget
+from dpsc.periods import dates
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import JsonObject
@@ -58,6 +60,49 @@ class DataSet:
 
 
 @dataclass(frozen=True)
+class Contents:
+    """What is in a release file.
+
+    Attributes
+    ----------
+    outcome : str
+        Several are divided by commas.
+    first, last : str
+        The first and the last period; of a panel that grew, of those that were added last.
+    periods : int
+        How many there are from the first to the last.
+    n : int or None
+        How many donors; None for a panel of people.
+    parts : int
+        Of how many releases a panel consists.
+    """
+
+    outcome: str
+    first: str
+    last: str
+    periods: int
+    n: int | None
+    parts: int
+
+    @property
+    def told(self) -> str:
+        """Which periods it covers, in words."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+    def has_all_of(self, other: Contents) -> bool:
+        """Return whether every period of another file of the same outcome is in this one, too."""
+        if self.outcome != other.outcome or (self.n is None) != (other.n is None):
+            return False
+        if self.parts != other.parts:  # a panel that grows holds what was published before
+            return self.parts > other.parts
+        if (self.first, self.last, self.periods) == (other.first, other.last, other.periods):
+            return True
+        places = [_place(label) for label in (self.first, other.first, other.last, self.last)]
+        kinds = {kind for kind, _ in places}
+        return len(kinds) == 1 and None not in kinds and sorted(places) == places and self.periods >= other.periods
+
+
+@dataclass(frozen=True)
 class Entry:
     """A booking and its state. Whatever the state, it counts as spent."""
 
@@ -74,11 +119,23 @@ class Entry:
     state: State
     sha256: str | None
     hash: str
+    contents: Contents | None = None
 
     @property
     def guarantee(self) -> Guarantee:
         """What was promised."""
         return guarantee_from_json(self.promise)
+
+
+def _place(label: str) -> tuple[str | None, float]:
+    """Return what kind of period a label is, and where it lies among others of this kind."""
+    written = dates.read(label)
+    if written is not None:
+        return written.every, written.first.toordinal()
+    try:
+        return "number", float(Decimal(label))
+    except InvalidOperation:
+        return None, 0.0
 
 
 def canonical(value: object, name: str) -> str:
@@ -154,21 +211,6 @@ def guarantee_to_json(guarantee: Guarantee) -> JsonObject:
 def guarantee_from_json(plain: JsonObject) -> Guarantee:
     """Read a guarantee back."""
     return Guarantee(**{**plain, "loss": Loss(**plain["loss"])})
-
-
-def promises_something_else(content: bytes, promise: Mapping[str, object]) -> bool:
-    """Return whether a file is a dpsc release whose guarantee is not the promised one; False for other files."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(body, dict) or body.get("format") not in ("dpsc-release", "dpsc-panel"):
-        return False
-    try:
-        made = body if body["format"] == "dpsc-release" else body["blocks"][-1]  # a panel's last part is the new one
-        return guarantee_to_json(guarantee_from_json(made["guarantee"])) != promise
-    except (LookupError, TypeError, ArithmeticError, DpscError):  # without a guarantee, or one that makes no sense
-        return True
 
 
 def public_terms(algorithm: object, guarantee: Guarantee | None = None) -> JsonObject:

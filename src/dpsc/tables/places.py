@@ -10,7 +10,7 @@ import re
 from functools import cache
 from pathlib import Path, PosixPath
 from typing import IO, Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from dpsc.checks import LONGEST_TEXT
 from dpsc.errors import Parameter, ParameterError, without_passwords
@@ -129,7 +129,7 @@ class Selection(PosixPath):
         """Return the rows of a table or of a query."""
         if (table is None) == (query is None):
             raise ParameterError(f"say which rows of the database: {_TABLE} or {_QUERY}, one of them.")
-        parts = urlsplit(address)
+        parts = _parts_of(address)
         where = f"{parts.scheme}://{parts.hostname or ''}{unquote(parts.path)}"
         if query is not None:
             source, rows = f"({query.strip().rstrip(';')}{_AS}", "a query"
@@ -173,6 +173,17 @@ class Selection(PosixPath):
         return self
 
 
+def _parts_of(address: str) -> SplitResult:
+    """Return the parts of an address, or refuse one that a password tears apart, without quoting it."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        parts = SplitResult("", "", "@", "", "")
+    if "@" in parts.path and parts.scheme not in ("sqlite", "duckdb"):  # a file may be called so
+        raise ParameterError("the address of the database cannot be read; write special characters in it as %XX.")
+    return parts
+
+
 def quoted(name: str) -> str:
     """Return a name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
@@ -196,4 +207,8 @@ def place_of(where: str | os.PathLike[str], table: str | None = None, query: str
         raise ParameterError(
             f"{_TABLE if query is None else _QUERY} is for a database: {', '.join(f'{name}://' for name in DATABASES)}."
         )
-    return Path(text) if scheme is None else Remote(text)
+    if scheme is None:
+        return Path(text)
+    if without_passwords(text) != text:
+        raise ParameterError("leave the password out of the address; credentials are those of the environment.")
+    return Remote(text)

@@ -254,6 +254,23 @@ def test_which_donors_are_counted_does_not_depend_on_how_many_rows_one_has(
         np.testing.assert_array_equal(other, counts[0])
 
 
+@pytest.mark.parametrize("torn", [0, 7, 150])
+def test_which_donors_are_counted_does_not_depend_on_where_the_rows_of_one_are(torn: int, tmp_path: Path) -> None:
+    """Rows that are apart are divided by a hash; counting the first by hash would count others, because of one."""
+    usual, counts = many_rows(0), []
+    apart = pd.concat([usual.drop(index=torn * T), usual.loc[[torn * T]]])  # one row of one donor goes to the end
+    for name, frame in (("usual", usual), ("apart", apart)):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        for engine in ENGINES:
+            found = scan(tmp_path / f"{name}.parquet", **COLUMNS, engine=engine, periods=f"0..{T - 1}", exclude=["3"])
+            total, n = found.add_up(Counts(T, Kernel.named("high"), None), lambda rows: None, enough=103)
+            assert n == total.sum() == 103
+            counts.append(total)
+        assert found.files.how == ("read as a stream" if name == "usual" else "kept in a private file meanwhile")
+    for other in counts[1:]:
+        np.testing.assert_array_equal(other, counts[0])
+
+
 HOSTILE = {
     "zeros": np.zeros(T), "a level": np.full(T, 1e300), "overflow": np.array([1.7e308, -1.7e308] * 3),
     "tiny": np.full(T, 5e-324), "huge": np.linspace(-1, 1, T) * 1e308, "squares overflow": np.arange(T) * 1e170,

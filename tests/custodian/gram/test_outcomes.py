@@ -261,6 +261,16 @@ def test_a_claim_for_other_neighbours_is_refused(releases: Releases) -> None:
         Releases(releases.parts, other)
 
 
+@pytest.mark.parametrize("slack", ["rest_epsilon", "rest_delta"])
+def test_a_claim_that_leaves_out_a_slack_is_refused(releases: Releases, slack: str) -> None:
+    assert releases.guarantee is not None
+    loss, own = releases.guarantee.loss, releases.parts[0].guarantee
+    assert own is not None
+    for value in (0.0, getattr(own.loss, slack)):
+        with pytest.raises(ReleaseError, match="does not pay"):
+            Releases(releases.parts, replace(releases.guarantee, loss=replace(loss, **{slack: value})))
+
+
 def test_targets_are_a_frame_with_a_column_per_outcome_or_a_mapping(releases: Releases) -> None:
     rng = np.random.default_rng(4)
     frame = pd.DataFrame(
@@ -270,6 +280,11 @@ def test_targets_are_a_frame_with_a_column_per_outcome_or_a_mapping(releases: Re
     by_column = releases.estimate(frame.assign(week=range(T)), 6)
     for name in releases:
         assert by_index[name].att == by_column[name].att == releases[name].estimate(frame[name], 6).att
+    assert all(each.ended for each in releases.estimate(frame, 6, treatment_end=6).values())
+    own = {name: {"north": frame[name], "south": 2 * frame[name]} for name in ("orders", "visits")}
+    studies = releases.study(own, {"north": 6, "south": 7}, title="Both towns")
+    assert studies["visits"].att == releases["visits"].study(own["visits"], {"north": 6, "south": 7}).att
+    assert studies.side_by_side().title == "Both towns"
     some = releases.estimate({"visits": frame["visits"]}, 6)
     assert list(some) == ["visits"]
     assert "adjusted" not in some.side_by_side().sentence()

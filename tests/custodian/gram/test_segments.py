@@ -20,6 +20,7 @@ from dpsc.custodian.gram import dask as engine
 from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import source_of, sum_of_rows
 from dpsc.errors import TableError
+from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.release import file_format, verify
 from dpsc.release import settings as site_settings
 from dpsc.release.matrix import MOST_COORDINATES, require_room
@@ -82,6 +83,22 @@ def test_all_engines_divide_donors_in_the_same_way(
             summed = MAKE.custodian_sum(found)
             np.testing.assert_array_equal(summed.total, expected, err_msg=f"{name} {kind} {way}")
             assert summed.segments == PLANS
+
+
+def test_a_row_outside_the_declared_periods_may_say_the_label(rows: Array, plans: Array, tmp_path: Path) -> None:
+    table = long(rows)
+    table["plan"] = pd.Series(np.repeat(plans, T)).where(table["week"] == "w1", None)
+    how: dict[str, Any] = {"by": "plan", "labels": LABELS, "periods": [f"w{t}" for t in range(2, T + 1)]}
+    columns: dict[str, Any] = {"unit": "who", "time": "week", "outcome": "cost"}
+    expected = exact(rows[:, 1:], plans)
+    np.testing.assert_array_equal(MAKE.custodian_sum(Donors.from_long(table, **columns, **how)).total, expected)
+    for frame in (table, table.sample(frac=1, random_state=0)):
+        path = save(frame, tmp_path / "long.parquet")
+        for way in ("memory", "stream"):
+            np.testing.assert_array_equal(
+                MAKE.custodian_sum(scan(path, engine=way, **columns, **how)).total,
+                expected,
+            )
 
 
 def test_a_donor_with_several_rows_in_a_wide_table_is_in_one_segment(rows: Array, cluster: Any, tmp_path: Path) -> None:
@@ -276,6 +293,20 @@ def test_a_forged_file_is_refused(release: Release, change: Any, match: str) -> 
     change(body)
     with pytest.raises(ReleaseError, match=match):
         file_format.loads(file_format.sealed(body), Release)
+
+
+def test_a_claim_whose_slack_is_for_one_of_several_matrices_is_refused(release: Release) -> None:
+    assert release.guarantee is not None
+    size = release.row_map.size
+    loss, entries = release.guarantee.loss, size * (size + 1) // 2
+    for matrices in (3, 2):
+        epsilon, delta = discrete_gaussian_slack(math.sqrt(loss.mu_squared), matrices * entries, 4.0**18)
+        claim = replace(release.guarantee, loss=replace(loss, rest_epsilon=epsilon, rest_delta=delta))
+        if matrices == 3:
+            assert replace(release, guarantee=claim).guarantee == claim
+            continue
+        with pytest.raises(ReleaseError, match="do not pay"):
+            replace(release, guarantee=claim)
 
 
 def test_more_segments_than_the_slack_is_charged_for_are_refused_before_donors_are_read() -> None:

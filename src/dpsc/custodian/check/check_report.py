@@ -80,12 +80,14 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
     if commands:
         when = "when all is corrected" if correct else f"as it is; add {Parameter('dry_run', True)} to try it first"
         lines = ["Periods are published, and they are the same for all donors. Are these the ones you mean?"]
-        if made.like_before is None:
-            series = f"{Parameter('like', 'FILE')} {Parameter('like_before', 'PERIOD')}"
+        date = Parameter("treatment_time", "PERIOD")
+        if "target" not in made.said and "scale" not in made.said:
             lines.append(
-                "If you know a public series that moves about like a donor, such as the target before the "
-                f"intervention, add {series}: the release is better for it."
+                "If you know a public series that moves about as much as a donor, such as the target before the "
+                f"intervention, add {Parameter('target', 'FILE')} {date}: the release is better for it."
             )
+        elif "target" in made.said and "treatment_time" not in made.said:
+            lines.append(f"If the target was treated within these periods, add {date}: only what is before it counts.")
         if len(datasets) > 1:
             names = ", ".join(map(repr, datasets))
             lines.append(f"Your ledger has several data sets; add {Parameter('dataset')}, one of {names}.")

@@ -116,7 +116,10 @@ class CustodianExamination:
 
 
 def custodian_examine(
-    path: Path, said: TableSpec = NOTHING_SAID, on_rows: Callable[[int], None] = lambda rows: None
+    path: Path,
+    said: TableSpec = NOTHING_SAID,
+    on_rows: Callable[[int], None] = lambda rows: None,
+    reference: pd.Series[float] | None = None,
 ) -> CustodianExamination:
     """Look at a table of donors as a whole. Private: for the custodian only.
 
@@ -129,16 +132,19 @@ def custodian_examine(
         are a problem unless it was said what they are.
     on_rows : callable
         Told how many rows were read; it may stop the reading, by raising.
+    reference : Series, optional
+        The public path, whose periods may be those that are meant.
     """
-    seen = _look(path, said, on_rows)
+    given = None if said.periods is None else reader.typed_periods(said.periods, reference, said.time_format)
+    seen = _look(path, said, given, on_rows)
     if said.dialect.encoding is not None or all(finding.kind != "encoding" for finding in seen.findings):
         return seen
-    seen = _look(path, replace(said, dialect=replace(said.dialect, encoding="cp1252")), on_rows)
+    seen = _look(path, replace(said, dialect=replace(said.dialect, encoding="cp1252")), given, on_rows)
     return replace(seen, guessed=(*seen.guessed, "encoding"))
 
 
-def _look(path: Path, said: TableSpec, on_rows: Callable[[int], None]) -> CustodianExamination:
-    given = None if said.periods is None else (said.periods, reader.typed_periods(said.periods, None, said.time_format))
+def _look(path: Path, said: TableSpec, declared: Times | None, on_rows: Callable[[int], None]) -> CustodianExamination:
+    given = None if said.periods is None or declared is None else (said.periods, declared)
     table = lenient_reader.open_as_text(path, said)
     with formats.in_file(path):
         try:

@@ -6,7 +6,8 @@ What a release would be like comes from public numbers only: the number of donor
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,13 +19,17 @@ from dpsc.custodian.check.examine import CustodianExamination, custodian_examine
 from dpsc.custodian.check.findings import Finding, in_order, small_segments
 from dpsc.custodian.gram.algorithm import GramRelease
 from dpsc.errors import Parameter, ParameterError
+from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
+from dpsc.periods.match import first_treated
 from dpsc.privacy.guarantee import best_guess
+from dpsc.release.kernel import Smoothness
 from dpsc.release.scale import share_for
 from dpsc.release.segments import READABLE
 from dpsc.tables import series as public_series
+from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
-from dpsc.types import TargetLike
+from dpsc.types import JsonObject, TargetLike
 
 _RUNS = 6  # simulated panels: a first look, for which dpsc plan has more
 
@@ -98,6 +103,8 @@ def outlook(
     target: TargetLike | None = None,
     averages: int = 1,
     like: bool = False,
+    scale: float | None = None,
+    smoothness: Smoothness = "high",
 ) -> Outlook:
     """Say what a release of n donors over T periods, T0 before the intervention, would be like; no donor is touched.
 
@@ -111,22 +118,24 @@ def outlook(
         How many units the target is the average of.
     like : bool
         Whether the release will be given a public series that moves about like a donor.
+    scale, smoothness
+        As the release will be given them.
 
     Examples
     --------
     >>> outlook(5, 24, 18, epsilon=1.0, delta=1e-6).worth_having
     False
     """
-    algorithm, enough = GramRelease(epsilon=epsilon, delta=delta), True
-    try:
-        share_for(n, algorithm.mu, like)
-    except ParameterError:
-        enough = False
+    algorithm, enough = GramRelease(epsilon=epsilon, delta=delta, scale=scale, smoothness=smoothness), scale is not None
+    if not enough:
+        with suppress(ParameterError):
+            share_for(n, algorithm.mu, like)
+            enough = True
     share, directions = algorithm.noise_share(n, T), algorithm.directions_kept(n, T)
     known = Outlook(n, T, T0, epsilon, delta, share, directions, best_guess(epsilon, delta), enough)
     if not known.worth_having or T0 < 2 or T0 >= T:
         return known
-    expected = plan(n, T0, T - T0, epsilon, delta, averages=averages, target=target, runs=_RUNS)
+    expected = plan(n, T0, T - T0, epsilon, delta, averages=averages, smoothness=smoothness, target=target, runs=_RUNS)
     row = expected.table.iloc[0]
     errors = {name: float(row[name]) for name in ("error", "detectable", "last_value", "without_privacy")}
     return replace(known, unit=expected.unit, **errors)  # type: ignore[arg-type]
@@ -144,7 +153,7 @@ def problems_of(outlook: Outlook) -> list[Finding]:
     elif not outlook.finds_scale:
         words = (
             f"{outlook.n:,} donors are too few to find out privately how much a donor moves. Give "
-            f"{Parameter('target')} and {Parameter('before')} here, or add {Parameter('scale')} to the release, from "
+            f"{Parameter('target', 'FILE')} {Parameter('treatment_time', 'PERIOD')}, or {Parameter('scale')} from "
             "public knowledge"
         )
         found.append(Finding("correct", "scale", 1, words))
@@ -163,13 +172,13 @@ class Rehearsal:
     seen : CustodianExamination
     outlook : Outlook or None
         None if there is nothing to release.
-    like_before : str or None
-        The first treated period of the target, if it is known; what is before it says how much a donor moves.
+    said : dict
+        What was said of how donors move, by the names of options that a release takes.
     """
 
     seen: CustodianExamination
     outlook: Outlook | None = None
-    like_before: str | None = None
+    said: JsonObject = field(default_factory=dict)
 
 
 def rehearse(
@@ -177,26 +186,71 @@ def rehearse(
     said: TableSpec,
     epsilon: float,
     delta: float,
-    target: Path | None = None,
+    *,
+    like: Path | None = None,
+    like_before: str | None = None,
+    scale: float | None = None,
+    smoothness: Smoothness | None = None,
+    reference: Path | None = None,
     before: int | None = None,
     averages: int = 1,
 ) -> Rehearsal:
-    """Examine the donors and say what a release would be like. Private: for the custodian only."""
-    seen = custodian_examine(donors, said)
+    """Examine the donors and say what a release would be like. Private: for the custodian only.
+
+    What is said of how donors move is as in :func:`dpsc.custodian.custody.steps.of_options`. The intervention comes
+    in the period ``like_before``, or after so many periods; after three quarters of all if neither is said.
+    """
+    if before is not None and like_before is not None:
+        raise ParameterError(f"give {Parameter('before')} or {Parameter('treatment_time')}, not both.")
+    path = public_series.reference(reference, said)
+    seen = custodian_examine(donors, said, reference=path)
+    make = GramRelease(
+        epsilon=epsilon,
+        delta=delta,
+        scale=scale,
+        smoothness=smoothness or "high",
+        reference=path,
+        like=public_series.like(like, like_before, seen.spec),
+    )
     T = len(seen.periods)
     if not seen.units or T < 2:
         return Rehearsal(seen)
+    times = calendar.calendar(seen.periods)
+    with in_file(reference or ""):
+        make.reference_for(times)
     if before is not None and before >= T:
         raise ParameterError(f"{Parameter('before', before)} leaves no period after the intervention: there are {T}.")
     T0 = before or three_quarters(T)
-    like = target is not None and before is not None
-    history = None if target is None else _history(target, seen.periods[T0], T0, said)
-    expected = outlook(seen.units, T, T0, epsilon, delta, target=history, averages=averages, like=like)
+    if like_before is not None:
+        T0 = first_treated(times, like_before, time_format=said.time_format)
+        if T0 == 0:
+            raise ParameterError(f"{Parameter('treatment_time', like_before)} leaves no period before it.")
+    date = seen.periods[T0] if before is not None else like_before
+    history = make.like if make.like is None or like_before is not None else _history(make.like, seen.periods[T0], T0)
+    expected = outlook(
+        seen.units,
+        T,
+        T0,
+        epsilon,
+        delta,
+        target=history,
+        averages=averages,
+        like=like is not None,
+        scale=scale,
+        smoothness=make.smoothness,
+    )
     found = [*seen.findings, *problems_of(expected)]
     if seen.division is not None:
         found += small_segments(seen.division, expected.smallest_segment, epsilon)
     seen = replace(seen, findings=in_order(found))
-    return Rehearsal(seen, expected, seen.periods[T0] if like else None)
+    moves = {
+        "target": None if like is None else str(like),
+        "treatment_time": None if like is None else date,
+        "scale": scale,
+        "smoothness": smoothness,
+        "reference": None if reference is None else str(reference),
+    }
+    return Rehearsal(seen, expected, {name: value for name, value in moves.items() if value is not None})
 
 
 def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[list[str]]:
@@ -206,9 +260,7 @@ def custodian_first_rows(donors: Path, said: TableSpec, rows: int = 5) -> list[l
     return [list(sample), *map(list, zip(*columns, strict=True))]
 
 
-def _history(target: Path, first: str, T0: int, said: TableSpec) -> pd.Series[float]:
+def _history(series: pd.Series[float], first: str, T0: int) -> pd.Series[float]:
     """Return the target before the intervention: before the period of that name, or its first T0 values."""
-    series = public_series.like(target, None, said)
-    assert series is not None
     names = [period_name(period) for period in series.index]
     return series.iloc[: names.index(first) if first in names else T0]

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpsc.checks import small
 from dpsc.errors import LedgerError, Parameter, ParameterError
 
 if TYPE_CHECKING:
     from dpsc.ledger import Entry, Ledger
-    from dpsc.ledger.history import Balance
     from dpsc.privacy.guarantee import Guarantee
 
 DEFAULT, NO_LEDGER = "dpsc-ledger.sqlite", Parameter("no_ledger", True)
@@ -116,40 +114,23 @@ class Account:
             yield
         self.entry = entry
 
-    def would_cost(self, promise: Guarantee | None) -> str:
-        """Say what a booking would cost and whether the ledger has room for it; books nothing."""
+    def would_cost(self, promise: Guarantee | None) -> list[str]:
+        """Say what a booking would cost, whether there is room for it, and what was released before; books nothing."""
         if self.ledger is None:
-            return "there is no ledger; nothing would be booked"
+            return ["cost: there is no ledger; nothing would be booked"]
         if promise is None:
-            return "a run without a guarantee cannot be booked"
-        history, people = self.ledger.history(), _of_people(promise)
-        now = history.balance(self.dataset, partition=self._partition)
-        cost = f"epsilon {promise.epsilon:g} at delta {small(promise.delta)} of {self.dataset!r}"
-        before = f"Left before: {room_for(now, people=people)}"
-        if not history.allows(self.dataset, promise, partition=self._partition):
-            return f"{cost}; there is NO ROOM for it. {before}"
-        then = history.balance(self.dataset, after=promise, partition=self._partition)
-        return f"{cost}; there is room for it. {before}; left after: {room_for(then, people=people)}"
+            return ["cost: a run without a guarantee cannot be booked"]
+        return self.ledger.would_cost(self.dataset, promise, partition=self._partition)
 
     def told(self) -> list[str]:
-        """Say what the release cost, and what is spent and left."""
+        """Say what the release cost, what is spent and left, and what was released before."""
         ledger, entry = self.ledger, self.entry
         assert ledger is not None
         assert entry is not None
-        label = entry.partition
         try:
-            balance = ledger.balance(entry.dataset, partition=label)
+            return ledger.told(entry)
         except LedgerError as problem:  # the release is made and booked, whatever can be read now
             return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
-        known, of = balance.dataset, "" if label is None else f", partition {label!r}"
-        promise, why = entry.promise, explained(balance)
-        return [
-            f"Booked as entry {entry.number} of {known.name!r}{of} in {ledger.place}.",
-            f"  cost   epsilon {promise['epsilon']:g} at delta {small(promise['delta'])}",
-            f"  spent  {spent_of(balance)}",
-            f"  left   {room_for(balance, people=_of_people(entry.guarantee))}",
-            *([] if why is None else [why]),
-        ]
 
     def _last_look(self) -> None:
         """Stop, by raising, if that was asked for: afterwards the release is booked."""
@@ -170,41 +151,6 @@ class Account:
             f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with "
             f"{Parameter('dataset')} which of them pays."
         )
-
-
-def _of_people(promise: Guarantee) -> bool:
-    from dpsc.privacy.guarantee import REPLACE_PERSON
-
-    return promise.adjacency == REPLACE_PERSON
-
-
-def spent_of(balance: Balance) -> str:
-    """Say what is spent of the budget, as every command and page does."""
-    known = balance.dataset
-    return f"epsilon {balance.spent:.4g} of {known.epsilon:g} at delta {small(known.delta)}"
-
-
-def room_for(balance: Balance, size: float | None = None, delta: float | None = None, *, people: bool = False) -> str:
-    """Say which release there is room for, at the budget's delta unless another is asked about."""
-    at, size = balance.dataset.delta if delta is None else delta, balance.remaining if size is None else size
-    kind = "pure" if at == 0 else "panel" if people else "Gram"
-    return f"a {kind} release of up to epsilon {size:g} at delta {small(at)}" if size > 0 else "nothing"
-
-
-def explained(balance: Balance) -> str | None:
-    """Return why epsilons come to less than their sum, where they do."""
-    added, known, spent = balance.added, balance.dataset, balance.spent
-    if len(added) > 1 and spent < 0.999 * sum(added):
-        count = {2: "Two", 3: "Three", 4: "Four"}.get(len(added), f"{len(added):,}")
-        same = f"at epsilon {added[0]:g} each"
-        which = same if len(set(added)) == 1 else f"whose epsilons add up to {sum(added):.4g}"
-        return f"{count} releases {which} protect like one at {spent:.4g}: their noise is independent."
-    if added and spent + balance.remaining > 1.001 * known.epsilon:
-        return (
-            f"A release at epsilon {spent:.4g} and one at {balance.remaining:g} protect together like one at "
-            f"{known.epsilon:g}: their noise is independent."
-        )
-    return None
 
 
 def datasets_here() -> list[str] | None:

@@ -36,6 +36,7 @@ from dpsc.custodian.donors.blocks import (
 from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.frames import Matrix, PeriodsFrom, alike, one_row_per_unit
 from dpsc.custodian.donors.missing import Bounds, Completion
+from dpsc.custodian.donors.people import Keys
 from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.donors.records import keys_of
 from dpsc.custodian.gram.exact_sum import OnRows, Presence, Summand
@@ -376,15 +377,19 @@ class Files:
         segment = self._agreed(codes, segments, len(labels))
         return labels, one_row_per_unit(codes, values, len(labels), self.spec.repeated or "missing")[0], segment
 
-    def blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
-        """Yield blocks of at most ``size`` donors, periods in time order."""
+    def blocks(self, size: int, identities: Identities, enough: float = math.inf) -> Iterator[CheckedBlock]:
+        """Yield blocks of at most ``size`` donors, periods in time order; the first donors to appear are ``enough``.
+
+        Who they are must not depend on how the table is read, because that depends on where the rows of one donor are.
+        """
         if self.in_memory:
             yield from self._held_blocks(size, identities)
             return
-        read = (
-            self._wide_blocks if self.spec.wide else self._long_blocks if self._looked_at[1] else self._divided_blocks
-        )
-        for path, units, write, codes in read(size):
+        if self.spec.wide:
+            parts = self._wide_blocks(size)
+        else:
+            parts = self._long_blocks(size) if self._looked_at[1] else self._divided_blocks(size, enough)
+        for path, units, write, codes in parts:
             yield CheckedBlock(path, units, write, identities, self.completion, segment=codes)
 
     def _held_blocks(self, size: int, identities: Identities) -> Iterator[CheckedBlock]:
@@ -456,12 +461,29 @@ class Files:
         divided.finish()
         return divided
 
-    def _divided_blocks(self, size: int) -> Iterator[Part]:
+    def _first(self, enough: int) -> Keys:
+        """Return the hashes of the first donors to appear, but for those that are left out."""
+        left_out, first = self._left_out(), np.empty(0, dtype=np.uint64)
+        for rows in self._rows([self.columns[0]], reader.ROWS_AT_ONCE):
+            keys = keys_of(cells.units_of(rows)[1])
+            keys = np.concatenate([first, keys[~np.isin(keys, left_out)]])
+            first = keys[np.sort(np.unique(keys, return_index=True)[1])]
+            if len(first) >= enough:
+                break
+        return first[:enough]
+
+    def _left_out(self) -> Keys:
+        """Return the hashes of the labels to leave out."""
+        return keys_of(pa.array(self.exclude, pa.large_string()))
+
+    def _divided_blocks(self, size: int, enough: float) -> Iterator[Part]:
         """Yield donors from rows in any order; each is named by the hash of its label."""
         divided, names = self._divided, [*self.columns, *self.by]
+        first = None if math.isinf(enough) else self._first(int(enough)).view(np.int64)
 
         def together(part: int) -> Any:
             rows = np.concatenate(list(divided.part(part)))
+            rows = rows if first is None else rows[np.isin(rows[:, 0], first)]
             keys, when, values, *segment = rows[np.argsort(rows[:, 0], kind="stable")].T.copy()
             columns = [keys.view(np.uint64), when, values.view(np.float64), *segment]
             return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], names)
@@ -481,7 +503,7 @@ class Files:
         """Return an empty record of the units seen."""
         if self.spec.wide or self.in_memory or self._looked_at[1]:
             return Identities(self.spec, self.exclude)
-        return Identities(self.spec, tuple(map(str, keys_of(pa.array(self.exclude, pa.large_string())))))
+        return Identities(self.spec, tuple(map(str, self._left_out())))
 
     def finish(self, identities: Identities, n: int) -> None:
         """Make the checks that need all units."""

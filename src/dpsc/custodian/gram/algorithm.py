@@ -284,7 +284,7 @@ class GramRelease:
                 f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
             )
         basis = max((promise.basis for promise in known), key=len)
-        return replace(self.guarantee, basis=f"{basis}, for each of {len(known)} outcomes", loss=loss)
+        return replace(self.guarantee, basis=f"{basis}, of {len(known)} outcomes together", loss=loss)
 
     @overload
     def release(

@@ -119,7 +119,7 @@ class FileDonors(FileSource):
         """Read the files, as far as there are enough rows, and add them up."""
         identities = self.files.identities()
         with nothing_quoted(self.files.path):
-            blocks = self.files.blocks(summand.rows_of_a_block, identities)
+            blocks = self.files.blocks(summand.rows_of_a_block, identities, enough)
             total, n = add_up(blocks, summand, on_rows, self.threads, enough)
         if n < enough:
             self.files.finish(identities, n)

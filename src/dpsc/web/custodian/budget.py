@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from dpsc.checks import command, options, small
-from dpsc.custodian.custody.payer import explained, room_for, spent_of
 from dpsc.custodian.custody.steps import require_reasonable
 from dpsc.errors import DpscError, Parameter
+from dpsc.ledger.words import explained, released_before, room_for, spent_of
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.form import Form, commands
@@ -70,7 +70,9 @@ class BudgetPage:
         """Return what is spent, and what would be after this release."""
         seen = self._book.seen
         room = partial(room_for, people=self._form.kind.one == "person")
-        return {"balance": seen.balance, "after": seen.after, "over": seen.over, "room": room, "spent_of": spent_of}
+        before = released_before([entry for entry in seen.entries if entry.dataset == seen.dataset])
+        said = {"room": room, "spent_of": spent_of, "before": before}
+        return {"balance": seen.balance, "after": seen.after, "over": seen.over, **said}
 
     def numbers(self) -> str:
         """Show how well an attacker guesses and what would be seen, from public numbers only."""

@@ -285,7 +285,8 @@ class EachDonor:
 
     def _read_once(self, step: Callable[..., PublicSeries], *arguments: object) -> PublicSeries:
         """Read a public file once: a page that waits for it again and again could not be used."""
-        arguments = (*arguments, TableSpec.of({name: self._form[name] for name in ("time_format", *DIALECT)}))
+        columns = ("unit", "time", "outcome", "time_format", *DIALECT)
+        arguments = (*arguments, TableSpec.of({name: self._form[name] for name in columns}))
         key = (step.__name__, *arguments)
         if key not in self._public:
             try:
