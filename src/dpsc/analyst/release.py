@@ -21,7 +21,7 @@ from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.match import same
 from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.privacy.exact import require_no_overflow
-from dpsc.privacy.guarantee import together, weakest
+from dpsc.privacy.guarantee import Guarantee, together, weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.segments import PoolLike
@@ -137,8 +137,7 @@ class Release(ReleasedMatrix):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
         largest = sum(float(np.abs(r.matrix).max()) for r in releases)
         require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
-        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
-        promises = [r.guarantee for r in releases if r.guarantee is not None]
+        promises, missing = _promises(releases)
         return cls(
             matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
             n=sum(r.n for r in releases),
@@ -174,8 +173,7 @@ class Release(ReleasedMatrix):
             if not (alike and numbers) or any(of(first) != of(other) for of in _SETTINGS.values()):
                 raise ReleaseError(_ANOTHER_WEIGHT)
         precisions = np.array([release.diagonal_scale**-2.0 for release in releases])
-        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
-        promises = [r.guarantee for r in releases if r.guarantee is not None]
+        promises, missing = _promises(releases)
         return replace(
             first,
             matrix=np.rint(np.average([r.matrix for r in releases], axis=0, weights=precisions)).astype(np.int64),
@@ -367,6 +365,12 @@ _ANOTHER_WEIGHT = (
     "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
     "that has the periods of the question; combining would gain little (docs/gram-release.md)."
 )
+
+
+def _promises(releases: list[Release]) -> tuple[list[Guarantee], str]:
+    """Return the guarantees of releases, and why one of them has none."""
+    missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+    return [r.guarantee for r in releases if r.guarantee is not None], missing
 
 
 def _identities(releases: list[Release]) -> tuple[str, ...]:
