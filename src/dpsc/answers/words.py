@@ -38,6 +38,18 @@ def number(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.10g}"
 
 
+def likely(low: float, value: float, high: float) -> str:
+    """Write a range and what is likely in it, with two digits.
+
+    Examples
+    --------
+    >>> likely(4.12, 6.03, 9.4)
+    '4.1 to 9.4, likely 6'
+    """
+    least, about, most = (number(float(f"{each:.2g}")) for each in (low, value, high))
+    return f"{least} to {most}, likely {about}"
+
+
 def signed(value: float) -> str:
     """Write a difference with its sign."""
     return ("+" if value > 0 else "") + number(value)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from dpsc.analyst.plan import in_range
 from dpsc.answers.words import number
 from dpsc.checks import small
 from dpsc.custodian.check.examine import CustodianExamination
@@ -222,13 +223,16 @@ def expected(outlook: Outlook) -> Section:
             ("could be seen", f"{outlook.directions} of the {outlook.T - 1} patterns in which a series can move")
         )
     if outlook.unit:
-        error, last, effect = map(_about, (outlook.error, outlook.last_value, outlook.detectable))
+        error, effect = in_range("error", outlook.error), in_range("detectable", outlook.detectable)
         facts += [
-            ("error", f"about {error}; without donors, by the target's last value, about {last}"),
-            ("effect", f"an average effect of {effect} or more would be seen in 8 of 10 cases"),
+            ("error", f"{error}; without donors, by the target's last value, about {_about(outlook.last_value)}"),
+            ("effect", f"{effect}: the smallest average effect that would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
         ]
-    lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []
+    told = (
+        "Simulated quickly; ranges hold what comes in about 8 of 10 cases. dpsc plan says more, and how large a budget "
+    )
+    lines = [f"{told}it takes."] if outlook.unit else []
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
 
 

@@ -136,13 +136,7 @@ class ConfirmPage:
 
     def cost(self) -> str:
         """Show what the release costs and what remains."""
-        form = self._form
-        about = {
-            "what": form.kind.rows,
-            "donors": self._data.donors,
-            "epsilon": form["epsilon"],
-            "delta": form["delta"],
-        }
+        about = {"what": self._form.kind.rows, "donors": self._data.donors}
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
