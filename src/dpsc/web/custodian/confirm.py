@@ -138,7 +138,7 @@ class ConfirmPage:
         elif not checked.seen.ready:
             found["Check"].append("Correct what the check found, under “Check”.")
         if not seen.dataset:
-            missing = "Choose the data set" if seen.datasets else "Enter a data set with its budget"
+            missing = "Choose the data set in the ledger" if seen.datasets else "Enter a data set with its budget"
             found["Budget"].append(f"{missing}, under “Budget”.")
         for page, names in _PAID_BY.items():
             found[page] += [f"Correct “{LABELS[name]}”, under “{page}”." for name in names if name in form.problems]
@@ -162,13 +162,7 @@ class ConfirmPage:
 
     def cost(self) -> str:
         """Show what the release costs and what remains."""
-        form = self._form
-        about = {
-            "what": form.kind.rows,
-            "donors": self._data.donors,
-            "epsilon": form["epsilon"],
-            "delta": form["delta"],
-        }
+        about = {"what": self._form.kind.rows, "donors": self._data.donors}
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
