@@ -293,7 +293,7 @@ def plan(
         else:
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
             result = expected(n, *sizes, budgets, asked.delta, **options)
-    unit = "share of the target's deviation from its mean before" if history is None else str(history.name)
+    unit = "standard deviations of the target before the intervention" if history is None else str(history.name)
     if out is not None:
         _write(out, force, result.table, unit)
     smallest = None if agreed.segments is None else _smallest(asked, agreed, when, knowledge.smoothness, budgets)

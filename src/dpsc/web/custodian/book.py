@@ -29,7 +29,7 @@ class Seen:
     ----------
     datasets : tuple of str
     balance, after : Balance or None
-        Of the data set that pays: now, and after the release at hand.
+        Of the data set whose budget is used: now, and after the release at hand.
     cost : str
         Of the release at hand, in words.
     left : float
@@ -51,7 +51,7 @@ class Seen:
 
     @property
     def dataset(self) -> str:
-        """The name of the data set that pays; empty if there is none yet."""
+        """The name of the data set whose budget is used; empty if there is none yet."""
         return "" if self.balance is None else self.balance.dataset.name
 
     @property
