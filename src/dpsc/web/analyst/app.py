@@ -159,7 +159,8 @@ def release(desk: AnalystDesk, width: float) -> str:
     divided = describe.segments(desk.release) if isinstance(desk.release, Release) else ""
     problem = desk.problems.get("release") or desk.problems.get("pool")
     mark = "" if desk.release is None else mark_of(desk.release.no_guarantee)
-    return render("release.html", problem=problem, cost=cost, divided=divided, mark=mark, **about)
+    more = {"cost": cost, "divided": divided, "mark": mark, "small": checks.small}
+    return render("release.html", problem=problem, **more, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:
