@@ -106,9 +106,9 @@ def printed() -> str:
     return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
-def planning() -> str:
-    """Return how right plans are."""
-    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
+def planning(part: int) -> str:
+    """Return a table on plans: how right they are, or what a pilot does."""
+    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
 def averages(part: int) -> str:
@@ -220,7 +220,8 @@ QUOTES = {
     "study": study,
     "study before": study_before,
     "printed": printed,
-    "planning": planning,
+    "planning": lambda: planning(0),
+    "planning pilot": lambda: planning(3),
     "averages": lambda: averages(0),
     "averages floor": lambda: averages(1),
     "averages plans": lambda: averages(2),
