@@ -391,7 +391,7 @@ def _expected(each: list[Array]) -> Array:
 def _unit(target: TargetLike | None) -> str:
     """Name the unit of errors: the target's own, or a share of how much it moves."""
     if target is None:
-        return "share of the target's deviation from its mean before"
+        return "standard deviations of the target before the intervention"
     name = target.name if isinstance(target, pd.Series) else None
     return "units of the target" if name is None else str(name)
 

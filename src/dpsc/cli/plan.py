@@ -301,7 +301,7 @@ def plan(
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
             pilot = None if question.pilot is None else Release.load(question.pilot)
             result = expected(n, *sizes, budgets, asked.delta, pilot=pilot, **options)
-    unit = "share of the target's deviation from its mean before" if history is None else str(history.name)
+    unit = "standard deviations of the target before the intervention" if history is None else str(history.name)
     if out is not None:
         _write(out, force, result.table, unit)
     smallest = None if agreed.segments is None else _smallest(asked, agreed, when, knowledge.smoothness, budgets)
@@ -319,8 +319,8 @@ def plan(
         _show_ways(taking, _wish(question, wished))
         for way, of_all in zip(taking.ways, _budgets_of_all(taking, question.releases, asked.delta), strict=True):
             for budget in of_all.values():
-                told = f"ε = {way.epsilon:.2g} for each of {question.releases} releases: they need a budget of ε = "
-                terminal.console().print(f"{told}{budget:g} at δ = {asked.delta:g} together.", style="bold")
+                told = f"{question.releases} releases at ε = {way.epsilon:.2g} each need a budget of ε = {budget:g}"
+                terminal.console().print(f"{told} at δ = {asked.delta:g} together.", style="bold")
     if smallest is not None:
         _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:

@@ -13,6 +13,7 @@ from dpsc.custodian.check.examine import CustodianExamination
 from dpsc.custodian.check.findings import Finding
 from dpsc.custodian.check.run import Outlook, Rehearsal
 from dpsc.errors import Parameter, rendered
+from dpsc.release.describe import noise_of
 
 MISSING = Parameter("missing")
 _OTHER = "In 'other' are units with another label, with several, or without one."
@@ -212,13 +213,15 @@ def expected(outlook: Outlook) -> Section:
         ("donors, periods", f"{outlook.n:,} donors, {outlook.T} periods; {outlook.T0} before an intervention"),
         (
             "budget",
-            f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: an attacker who knows all other "
-            f"donors guesses right {outlook.guess:.1%} of the time, 50% is blind",
+            f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: somebody who knows all other donors guesses "
+            f"between two records of a donor right at most {outlook.guess:.1%} of the time; a blind guess 50%",
         ),
-        ("noise", f"its largest direction is {outlook.noise_share:.1%} of what all donors say together"),
+        ("noise", noise_of(outlook.noise_share, outlook.n)),
     ]
     if outlook.worth_having:
-        facts.append(("could be seen", f"{outlook.directions} of {outlook.T - 1} ways in which a series can move"))
+        facts.append(
+            ("could be seen", f"{outlook.directions} of the {outlook.T - 1} patterns in which a series can move")
+        )
     if outlook.unit:
         error, effect = in_range("error", outlook.error), in_range("detectable", outlook.detectable)
         facts += [
