@@ -303,5 +303,5 @@ def group_of_each(units: list[Any], groups: GroupsLike) -> dict[Any, str]:
     given = dict(groups.items())
     missing = next((unit for unit in units if unit not in given or pd.isna(given[unit])), None)
     if missing is not None:
-        raise ParameterError(f"groups say nothing about {str(missing)!r}.")
+        raise ParameterError(f"groups have no group for {str(missing)!r}.")
     return {unit: period_name(given[unit]) for unit in units}
