@@ -55,11 +55,11 @@ def test_a_release_is_known_with_its_periods_when_the_next_one_is_planned(book: 
     before = f"released on {old.time[:10]} for 2022-01 to 2022-09 (cost), as old.dpsc.json, at epsilon 1 and delta 1e-6"
     together = book.balance("patients", after=promise).spent
     planned = book.would_cost("patients", promise)
-    assert f"these donors were {before}" in planned
+    assert f"data of these donors were {before}" in planned
     assert f"together with this release: epsilon {together:.4g} of 4 at delta 1e-6" in planned
     new = release(book, rows, "2022-01", "new.dpsc.json")
     told = book.told(new)
-    assert f"These donors were {before}." in told
+    assert f"Data of these donors were {before}." in told
     assert any(line.startswith("Analysts should use new.dpsc.json:") for line in told)
     assert not any("--same-donors" in line for line in told)
     assert book.balance("patients").spent == together

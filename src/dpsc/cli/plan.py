@@ -311,8 +311,8 @@ def plan(
         _show_ways(taking, _wish(question, wished))
         for way, of_all in zip(taking.ways, _budgets_of_all(taking, question.releases, asked.delta), strict=True):
             for budget in of_all.values():
-                told = f"ε = {way.epsilon:.2g} for each of {question.releases} releases: they need a budget of ε = "
-                terminal.console().print(f"{told}{budget:g} at δ = {asked.delta:g} together.", style="bold")
+                told = f"{question.releases} releases at ε = {way.epsilon:.2g} each need a budget of ε = {budget:g}"
+                terminal.console().print(f"{told} at δ = {asked.delta:g} together.", style="bold")
     if smallest is not None:
         _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:

@@ -104,7 +104,7 @@ def released_before(entries: Sequence[Entry], partition: str | None = None) -> l
     if not concerned:
         return []
     who = "people" if all(of_people(entry.guarantee) for entry in concerned) else "donors"
-    listed = [f"these {who} were released on {released(entry)}" for entry in concerned[-_LISTED:]]
+    listed = [f"data of these {who} were released on {released(entry)}" for entry in concerned[-_LISTED:]]
     more = len(concerned) - len(listed)
     return [*([f"{more:,} earlier releases of them: dpsc ledger show"] if more else []), *listed]
 
