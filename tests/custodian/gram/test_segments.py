@@ -283,7 +283,10 @@ def test_a_file_keeps_segments_and_one_without_stays_readable_for_earlier_versio
         (lambda body: body["segments"]["labels"].__setitem__(0, "plus"), "different texts"),
         (lambda body: body["segments"]["labels"].__setitem__(2, "rest"), "schema"),
         (lambda body: body["segments"].update(by="a\x1bb"), "schema"),
-        (lambda body: body["noise"].update({k: v / 2 for k, v in body["noise"].items()}), "too small for the guarantee"),
+        (
+            lambda body: body["noise"].update({k: v / 2 for k, v in body["noise"].items()}),
+            "too small for the guarantee",
+        ),
         (lambda body: body["guarantee"]["loss"].update(rest_delta=0.0), "too small for the guarantee"),
     ],
 )
