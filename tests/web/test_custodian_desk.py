@@ -483,3 +483,15 @@ def test_every_field_is_on_the_page_once(empty: CustodianDesk) -> None:
     assert (
         rendered(f"a column --periods, say {Parameter('periods')}", empty.named) == "a column --periods, say “periods”"
     )
+
+
+def test_the_page_that_spends_says_what_was_released_before(ready: CustodianDesk) -> None:
+    assert "released on" not in ready.confirm.cost()
+    book, make = ready.book.open(), GramRelease(epsilon=1.0, delta=1e-6)
+    with book.spending("patients", **book.terms(make)):
+        pass
+    ready.book.look()
+    assert make.guarantee is not None
+    (before,) = [line for line in book.would_cost("patients", make.guarantee) if "released on" in line]
+    assert f"{before[0].upper()}{before[1:]}." in ready.confirm.cost()
+    assert "by all releases together" in ready.confirm.cost()

@@ -71,7 +71,7 @@ class BudgetPage:
         seen = self._book.seen
         room = partial(room_for, people=self._form.kind.one == "person")
         before = released_before([entry for entry in seen.entries if entry.dataset == seen.dataset])
-        said = {"room": room, "spent_of": spent_of, "before": before}
+        said = {"room": room, "spent_of": spent_of, "before": before, "cost": seen.cost}
         return {"balance": seen.balance, "after": seen.after, "over": seen.over, **said}
 
     def numbers(self) -> str:

@@ -114,7 +114,7 @@ class ConfirmPage:
         elif not checked.seen.ready:
             found.append("Correct what the check found, under “Check”.")
         if not dataset:
-            found.append("Choose the data set that pays, under “Budget”.")
+            found.append("Choose the data set in the ledger, under “Budget”.")
         for where, names in _PAID_BY.items():
             found += [f"Correct “{LABELS[name]}”, under “{where}”." for name in names if name in form.problems]
         found += [f"Say {FIELDS[name].label.lower()}." for name in ("recipient", "purpose") if not form[name]]
@@ -136,13 +136,7 @@ class ConfirmPage:
 
     def cost(self) -> str:
         """Show what the release costs and what remains."""
-        form = self._form
-        about = {
-            "what": form.kind.rows,
-            "donors": self._data.donors,
-            "epsilon": form["epsilon"],
-            "delta": form["delta"],
-        }
+        about = {"what": self._form.kind.rows, "donors": self._data.donors}
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
