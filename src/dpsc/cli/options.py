@@ -264,7 +264,9 @@ class Payer:
     """Which data set of which ledger pays, and what for."""
 
     ledger: LedgerUrl = None
-    dataset: str | None = _ledger("The data set of the ledger that pays; needed if it has several.", "--dataset")
+    dataset: str | None = _ledger(
+        "The data set of the ledger whose budget is used; needed if there are several.", "--dataset"
+    )
     partition: str | None = _ledger("The group of donors, if groups are disjoint and membership is public.")
     purpose: str | None = _ledger("What the release is for, kept in the ledger.")
     no_ledger: bool = _ledger("Book nothing, and say nothing about it.", default=False)
