@@ -107,7 +107,7 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what to expect, in words, and the curves."""
         figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
-        return report.card("The error to expect from a release", self._words(), figure, True, "")
+        return report.card("The error to expect from a release", self._words(), figure, "", "")
 
     def _words(self) -> list[str]:
         """Say what to expect with the smallest and the largest budget, for each number of donors."""
