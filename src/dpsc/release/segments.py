@@ -58,6 +58,8 @@ class Segments:
             if labels is not None:
                 raise ParameterError(f"{LABELS} belong to {BY}, the column of segments.")
             return None
+        if not isinstance(by, str | tuple) and hasattr(by, "__len__"):
+            raise ParameterError(f"{BY} is the name of a column; only of an array it is a label for each row.")
         if labels is None:
             raise ParameterError(
                 f"declare {Parameter('labels', 'A,B,C')}, a list of the segments of {str(by)!r}: those of single "

@@ -346,6 +346,11 @@ def test_what_does_not_go_together_is_refused(
     assert not told(str(problem.value))
 
 
+def test_a_label_for_each_row_is_for_arrays(rows: Array, plans: Array) -> None:
+    with pytest.raises(ParameterError, match="the name of a column"):
+        GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(rows), by=pd.Series(plans), labels=["a"])
+
+
 def test_a_pool_that_is_none_is_refused(release: Release, rows: Array) -> None:
     with pytest.raises(ParameterError, match="no segment 'pro' of 'plan'"):
         release.of("pro")

@@ -470,9 +470,8 @@ class GramRelease:
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
-        where = source_of(donors, missing, by=by, labels=labels)
-        with where.files.watched(on_progress) if isinstance(where, FileSource) else nullcontext():
-            return self._custodian_sum(donors, where, on_progress)
+        with donors.files.watched(on_progress) if isinstance(donors, FileSource) else nullcontext():
+            return self._custodian_sum(donors, source_of(donors, missing, by=by, labels=labels), on_progress)
 
     def _custodian_sum(self, donors: Any, where: DonorSource, on_progress: OnProgress) -> CustodianSum:
         require_public_periods(where.periods_from)

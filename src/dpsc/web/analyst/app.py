@@ -157,7 +157,7 @@ def release(desk: AnalystDesk, width: float) -> str:
     cost = words.sentence(desk.release.part_of) if isinstance(desk.release, Release) and desk.outcome else ""
     divided = describe.segments(desk.release) if isinstance(desk.release, Release) else ""
     problem = desk.problems.get("release") or desk.problems.get("pool")
-    return render("release.html", problem=problem, cost=cost, divided=divided, **about)
+    return render("release.html", problem=problem, cost=cost, divided=divided, small=checks.small, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:

@@ -228,6 +228,7 @@ class Form(Desk):
 
     labels = LABELS
     kinds: Mapping[str, Kind]
+    phase = "open"  # of the release: then "working", then "done" until another is begun
 
     def __init__(self, folder: Path, reader: Reader | None) -> None:
         super().__init__(folder, reader)
