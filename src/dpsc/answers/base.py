@@ -253,11 +253,8 @@ class Answer:
         Rows: ``total effect`` (the sum over the treated periods, times how many units the target is the average of, if
         that was said), ``value``, and if there is a cost ``value minus cost`` and ``return``, the value over the cost.
         """
-        if self.prices is None:
-            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
         weights = self.stands_for * self.counted
-        found = self.prices.worth(self._effects(weights[np.newaxis], self._level(level))[0])
-        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
+        return worth_of(self.prices, self._effects(weights[np.newaxis], self._level(level))[0])
 
     @property
     def stands_for(self) -> int:
@@ -364,6 +361,14 @@ class Answer:
 def frame_of(found: list[Effect], names: list[str]) -> pd.DataFrame:
     """Return effects as a table with their names."""
     return pd.DataFrame(found, index=pd.Index(names, name="effect of", dtype=object), columns=Effect._fields)
+
+
+def worth_of(prices: Prices | None, total: Effect) -> pd.DataFrame:
+    """Return what a total effect is worth; refuse where no value was stated."""
+    if prices is None:
+        raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+    found = prices.worth(total)
+    return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
 
 
 def _part(part: IntervalPart) -> IntervalPart:

@@ -192,7 +192,7 @@ def _answer(document: Document) -> Rows:
         "measured in": document["units"],
         "first treated period": document["treatment_time"] if document["kind"] == "result" else None,
         "treated units": len(document["by_unit"]) if document["kind"] == "study" else None,
-        "never treated, for the reader only": ", ".join(document.get("never_treated", [])) or None,
+        "never treated, for comparison only": ", ".join(document.get("never_treated", [])) or None,
         "average effect": document["average_effect"],
         "its interval from": interval[0],
         "its interval to": interval[1],

@@ -88,7 +88,7 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as what {count} donors add who all move in the same way, {share:.1%} of the {n:,} donors"
+    return f"as large as the sum of {count} donors who all move in the same way ({share:.1%} of the {n:,} donors)"
 
 
 def segments(release: ReleasedMatrix) -> str:
@@ -97,8 +97,8 @@ def segments(release: ReleasedMatrix) -> str:
         return ""
     several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
     alone = release.of(OTHER).noise_in_donors
-    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as what "
-    error += f"{alone:,.0f} donors add who all move in the same way"
+    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as the sum "
+    error += f"of {alone:,.0f} donors who all move in the same way"
     return f"by {release.segments.by}: {', '.join(several)}; {error}"
 
 

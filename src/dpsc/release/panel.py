@@ -163,7 +163,7 @@ class Block:
                 slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), *_grid(self.rule, lengths is not None))
                 paid = paid and loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
         if not paid:
-            raise ReleaseError("the noise scale does not pay for the guarantee: there is less noise than it claims.")
+            raise ReleaseError("the noise scale is too small for the guarantee: there is less noise than it claims.")
 
     @property
     def deviation(self) -> float:
@@ -269,7 +269,7 @@ class ReleasedPanel:
             _require_fitting(self.blocks)
             return
         if self.blocks or not self.publisher:
-            raise ReleaseError("a table of somebody else names its publisher, and holds no release of ours.")
+            raise ReleaseError("a table of another publisher names the publisher, and holds no release of dpsc.")
         require_units(self.published.units)
         require_size(*self.published.values.shape)
         if any((np.abs(numbers) > LARGEST_NUMBER).any() for numbers in (self.published.values, self.published.noise)):

@@ -92,7 +92,7 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
             text = f"{name}, from {period_name(study.results[name].treatment_time)}"
         else:
             path = _on(index, study.never_treated[name])
-            panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for the reader only")
+            panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for comparison only")
             text = f"{name}, never treated"
         colour = BLACK if name in study.results else GREY
         room = sheet.width / across - 2 * _GAP
