@@ -26,7 +26,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import OFF, ON
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, GroupsLike, Times
 
 EVENT_TIME = "periods since the treatment"
@@ -87,6 +87,11 @@ class Pooled:
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def mark(self) -> str:
+        """What stands on everything made of it if it carries no guarantee of dpsc; empty if it does."""
+        return "" if self.private else mark_of(self.reason)
 
     @property
     def interval_kind(self) -> IntervalKind:
@@ -300,5 +305,5 @@ def group_of_each(units: list[Any], groups: GroupsLike) -> dict[Any, str]:
     given = dict(groups.items())
     missing = next((unit for unit in units if unit not in given or pd.isna(given[unit])), None)
     if missing is not None:
-        raise ParameterError(f"groups say nothing about {str(missing)!r}.")
+        raise ParameterError(f"groups have no group for {str(missing)!r}.")
     return {unit: period_name(given[unit]) for unit in units}

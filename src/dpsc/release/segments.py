@@ -39,7 +39,7 @@ class Segments:
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.labels) <= MOST_SEGMENTS:
-            raise ParameterError(f"{LABELS} must name 1 to {MOST_SEGMENTS - 1} segments; {OTHER!r} comes of itself.")
+            raise ParameterError(f"{LABELS} must name 1 to {MOST_SEGMENTS - 1} segments; {OTHER!r} is added to them.")
         if self.labels[-1] != OTHER or len(set(self.labels)) < len(self.labels):
             raise ParameterError(f"{LABELS} must name different segments.")
         if not all(text and len(text) <= LONGEST_NAME and is_printable(text) for text in (self.by, *self.labels)):
