@@ -120,6 +120,11 @@ def segments(part: int) -> str:
     return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
+def rolling() -> str:
+    """Return what two releases of the same donors would bring together."""
+    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
+
+
 def smoothness() -> str:
     """Return the three kinds of smoothness."""
     lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
@@ -219,6 +224,7 @@ QUOTES = {
     "averages floor": lambda: averages(1),
     "averages plans": lambda: averages(2),
     "smoothness": smoothness,
+    "rolling": rolling,
     "segments by size": lambda: segments(0),
     "segments by panel": lambda: segments(1),
     "missing": lambda: missing("All donors"),
