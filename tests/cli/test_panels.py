@@ -48,7 +48,7 @@ def book(alone: None) -> Path:
 
 
 def release(visits: Path, *more: object, out: str = "panel.dpsc.json") -> tuple[int, str, str]:
-    return quick("release", visits, *COLUMNS, *BUDGET, *more, "-o", out)
+    return quick("release", "--no-ledger", visits, *COLUMNS, *BUDGET, *more, "-o", out)
 
 
 def test_a_table_of_people_is_booked_before_its_noise_is_drawn_and_opens_as_a_panel(
@@ -95,7 +95,8 @@ def test_units_may_be_in_a_file_and_statistics_need_no_bounds(visits: Path) -> N
     Path("units.csv").write_text("region\n" + "\n".join(UNITS) + "\n", encoding="utf-8")
     columns = COLUMNS[:-2]
     code, out, err = quick(
-        "release", visits, *columns, *BUDGET, "--units", "units.csv", "--periods", "2022-01..2022-06", "--statistic",
+        "release", "--no-ledger",
+        visits, *columns, *BUDGET, "--units", "units.csv", "--periods", "2022-01..2022-06", "--statistic",
         "count", "--cells-per-person", 3, "--json", "--no-page", "-o", "count.dpsc.json",
     )  # fmt: skip
     assert code == 0, err
@@ -125,7 +126,8 @@ def test_a_panel_grows_by_later_periods_at_a_cost_of_their_own(visits: Path, boo
     assert release(visits, *YEAR)[0] == 0
     before = PrivatePanel.load("panel.dpsc.json")
     code, out, err = quick(
-        "release", visits, *COLUMNS, "--epsilon", 0.5, "--delta", 1e-6, "--append", "panel.dpsc.json", "--periods",
+        "release", "--no-ledger",
+        visits, *COLUMNS, "--epsilon", 0.5, "--delta", 1e-6, "--append", "panel.dpsc.json", "--periods",
         "2022-07", "-o", "panel.dpsc.json", "--force", "--json",
     )  # fmt: skip
     assert code == 0, err

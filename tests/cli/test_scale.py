@@ -32,7 +32,7 @@ def few(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object) -> Sequence[object]:
-    return ["release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more]
+    return ["release", "--no-ledger", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more]
 
 
 def answered(*arguments: object) -> str:
@@ -103,14 +103,16 @@ def test_a_public_series_is_read_in_the_order_of_time_as_far_as_the_treatment(
     target = pd.read_csv("target.csv")
     target.sample(frac=1, random_state=0).to_csv("mixed.csv", index=False)
     like = ("--like", "mixed.csv", "--like-before", "2021-03-01")
-    arguments = release(*like) if command == "release" else ["fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, *like]
+    arguments = (
+        release(*like) if command == "release" else ["fit", "--no-ledger", "panel.csv", *COLUMNS, *FIT, *BUDGET, *like]
+    )
     answered(*arguments)
     np.testing.assert_array_equal(seen[0], target["cost"][:T0])
 
 
 def test_fit_takes_the_treated_unit_and_says_if_that_does_not_move(few: Path) -> None:
     Ledger("dpsc-ledger.sqlite", create=True).add_dataset("patients", epsilon=5, delta=1e-5)
-    arguments = ("fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer.csv")
+    arguments = ("fit", "--no-ledger", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer.csv")
     answered(*arguments)
     assert Release.load("answer.dpsc.json").scale.source == "like and counted"
     panel = pd.read_csv("panel.csv")

@@ -105,6 +105,8 @@ def fit(
     for place in (out, kept):
         terminal.keep_apart(place, asked.panel, knowledge.reference, knowledge.like, *account.files)
     algorithm = analysis.algorithm()
+    if asked.method != "nonprivate":
+        account.require_ledger()
     with ExitStack() as places:
         replaced = answer.force and out is not None
         beside = None if kept is None else places.enter_context(terminal.output_file(kept, replaced))

@@ -267,7 +267,9 @@ class Payer:
     dataset: str | None = _ledger("The data set of the ledger that pays; needed if it has several.", "--dataset")
     partition: str | None = _ledger("The group of donors, if groups are disjoint and membership is public.")
     purpose: str | None = _ledger("What the release is for, kept in the ledger.")
-    no_ledger: bool = _ledger("Book nothing, and say nothing about it.", default=False)
+    no_ledger: bool = _ledger(
+        "Book nothing. Needed where there is no ledger; a user at a terminal is asked.", default=False
+    )
 
     def account(self) -> terminal.Account:
         """Open the ledger, if there is one."""

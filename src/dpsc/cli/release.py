@@ -185,6 +185,7 @@ def release(
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
         terminal.print_json(tried) if how.json else _show_dry_run(tried)
         return
+    account.require_ledger()
     made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
     digest = sha256(out)
     page = _page(made, out, page, digest)
@@ -254,6 +255,7 @@ def _of_people(
         rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
         terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
         return
+    account.require_ledger()
     with terminal.output_file(out, how.force) as output:
         with terminal.progress(f"records, {people.how}", people.rows_expected()) as advance:
             summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
