@@ -52,8 +52,14 @@ BoundsLike: TypeAlias = "Sequence[SupportsFloat] | Sequence[Sequence[SupportsFlo
 """Public bounds as people give them: ``(lo, hi)``, or one such pair for each period."""
 JsonObject: TypeAlias = dict[str, Any]
 """An object of a JSON file that was read; each value is checked where it is used."""
+OnProgress = Callable[[str, int, int | None], None]
+"""Told what is being done, how many more rows or donors are done, and how many there are if that is known."""
 Write = Callable[[Array], Array]
 """Writes a block of donors into T × size memory, one column each, and returns the filled part; may be called again."""
+
+
+def unwatched(doing: str, rows: int, of: int | None) -> None:
+    """Tell nobody (an :data:`OnProgress`)."""
 
 
 def to_floats(values: Any, what: str) -> Array:

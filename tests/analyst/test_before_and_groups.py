@@ -172,7 +172,7 @@ def test_a_difference_between_groups_is_found_and_what_units_share_is_no_differe
     moved[:2, 18:] += 8.0
     apart = of(moved, rows[4:], groups=GROUPS).by_group()
     assert apart.p_value < 0.01
-    assert "coast less inland" in str(apart)
+    assert "coast minus inland" in str(apart)
     three = of(moved, rows[4:]).by_group({"north": "a", "south": "a", "east": "b", "west": "c"})
     assert three.table["adjusted_p"].tolist() == pytest.approx(holm(three.table["difference_p"].tolist()))
     assert "adjustment for 3 comparisons" in str(three)

@@ -12,7 +12,7 @@ import pytest
 from dpsc import GramRelease, PanelError, ParameterError, PrivatePanel, Release, ReleaseError, SyntheticControl
 from dpsc.analyst.intervals import variance_of
 from dpsc.answers import words
-from dpsc.answers.effects import AFTER, LATER_LESS_EARLIER, ON_LESS_AFTER
+from dpsc.answers.effects import AFTER, LATER_MINUS_EARLIER, ON_MINUS_AFTER
 from dpsc.answers.result import Result
 from dpsc.types import Array
 from tests.making import make_panel
@@ -94,7 +94,7 @@ def test_contrasts_are_what_their_names_say(asked: Any) -> None:
     release, target = asked
     result = release.estimate(target, FIRST, treatment_end=LAST, gap=1)
     gaps, found = result.gaps, result.contrasts()
-    assert list(found.index) == [AFTER, ON_LESS_AFTER, LATER_LESS_EARLIER]
+    assert list(found.index) == [AFTER, ON_MINUS_AFTER, LATER_MINUS_EARLIER]
     treated, after = gaps.iloc[1:6].mean(), gaps.iloc[6:].mean()
     assert found["effect"].tolist() == pytest.approx(
         [after, treated - after, gaps.iloc[4:6].mean() - gaps.iloc[1:3].mean()]
@@ -102,7 +102,7 @@ def test_contrasts_are_what_their_names_say(asked: Any) -> None:
     assert ((found["lower"] < found["effect"]) & (found["effect"] < found["upper"])).all()
     assert found["percent"].notna().tolist() == [True, False, False]  # a difference is no share of anything
     unseen = target.where(target.index < MONTHS[END])
-    assert list(release.estimate(unseen, FIRST, treatment_end=LAST).contrasts().index) == [LATER_LESS_EARLIER]
+    assert list(release.estimate(unseen, FIRST, treatment_end=LAST).contrasts().index) == [LATER_MINUS_EARLIER]
     assert list(release.estimate(target, MONTHS[29]).contrasts().index) == []
 
 
@@ -188,7 +188,7 @@ def test_the_worth_is_the_total_times_the_units_and_their_value(asked: Any) -> N
     found, total = result.worth(), result.total
     assert found.loc["total effect"].tolist() == pytest.approx(total[:3])
     assert found.loc["value"].tolist() == pytest.approx([20 * number for number in total[:3]])
-    assert found.loc["value less cost"].tolist() == pytest.approx([20 * number - 100 for number in total[:3]])
+    assert found.loc["value minus cost"].tolist() == pytest.approx([20 * number - 100 for number in total[:3]])
     assert found.loc["return"].tolist() == pytest.approx([20 * number / 100 for number in total[:3]])
     said = release.estimate(
         changed, FIRST, treatment_end=LAST, averages=20, value_per_unit=20, cost=100, currency="EUR"
@@ -254,8 +254,8 @@ def test_units_of_a_study_end_at_their_own_time(asked: Any) -> None:
     assert study.by_unit()["treatment_end"].fillna("").tolist() == [LAST, ""]
     found, own = study.contrasts(), [each.contrasts() for each in (a, b)]
     assert found.loc[AFTER, "effect"] == pytest.approx(own[0].loc[AFTER, "effect"])
-    assert found.loc[LATER_LESS_EARLIER, "effect"] == pytest.approx(
-        (2 * own[0].loc[LATER_LESS_EARLIER, "effect"] + own[1].loc[LATER_LESS_EARLIER, "effect"]) / 3
+    assert found.loc[LATER_MINUS_EARLIER, "effect"] == pytest.approx(
+        (2 * own[0].loc[LATER_MINUS_EARLIER, "effect"] + own[1].loc[LATER_MINUS_EARLIER, "effect"]) / 3
     )
     assert study.by_event_time(before=0).index.tolist() == list(range(1, 11))
     assert study.worth().loc["value", "effect"] == pytest.approx(3 * (20 * a.total.effect + 5 * b.total.effect))

@@ -142,7 +142,7 @@ def test_no_two_figures_have_one_title(result: Result, study: Study) -> None:
 def test_a_page_around_a_figure_says_its_title_and_small_print(result: Result) -> None:
     axes = result.plot("gaps", title="")
     assert said(axes, "title") == said(axes, "small print") == ""
-    assert said(axes, "measured").startswith("observed less counterfactual")
+    assert said(axes, "measured").startswith("observed minus counterfactual")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from dpsc import GramRelease, PanelError, ParameterError, Releases, load, scan
 from dpsc.custodian.custody import steps
 from dpsc.ledger import Ledger
+from dpsc.types import unwatched
 from tests.cli.conftest import quick
 
 pytestmark = pytest.mark.usefixtures("drawn")
@@ -117,7 +118,10 @@ def test_one_outcome_is_chosen_by_its_name(made: Path) -> None:
     code, _, err = quick("estimate", made / "both.dpsc.json", made / "alone.csv", *asked[3:])
     assert code == 2  # a column without a name of an outcome is not taken for both
     code, _, err = quick(*asked, "--units", "euros")
-    assert "choose it with --outcome" in err
+    assert "choose one with --outcome" in err
+    code, _, err = quick(*asked, "--units", "cost=euros", "-o", made / "units.csv")
+    assert (code, err) == (0, "")
+    assert ',"euros",' in (made / "units.csv").read_text("utf-8").splitlines()[1]
 
 
 def test_units_of_a_table_are_answered_for_each_outcome(made: Path) -> None:
@@ -228,7 +232,7 @@ def test_donors_that_change_between_outcomes_are_refused(shop: Path) -> None:
     chosen = steps.SeveralChoices.of(one, None)
 
     def changing(name: str, source: Any, part: steps.Choices) -> Any:
-        summed = steps.added_up(source, part, lambda rows: None, i_know=False)
+        summed = steps.added_up(source, part, unwatched, i_know=False)
         os.utime(shop / "donors.csv", (1, len(name)))
         return summed
 

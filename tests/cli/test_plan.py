@@ -157,13 +157,24 @@ def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
     assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
 
 
+def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all() -> None:
+    """The two questions could not be asked together."""
+    options = (*PLAN, "--n", 3000, "--error", 3, "--runs", 2, "--releases", 8)
+    code, out, err = quick(*options, "--json")
+    assert code == 0, err
+    (way,) = json.loads(out)["ways"]
+    assert 0.999 * way["epsilon"] <= Budget(way["budget_of_all"], 1e-6).each(8, 1e-6) <= 1.02 * way["epsilon"]
+    told = f"for each of 8 releases: they need a budget of ε = {way['budget_of_all']:g} at δ = 1e-06 together."
+    assert told in " ".join(quick(*options)[1].split())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--detect", "5%"), "--target"),
         (("--detect", "much"), "--detect"),
         (("--detect", "-3"), "--detect"),
-        (("--detect", "1", "--error", 1), "one of --error, --detect and --releases"),
+        (("--detect", "1", "--error", 1), "one of --error and --detect"),
         (("--detect", "1", "--n", 50), "one --n"),
         (("--error", 1, "--epsilon", 1), "leave out --epsilon"),
         (("--releases", 4), "one --epsilon"),

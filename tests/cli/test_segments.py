@@ -114,6 +114,10 @@ def test_a_study_is_asked_of_a_pool_too(folder: Path) -> None:
     one = release.estimate(target["cost"].to_numpy(), "2021-03", pool="plus")
     assert study["by_unit"][0]["effect"] == pytest.approx(one.att)
     assert study["parameters"]["pool"] == "plan plus"
+    tried = {row["choice"]: row["effect"] for row in study["sensitivity"]}
+    assert tried["as it is"] == study["average_effect"]
+    whole = release.study(dict.fromkeys("ab", target["cost"].to_numpy()), "2021-03")
+    assert tried["donors: all segments of plan"] == pytest.approx(whole.att)
 
 
 @pytest.mark.parametrize(

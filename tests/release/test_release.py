@@ -581,3 +581,48 @@ def test_a_matrix_whose_trace_cannot_be_that_of_n_donors_is_refused(release: Rel
     upper = [int(v) for v in forged[np.triu_indices(size)]]
     with pytest.raises(ReleaseError, match="does not fit n"):
         file_format.loads(edited(release, matrix=upper), Release)
+
+
+# Releases of the same donors.
+
+
+def of_same_donors(*epsilons: float, directions: int = 9, scale: float = 1.0) -> list[Release]:
+    panel = make_panel(n=60)
+    make = [GramRelease(epsilon=e, delta=1e-6, scale=scale, directions=directions) for e in epsilons]
+    return [each.release(panel) for each in make]
+
+
+def test_the_mean_of_two_releases_of_the_same_donors_has_the_noise_of_both_budgets() -> None:
+    one, other = of_same_donors(1.0, 2.0)
+    mean = loads(dumps(Release.merge([one, other], same_donors=True)))
+    assert mean.guarantee is not None
+    assert one.guarantee is not None
+    assert other.guarantee is not None
+    assert mean.guarantee.loss == one.guarantee.loss + other.guarantee.loss
+    assert mean.guarantee.delta == 1e-6
+    at_once = of_same_donors(mean.guarantee.epsilon)[0]
+    assert mean.diagonal_scale == pytest.approx(at_once.diagonal_scale, rel=0.01)
+    share = other.diagonal_scale**-2 / (one.diagonal_scale**-2 + other.diagonal_scale**-2)
+    assert 0.7 < share < 0.9  # the release with less noise counts for more
+    np.testing.assert_allclose(mean.matrix, (1 - share) * one.matrix + share * other.matrix, rtol=1e-9, atol=0.51)
+    assert (mean.n, mean.sites, set(mean.identities)) == (60, 1, {*one.identities, *other.identities})
+    with pytest.raises(ReleaseError, match="given twice"):
+        Release.merge([mean, other], same_donors=True)
+
+
+def test_releases_of_the_same_donors_that_weigh_them_differently_are_not_combined() -> None:
+    (one,) = of_same_donors(1.0)
+    fewer = GramRelease(epsilon=1.0, delta=1e-6, scale=1.0, directions=9).release(make_panel(n=60).donors[:, :10])
+    for other in (fewer, *of_same_donors(1.0, scale=2.0), *of_same_donors(1.0, directions=8)):
+        with pytest.raises(ReleaseError, match="each donor counts in each file with another weight"):
+            Release.merge([one, other], same_donors=True)
+
+
+def test_disjoint_or_the_same_donors_is_said_by_one_word() -> None:
+    made = of_same_donors(1.0, 1.0)
+    for words in ({}, {"disjoint": True, "same_donors": True}):
+        with pytest.raises(ReleaseError, match="say which donors"):
+            Release.merge(made, **words)
+    apart = [replace(release, datasets=(name,)) for release, name in zip(made, ("north", "south"), strict=True)]
+    with pytest.raises(ReleaseError, match="'north', 'south', which are different donors"):
+        Release.merge(apart, same_donors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sqlite3
 import traceback
 import warnings
@@ -25,6 +26,7 @@ from dpsc.types import Array
 from tests.cli.conftest import quick
 from tests.ledger.servers import Server, a_server
 from tests.making import SECRET, long, row_map, told, wide
+from tests.soak import quick_or_long
 
 N, T = 211, 7
 PRODUCTS = Products(row_map(T, directions=5))
@@ -173,8 +175,8 @@ def test_a_server_that_is_killed_meanwhile_is_told_and_nothing_shown(monkeypatch
         address = running.url(schema).replace("+psycopg", "")
         with running.connect(schema) as here:
             here.execute("create table visits (who text, week text, cost double precision)")
-            series = f"'p' || i / {T}, 'w' || 1 + i % {T}, {SECRET} from generate_series(0, 700000) i"
-            here.execute(f"insert into visits select {series}")
+            rows = f"generate_series(1, {quick_or_long(700_000, 5_000_000)}) i"
+            here.execute(f"insert into visits select 'p' || i / {T}, 'w' || 1 + i % {T}, {SECRET} from {rows}")
         source = scan(address, **NAMES, table="visits", periods=[f"w{t}" for t in range(1, T + 1)], missing="kernel")
 
         def kill(rows: int, running: Server = running) -> None:
@@ -183,10 +185,27 @@ def test_a_server_that_is_killed_meanwhile_is_told_and_nothing_shown(monkeypatch
 
         with pytest.raises(TableError) as raised:
             source.add_up(PRODUCTS, kill)
-        assert "cannot be read, or not to the end" in str(raised.value)
+        assert re.search(r"cannot be read, or not to the end; .* [\d,]+ rows were read before\.", str(raised.value))
         assert "table visits of postgresql:///postgres" in str(raised.value)
         assert not told("".join(traceback.format_exception(raised.value)))
         running.start()
+
+
+def test_rows_come_in_few_bytes_at_a_time_and_in_the_same_order(server: Server) -> None:
+    """PostgreSQL begins to read a large table where somebody else is reading it, and several workers may read it."""
+    schema, rows = f"data{next(_numbers)}", quick_or_long(45_000, 5_000_000)
+    address = server.url(schema).replace("+psycopg", "")
+    with server.connect(schema) as here:
+        filling = "repeat(md5(i::text), 30) as filling" if rows < 10**6 else "'' as filling"
+        here.execute(f"create table visits as select i, {filling} from generate_series(1, {rows}) i")
+    with server.connect(schema) as other, other.cursor("half") as half:
+        half.execute("select * from visits")
+        half.fetchmany(rows // 2)
+        opened = database._ENGINES["postgres"](address)
+        batches = list(opened.batches("select * from visits", 10**6))
+    assert max(batch.nbytes for batch in batches) < 2**24
+    numbers = np.concatenate([batch.column(0).to_numpy() for batch in batches])
+    np.testing.assert_array_equal(numbers, np.arange(1, rows + 1))
 
 
 def test_the_connection_cannot_write(donors: Array, save: Save) -> None:

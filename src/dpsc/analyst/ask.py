@@ -14,7 +14,7 @@ from dpsc.analyst.releases import Releases
 from dpsc.answers.effects import Prices
 from dpsc.answers.result import Result
 from dpsc.answers.study import Study
-from dpsc.errors import PanelError, ReleaseError, TableError
+from dpsc.errors import PanelError, Parameter, ReleaseError, TableError
 from dpsc.periods import match
 from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
@@ -89,6 +89,7 @@ def one(
 
     ``treated`` names a column of 0 and 1 that says when the treatment is on.
     """
+    release = _of(release, pool)
     several = f" If it is a table of several units, say which column names them: {UNIT}."
     series, on = reader.series_beside(target, spec, treated, advice=several)
     with in_file(target):
@@ -96,7 +97,7 @@ def one(
         if treatment_time is not None:
             first = match.typed_period(treatment_time, release.times, spec.time_format)
         said = wishes.for_one(release.times, spec.time_format)
-        return _of(release, pool).estimate(series, first, treated=on, averages=averages, **said)
+        return release.estimate(series, first, treated=on, averages=averages, **said)
 
 
 def _of(release: Release, pool: str | None) -> Release:
@@ -159,8 +160,10 @@ def column_of(
     if alone and not any(name in names for name in release):
         return replace(spec, outcome=None)
     left = [name for name in names if name not in (*release, *others)]
-    time = left[0] if spec.time is None and len(left) == 1 else spec.time
-    return replace(spec, time=time, outcome=outcome)
+    if spec.time is None and len(left) > 1:
+        which = " or ".join(map(repr, left))
+        raise TableError(f"which column holds the periods, {which}? Say it: {Parameter('time')}.")
+    return replace(spec, time=left[0] if spec.time is None and left else spec.time, outcome=outcome)
 
 
 def of_targets(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,12 @@ from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.match import same
 from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.privacy.exact import require_no_overflow
-from dpsc.privacy.guarantee import weakest
+from dpsc.privacy.guarantee import Guarantee, together, weakest
 from dpsc.release import describe, file_format
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.segments import PoolLike
 from dpsc.types import AveragesLike, DatesLike, GroupsLike, Label, TargetLike, TargetsLike, TreatedLike, WeightsLike
+from dpsc.version import __version__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,11 +84,12 @@ class Release(ReleasedMatrix):
         return describe.page(release, path.name if name is None else name, digest)
 
     @classmethod
-    def merge(cls, releases: Iterable[Release], *, disjoint: bool = False) -> Release:
-        """Add up releases of custodians whose donors are disjoint (membership public).
+    def merge(cls, releases: Iterable[Release], *, disjoint: bool = False, same_donors: bool = False) -> Release:
+        """Add up releases of disjoint donors (membership public), or average releases of the same donors.
 
-        Every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is the
-        weakest of them. The variances of the noise add up.
+        Disjoint: every donor is in one of them, so each keeps the guarantee of its own site; the merged guarantee is
+        the weakest of them. The variances of the noise add up. The same donors: the mean, each counting by the inverse
+        of its noise's variance, has the noise of one release with both budgets, and what all of them promise together.
 
         Parameters
         ----------
@@ -95,6 +99,8 @@ class Release(ReleasedMatrix):
         disjoint : bool
             Your word that no donor is in two of them; nothing in the files can show it. A donor in two would be
             promised less than it loses.
+        same_donors : bool
+            Your word that all of them are of the same donors.
 
         Examples
         --------
@@ -107,12 +113,15 @@ class Release(ReleasedMatrix):
         releases = list(releases) if isinstance(releases, Iterable) else [releases]
         if not releases or not all(isinstance(release, Release) for release in releases):
             raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
-        identities, datasets = _all_different(releases)
-        if disjoint is not True:
+        identities = _identities(releases)
+        if (disjoint is True) == (same_donors is True):
             raise ReleaseError(
-                f"merging is for releases of different donors: give {Parameter('disjoint', True)} if you know "
-                "that no donor is in two of them."
+                f"say which donors the releases have: {Parameter('disjoint', True)} if no donor is in two of them, or "
+                f"{Parameter('same_donors', True)} if all are of the same donors."
             )
+        if same_donors is True:
+            return cls._averaged(releases, identities)
+        datasets = _different_datasets(releases)
         first = releases[0]
         for other in releases[1:]:
             for name, of in _SETTINGS.items():
@@ -128,8 +137,7 @@ class Release(ReleasedMatrix):
                 raise ReleaseError("the releases differ in the reference path; they add up only with the same one.")
         largest = sum(float(np.abs(r.matrix).max()) for r in releases)
         require_no_overflow(max(largest, sum(r.n for r in releases) * 4.0**first.grid_bits), "the sum over sites")
-        missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
-        promises = [r.guarantee for r in releases if r.guarantee is not None]
+        promises, missing = _promises(releases)
         return cls(
             matrix=np.sum([r.matrix for r in releases], axis=0, dtype=np.int64),
             n=sum(r.n for r in releases),
@@ -148,6 +156,38 @@ class Release(ReleasedMatrix):
             datasets=datasets,
             unpaid=any(r.unpaid for r in releases),
             segments=first.segments,
+        )
+
+    @classmethod
+    def _averaged(cls, releases: list[Release], identities: tuple[str, ...]) -> Release:
+        """Return the mean of releases of the same donors, with the least noise (docs/gram-release.md)."""
+        first = releases[0]
+        datasets = tuple(dict.fromkeys(dataset for release in releases for dataset in release.datasets))
+        if len(datasets) > 1:
+            raise ReleaseError(
+                f"the releases are of {', '.join(map(repr, datasets))}, which are different donors; add them up with "
+                f"{Parameter('disjoint', True)} if no donor is in two of them."
+            )
+        for other in releases[1:]:
+            alike = same(first.times, other.times) and first.row_map.same_as(other.row_map)
+            numbers = first.n == other.n and first.sites == other.sites
+            if not (alike and numbers) or any(of(first) != of(other) for of in _SETTINGS.values()):
+                raise ReleaseError(_ANOTHER_WEIGHT)
+        precisions = np.array([release.diagonal_scale**-2.0 for release in releases])
+        promises, missing = _promises(releases)
+        return replace(
+            first,
+            matrix=np.rint(np.average([r.matrix for r in releases], axis=0, weights=precisions)).astype(np.int64),
+            scale=min((r.scale for r in releases), key=lambda scale: scale.share),
+            diagonal_scale=float(precisions.sum() ** -0.5),
+            off_diagonal_scale=float(precisions.sum() ** -0.5 / math.sqrt(2)),
+            guarantee=None if missing else together(promises),
+            no_guarantee=missing,
+            provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
+            identities=identities,
+            datasets=datasets,
+            made_by=f"dpsc {__version__}",
+            made_on=datetime.now(UTC).strftime("%Y-%m-%d"),
         )
 
     def estimate(
@@ -320,16 +360,38 @@ _WHY = {
 }
 
 
-def _all_different(releases: list[Release]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return all identities and data sets of the sites, at any depth, or refuse what would count donors twice."""
+_ANOTHER_WEIGHT = (
+    "these releases of the same donors cannot be combined. They can if they have the same periods and settings (dpsc "
+    "release --settings). Otherwise each donor counts in each file with another weight, because its movement is "
+    "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
+    "that has the periods of the question; combining would gain little (docs/gram-release.md)."
+)
+
+
+def _promises(releases: list[Release]) -> tuple[list[Guarantee], str]:
+    """Return the guarantees of releases, and why one of them has none."""
+    missing = next((r.no_guarantee for r in releases if r.guarantee is None), "")
+    return [r.guarantee for r in releases if r.guarantee is not None], missing
+
+
+def _identities(releases: list[Release]) -> tuple[str, ...]:
+    """Return all identities of releases, at any depth, or refuse the same one given twice."""
     identities = [identity for release in releases for identity in release.identities]
-    datasets = [dataset for release in releases for dataset in release.datasets]
     same_matrix = any(
         np.array_equal(one.matrix, other.matrix) for k, one in enumerate(releases) for other in releases[:k]
     )
     if len(set(identities)) < len(identities) or same_matrix:
-        raise ReleaseError("the same release is given twice, by itself or merged; sites must have different donors.")
+        raise ReleaseError("the same release is given twice, by itself or merged.")
+    return tuple(identities)
+
+
+def _different_datasets(releases: list[Release]) -> tuple[str, ...]:
+    """Return the data sets of all sites, at any depth, or refuse what would count donors twice."""
+    datasets = [dataset for release in releases for dataset in release.datasets]
     twice = next((dataset for k, dataset in enumerate(datasets) if dataset in datasets[:k]), None)
     if twice is not None:
-        raise ReleaseError(f"two of the releases are of the data set {twice!r}; sites must have different donors.")
-    return tuple(identities), tuple(datasets)
+        raise ReleaseError(
+            f"two of the releases are of the data set {twice!r}; sites must have different donors. For releases of the "
+            f"same donors give {Parameter('same_donors', True)} instead."
+        )
+    return tuple(datasets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.release import Release
-from dpsc.answers.outcomes import Outcomes
+from dpsc.answers.outcomes import Found, Outcomes
 from dpsc.errors import ParameterError, ReleaseError
 from dpsc.release import describe, file_format
 from dpsc.release.outcomes import ReleasedOutcomes
-from dpsc.types import Label, TargetLike, TargetsLike
+from dpsc.types import DatesLike, Label, TargetLike, TargetsLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,14 +46,7 @@ class Releases(ReleasedOutcomes[Release]):
         file_format.write(Path(path), file_format.dumps_outcomes(self.parts, self.guarantee), unpaid=unpaid)
 
     def estimate(
-        self,
-        targets: TargetsLike,
-        treatment_time: Label,
-        *,
-        level: float = 0.95,
-        title: str = "",
-        averages: int | None = None,
-        pool: Any | None = None,
+        self, targets: TargetsLike, treatment_time: Label = None, *, title: str = "", **options: Any
     ) -> Outcomes:
         """Return a counterfactual for each outcome of a public target, side by side; it costs nothing more.
 
@@ -61,21 +54,42 @@ class Releases(ReleasedOutcomes[Release]):
         ----------
         targets : mapping of outcomes to series, or frame with a column per outcome
             A frame has the periods in its index, or in one more column. A mapping may leave outcomes out.
-        treatment_time, level, title, averages, pool
-            As in :meth:`dpsc.Release.estimate`, the same for all outcomes.
+        treatment_time, title, options
+            As in :meth:`dpsc.Release.estimate`, the same for all outcomes: ``pool=``, ``treatment_end=``, ...
         """
-        options: dict[str, Any] = {"level": level, "title": title, "averages": averages, "pool": pool}
         each = self._by_column(targets) if isinstance(targets, pd.DataFrame) else targets
-        if not isinstance(each, Mapping) or not each:
+        return self._asked(each, lambda part, target: part.estimate(target, treatment_time, title=title, **options))
+
+    def study(
+        self,
+        targets: Mapping[str, TargetsLike],
+        treatment_times: DatesLike | None = None,
+        *,
+        title: str = "",
+        **options: Any,
+    ) -> Outcomes:
+        """Return a study of several treated units for each outcome, side by side; it costs nothing more.
+
+        Parameters
+        ----------
+        targets : mapping of outcomes to targets
+            The targets of an outcome are those of :meth:`dpsc.Release.study`: ``{"orders": {"north": series, ...}}``.
+        treatment_times, title, options
+            As there, the same for all outcomes.
+        """
+        return self._asked(targets, lambda part, units: part.study(units, treatment_times, title=title, **options))
+
+    def _asked(self, targets: Any, ask: Callable[[Release, Any], Found]) -> Outcomes:
+        if not isinstance(targets, Mapping) or not targets:
             raise ReleaseError("targets must be a mapping of outcomes to series, or a frame with a column per outcome.")
         found = {}
-        for name, target in each.items():
-            release = self[name]
+        for name, target in targets.items():
+            part = self[name]
             try:
-                found[str(name)] = release.estimate(target, treatment_time, **options)
+                found[str(name)] = ask(part, target)
             except (ReleaseError, ParameterError) as problem:
                 raise type(problem)(f"outcome {str(name)!r}: {problem.message}") from None
-        return Outcomes(found, len(self), self.guarantee, title)
+        return Outcomes(found, len(self), self.guarantee, next(iter(found.values())).title)
 
     def _by_column(self, frame: pd.DataFrame) -> dict[str, TargetLike]:
         """Return the column of each outcome, with that of the periods if there is one more."""

@@ -175,6 +175,17 @@ class StudyAgain:
         }
         return {str(g + 1): self._of({name: paths[g] for name, paths in drawn.items()}) for g in range(groups)}, False
 
+    def pools(self, level: float) -> dict[str, Study]:
+        """Ask every pool of segments that is readable, but for the one that was asked."""
+        if not isinstance(self.release, ReleasedMatrix) or self.release.segments is None:
+            return {}
+        others = {pool.asked: pool for pool in self.release.pools() if pool.asked != self.release.asked}
+        found: dict[str, dict[Label, Any]] = {name: {} for name in others}
+        for unit, result in self.results.items():
+            for name, answer in result.repeats.pools().items():
+                found[name][unit] = answer
+        return {name: pooled(pool, found[name], {}, self.shares, level) for name, pool in others.items()}
+
     def _of(self, paths: Mapping[Label, pd.Series[float]]) -> Study:
         found = {}
         for name, result in self.results.items():

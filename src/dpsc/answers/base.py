@@ -236,8 +236,8 @@ class Answer:
         """Return the effect after the treatment, how it differs from that while treated, and whether it fades.
 
         Columns as in :meth:`effects`. Rows: ``after the treatment``, the average over the observed periods without
-        treatment after it began; ``while treated less after``; ``second half less first half of the treated periods``.
-        A row is missing where there are no such periods.
+        treatment after it began; ``while treated minus after``; ``second half minus first half of the treated
+        periods``. A row is missing where there are no such periods.
         """
         found = contrasts(self.counted, self._in(OFF) * self._seen())
         return frame_of(self._effects(np.array(list(found.values())), self._level(level)) if found else [], list(found))
@@ -246,7 +246,7 @@ class Answer:
         """Return what the total effect is worth: ``effect``, ``lower`` and ``upper`` of each line.
 
         Rows: ``total effect`` (the sum over the treated periods, times how many units the target is the average of, if
-        that was said), ``value``, and if there is a cost ``value less cost`` and ``return``, the value over the cost.
+        that was said), ``value``, and if there is a cost ``value minus cost`` and ``return``, the value over the cost.
         """
         if self.prices is None:
             raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -20,7 +21,10 @@ from dpsc.answers.figures import choices
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
 from dpsc.periods.match import listed
+from dpsc.privacy.guarantee import Guarantee
 from dpsc.version import __version__
+
+NO_REPORTS: Mapping[str, str] = MappingProxyType({})
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,12 +45,18 @@ class Comparison:
         Whether they answer several questions about one intervention, so that p-values are adjusted for their number.
     beside : tuple of str
         Sentences to say beside what differs.
+    drawn : mapping
+        What draws the figure of each answer, by name, where answers themselves are at hand.
+    guarantee : Guarantee or None
+        What all of them promise together, if they are from one release.
     """
 
     answers: tuple[tuple[str, Document], ...]
     title: str
     adjusted: bool = False
     beside: tuple[str, ...] = ()
+    drawn: Mapping[str, Callable[..., Axes]] = field(default_factory=dict)
+    guarantee: Guarantee | None = None
 
     @property
     def names(self) -> list[str]:
@@ -68,6 +78,10 @@ class Comparison:
     @property
     def _units(self) -> set[str]:
         return {document["units"] for _, document in self.answers if document.get("units")}
+
+    @property
+    def _outcomes(self) -> set[str]:
+        return {document["outcome"] for _, document in self.answers}
 
     def sentence(self) -> str:
         """Say what differs."""
@@ -92,10 +106,9 @@ class Comparison:
         differing = list(self.differences())
         if not differing:
             return "The answers do not differ in target, date, release, budget or method."
-        outcomes = {document["outcome"] for _, document in self.answers}
         other = (
             " Their outcomes or units differ: compare percentages, not sizes."
-            if len(outcomes) > 1 or len(self._units) > 1
+            if len(self._outcomes) > 1 or len(self._units) > 1
             else ""
         )
         return f"The answers differ in their {listed(differing, most=20)}.{other}"
@@ -106,7 +119,7 @@ class Comparison:
 
     def table(self) -> tables.TextTable:
         """Return the average effects, with the same digits down a column if they are effects on the same outcome."""
-        rows, alike = self._numbers(), len({document["outcome"] for _, document in self.answers}) == 1
+        rows, alike = self._numbers(), len(self._outcomes) == 1
         numbers: dict[str, list[str]] = {}
         for name in ("average effect", "from", "to"):
             groups = [rows] if alike else [[row] for row in rows]
@@ -130,8 +143,9 @@ class Comparison:
     def differing(self) -> tables.TextTable:
         """Return the facts that differ; a table without rows if none does."""
         differing = self.differences()
-        if self.adjusted:  # they are of different outcomes
-            differing = {what: values for what, values in differing.items() if what not in ("outcome", "target")}
+        if self.adjusted:  # they are of different outcomes, and each says its part of the budget
+            known = ("outcome", "target", "units", "budget")
+            differing = {what: values for what, values in differing.items() if what not in known}
         name = "outcome" if self.adjusted else "answer"
         return tables.table({name: self.names if differing else []} | differing, labels=1 + len(differing))
 
@@ -162,15 +176,16 @@ class Comparison:
         return tables.latex(self.title, self.sentence(), self._tables()).encode("utf-8")
 
     def xlsx(self) -> bytes:
-        """Return the table as a workbook."""
-        return excel.book({"comparison": self._flat()})
+        """Return a workbook: the table with its chart, and the tables of each answer that is at hand."""
+        whole = dict(self.answers) if self.drawn else {}
+        return excel.side_by_side(self._flat(), whole, alike=len(self._outcomes) == 1)
 
     def picture(self, format: Literal["png", "svg"]) -> bytes:
         """Return the figure."""
         return plot.as_bytes(plot.figure_of(self._drawn(plot.Sheet(title=self.title))), format)
 
-    def html(self, command: str = "") -> bytes:
-        """Return a page with the figure and the table."""
+    def html(self, command: str = "", reports: Mapping[str, str] = NO_REPORTS) -> bytes:
+        """Return a page with the figure and the table; ``reports`` are the addresses of the answers' own pages."""
         page = report.render(
             "compare.html",
             title=self.title,
@@ -178,6 +193,11 @@ class Comparison:
             tables=self._tables(),
             image=report.image(self._drawn),  # the page asks the question
             private=all(document["private"] for _, document in self.answers),
+            answers=dict(self.answers),
+            each={name: report.image(draw) for name, draw in self.drawn.items()},
+            reports=reports,
+            guarantee=self.guarantee,
+            meaning=[] if self.guarantee is None else words.meaning(self.guarantee),
             command=command,
             version=__version__,
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -212,7 +232,13 @@ class Comparison:
                 "average effect": document["average_effect"],
                 "from": (document["average_effect_interval"] or [None, None])[0],
                 "to": (document["average_effect_interval"] or [None, None])[1],
-                "percent": (document.get("percent") or {}).get("effect"),
+                **dict(
+                    zip(
+                        ("percent", "percent from", "percent to"),
+                        map((document.get("percent") or {}).get, ("effect", "lower", "upper")),
+                        strict=True,
+                    )
+                ),
                 "p-value": document.get("p_value"),
                 **({"adjusted p-value": p} if self._adjusts else {}),
                 "donors help": (document.get("verdict") or {}).get("grade"),

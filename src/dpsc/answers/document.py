@@ -101,6 +101,7 @@ def of_study(study: Pooled, trials: StudyTrials, units: str | None = None, other
         "by_calendar_time": _rows(study.by_calendar_time(), "time"),
         "pre_trend": _pre_trend(trials.pre_trend, units),
         "placebos": {"in_time": _placebos(trials.in_time), "in_space": _placebos(trials.in_space)},
+        "sensitivity": [] if trials.sensitivity is None else _rows(trials.sensitivity.table),
         "groups": None
         if trials.groups is None
         else {

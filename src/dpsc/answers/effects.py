@@ -39,7 +39,7 @@ class Uncertainty(Protocol):
         ...
 
     def quantile(self, combinations: Array, chances: Array) -> Array:
-        """Return what the truth less the counterfactual is below with these chances, one for each combination."""
+        """Return what the truth minus the counterfactual is below with these chances, one for each combination."""
         ...
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
@@ -90,7 +90,7 @@ class Effect(NamedTuple):
     Attributes
     ----------
     effect, lower, upper : float
-        Observed less counterfactual, and its interval.
+        Observed minus counterfactual, and its interval.
     percent, percent_lower, percent_upper : float
         The same in percent of the counterfactual; NaN where the counterfactual may be zero or less.
     p_value : float
@@ -115,7 +115,7 @@ def effects_of(
     has negative weights, is not stated in percent.
 
     The truth without an intervention lies within (counterfactual + low, counterfactual + high); the effect is the
-    observed less that. A percentage is observed / counterfactual - 1, which falls as the counterfactual rises, so that
+    observed minus that. A percentage is observed / counterfactual - 1, which falls as the counterfactual rises, so that
     its interval comes from the same two ends as long as both are above zero.
     """
     seen = np.where(np.isnan(observed), 0.0, combinations)
@@ -133,8 +133,8 @@ def effects_of(
     return [Effect(*map(float, column)) for column in columns.T]
 
 
-AFTER, ON_LESS_AFTER = "after the treatment", "while treated less after"
-LATER_LESS_EARLIER = "second half less first half of the treated periods"
+AFTER, ON_MINUS_AFTER = "after the treatment", "while treated minus after"
+LATER_MINUS_EARLIER = "second half minus first half of the treated periods"
 """Names of contrasts: of what was seen without the treatment, after it began, and of how the effect develops."""
 
 
@@ -150,18 +150,18 @@ def contrasts(on: Array, off: Array) -> dict[str, Array]:
     >>> for name, weights in found.items():
     ...     print(name, weights.round(2).tolist())
     after the treatment [0.0, 0.0, 0.0, 1.0, 0.0]
-    while treated less after [0.33, 0.33, 0.33, -1.0, 0.0]
-    second half less first half of the treated periods [-1.0, 0.0, 1.0, 0.0, 0.0]
+    while treated minus after [0.33, 0.33, 0.33, -1.0, 0.0]
+    second half minus first half of the treated periods [-1.0, 0.0, 1.0, 0.0, 0.0]
     """
     found, treated = {}, np.flatnonzero(on)
     if off.any():
         found[AFTER] = off / off.sum()
         if on.any():
-            found[ON_LESS_AFTER] = on / on.sum() - found[AFTER]
+            found[ON_MINUS_AFTER] = on / on.sum() - found[AFTER]
     if half := len(treated) // 2:
-        found[LATER_LESS_EARLIER] = np.zeros(len(on))
-        found[LATER_LESS_EARLIER][treated[:half]] = -1 / half
-        found[LATER_LESS_EARLIER][treated[-half:]] = 1 / half
+        found[LATER_MINUS_EARLIER] = np.zeros(len(on))
+        found[LATER_MINUS_EARLIER][treated[:half]] = -1 / half
+        found[LATER_MINUS_EARLIER][treated[-half:]] = 1 / half
     return found
 
 
@@ -203,7 +203,7 @@ class Prices:
         value = _scaled(total, self.value_per_unit)
         found = {"total effect": _scaled(total), "value": value}
         if self.cost:
-            found["value less cost"] = value._replace(
+            found["value minus cost"] = value._replace(
                 effect=value.effect - self.cost, lower=value.lower - self.cost, upper=value.upper - self.cost
             )
             found["return"] = _scaled(value, 1 / self.cost)

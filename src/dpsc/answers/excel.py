@@ -25,6 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 _NOT_PRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a workbook cannot hold them
 _BARS = 20  # donors in a chart
 _WIDEST = 90  # letters in a cell before its text is broken into lines
+_NOT_IN_A_TITLE, _LONGEST_TITLE = r"[\[\]:*?/\\'\x00-\x1f]", 31  # of a sheet
 CHARTS = "charts"  # the sheet that has them
 _ROWS, _COLUMNS = 20, 10  # cells of a sheet that a chart takes
 
@@ -43,6 +44,8 @@ class Chart(NamedTuple):
     title : str
     highlighted : bool
         Whether the first row has a colour of its own: the answer itself, among others.
+    measured : str
+        What the numbers are, with their units.
     """
 
     kind: Literal["paths", "ranges", "bars"]
@@ -52,6 +55,7 @@ class Chart(NamedTuple):
     lower: str = "lower"
     upper: str = "upper"
     highlighted: bool = False
+    measured: str = ""
 
 
 NO_CHARTS: Mapping[str, Chart] = MappingProxyType({})
@@ -65,11 +69,25 @@ def require_writer() -> None:
 
 def workbook(document: Document, guarantee: Guarantee | None) -> bytes:
     """Return the content of an .xlsx file: the answer, its paths, every table, dates tried, parameters, guarantee."""
-    unit = f" ({document['units']})" if document["units"] else ""
-    return book(_sheets(document, guarantee), _charts(document), f"{document['outcome']}{unit}")
+    return book(_sheets(document, guarantee), _charts(document))
 
 
-def book(content: Mapping[str, Rows], charts: Mapping[str, Chart] = NO_CHARTS, measured: str = "") -> bytes:
+def side_by_side(rows: Rows, documents: Mapping[str, Document], *, alike: bool) -> bytes:
+    """Return a workbook of several answers: a table of all with its chart, and the tables and paths of each."""
+    columns = ("average effect", "from", "to") if alike else ("percent", "percent from", "percent to")
+    title = "Average effects" + ("" if alike else " in percent")
+    content: dict[str, Rows] = {"comparison": rows, CHARTS: []}
+    charts = {"comparison": Chart("ranges", "answer", columns[0], title, *columns[1:])}
+    for number, document in enumerate(documents.values(), start=1):
+        name = f"{number} {re.sub(_NOT_IN_A_TITLE, ' ', document['outcome'])[:8].strip()}"
+        own = {"path": _paths(document)} | {what: each.values for what, each in tables.of(document).items()}
+        content |= {f"{name} {what}"[:_LONGEST_TITLE]: each for what, each in own.items()}
+        drawn = {what: chart for what, chart in _charts(document).items() if what in ("path", "event time")}
+        charts |= {f"{name} {what}"[:_LONGEST_TITLE]: chart for what, chart in drawn.items()}
+    return book(content, charts)
+
+
+def book(content: Mapping[str, Rows], charts: Mapping[str, Chart] = NO_CHARTS) -> bytes:
     """Return the content of an .xlsx file with these sheets; those without rows are left out.
 
     Each chart is drawn from the cells of the sheet that it is named after; all of them are on a sheet of their own.
@@ -84,9 +102,7 @@ def book(content: Mapping[str, Rows], charts: Mapping[str, Chart] = NO_CHARTS, m
             _fill(made, sheet, content[title])
         if CHARTS in sheets:
             sheets[CHARTS].set_portrait()
-        found = (
-            _drawn(made, title, content[title], chart, measured) for title, chart in charts.items() if title in sheets
-        )
+        found = (_drawn(made, title, content[title], chart) for title, chart in charts.items() if title in sheets)
         for k, drawn in enumerate(each for each in found if each is not None):
             sheets[CHARTS].insert_chart(k // 2 * _ROWS, k % 2 * _COLUMNS, drawn, {"x_offset": 8, "y_offset": 8})
     return buffer.getvalue()
@@ -147,8 +163,8 @@ def _paths(document: Document) -> Rows:
 def _charts(document: Document) -> dict[str, Chart]:
     """Return the chart of each sheet that has one."""
     what = document["outcome"]
-    effects = f"Effect on {what}"
-    return {
+    effects, measured = f"Effect on {what}", words.in_units(what, document["units"])
+    charts = {
         "path": Chart("paths", "time", "counterfactual", document["title"]),
         "periods": Chart("ranges", "time", "gap", f"{effects} in each period", "gap_lower", "gap_upper"),
         "placebos": Chart(
@@ -163,6 +179,7 @@ def _charts(document: Document) -> dict[str, Chart]:
         "event time": Chart("ranges", "periods_after", "effect", f"{effects} by periods since the treatment"),
         "calendar time": Chart("ranges", "time", "effect", f"{effects} by period"),
     }
+    return {name: chart._replace(measured=measured) for name, chart in charts.items()}
 
 
 def _answer(document: Document) -> Rows:
@@ -242,7 +259,7 @@ def _fill(made: Any, sheet: Any, rows: Rows) -> None:
     sheet.fit_to_pages(1, 0)
 
 
-def _drawn(made: Any, title: str, rows: Rows, chart: Chart, measured: str) -> Any:
+def _drawn(made: Any, title: str, rows: Rows, chart: Chart) -> Any:
     """Return a chart that a spreadsheet draws from the cells; None if these have nothing to draw."""
     names = list(dict.fromkeys(name for row in rows for name in row))
 
@@ -288,7 +305,7 @@ def _drawn(made: Any, title: str, rows: Rows, chart: Chart, measured: str) -> An
     below = {"label_position": "low", "num_font": {"rotation": -45} if len(rows) > 8 else {}, "text_axis": True}
     drawn.set_x_axis(below | {"num_format": "General"})
     side: dict[str, Any] = {
-        "name": chart.effect if chart.effect == "weight" else _text(measured),
+        "name": chart.effect if chart.effect == "weight" else _text(chart.measured),
         "name_font": {"bold": False},
     }
     if chart.kind == "paths":

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from dpsc.answers.effects import Effect, JointLaw, holm
-from dpsc.answers.placebos import Placebos
-from dpsc.answers.words import column, number, p_text, percent
+from dpsc.answers.placebos import Placebos, Sensitivity
+from dpsc.answers.words import column, number, p_is, percent
 from dpsc.types import Array
 
 USUAL_BOUND = 0.36  # standard deviations: the default of fect (Liu, Wang and Xu 2024), from Hartman and Hidalgo (2018)
@@ -100,7 +100,7 @@ class PreTrend:
             f"on average over {periods} before the treatment ({percent(self.level)} interval {low} to {high})."
         ]
         what = "it is zero" if count == 1 else f"all {count} differences are zero"
-        p = f"Pre-trend test that {what}: {_p(self.p_value)}"
+        p = f"Pre-trend test that {what}: {p_is(self.p_value)}"
         if self.p_value < CHANCE:
             said.append(f"{p}. Treated units moved away from their forecasts before the treatment.")
         else:
@@ -108,7 +108,8 @@ class PreTrend:
         within = f"{number(self.bound)}{unit}" + (
             f" ({USUAL_BOUND} standard deviations of the outcome before it)" if self.usual else ""
         )
-        test = f"Equivalence test that differences before the treatment are at most {within}: {_p(self.equivalence_p)}"
+        p = p_is(self.equivalence_p)
+        test = f"Equivalence test that differences before the treatment are at most {within}: {p}"
         if self.equivalence_p < CHANCE:
             said.append(f"{test}. This is evidence that they are smaller than that.")
         else:
@@ -122,7 +123,7 @@ class PreTrend:
         return " ".join(self.sentences())
 
     def __repr__(self) -> str:
-        return f"<PreTrend: {_p(self.p_value)}, equivalence {_p(self.equivalence_p)}>"
+        return f"<PreTrend: {p_is(self.p_value)}, equivalence {p_is(self.equivalence_p)}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{self}</p>{self.table.to_html(float_format=number)}"
@@ -171,14 +172,14 @@ class GroupEffects:
         """Say whether groups differ, and which from the rest."""
         count, unit = len(self.table), f" {units}" if units else ""
         test = f"Test that {'both' if count == 2 else f'all {count}'} groups have the same average effect"
-        said = f"{test}: {_p(self.p_value)}"
+        said = f"{test}: {p_is(self.p_value)}"
         if self.p_value >= CHANCE:
             return [f"{said}. No difference between groups was found; this is no proof that there is none."]
         if count == 2:
             one, other = self.table.index
             row = self.table.iloc[0]
             middle, low, high = column([row["difference"], row["difference_lower"], row["difference_upper"]], sign=True)
-            return [f"{said}. {one} less {other}: {middle}{unit}, interval {low} to {high}."]
+            return [f"{said}. {one} minus {other}: {middle}{unit}, interval {low} to {high}."]
         clear = [str(name) for name, p in self.table["adjusted_p"].items() if p < CHANCE]
         which = f"after adjustment for {count} comparisons (Holm), these differ from the rest: {', '.join(clear)}"
         none = f"after adjustment for {count} comparisons (Holm), no single group differs from the rest"
@@ -188,7 +189,7 @@ class GroupEffects:
         return " ".join(self.sentences())
 
     def __repr__(self) -> str:
-        return f"<GroupEffects: {len(self.table)} groups, {_p(self.p_value)}>"
+        return f"<GroupEffects: {len(self.table)} groups, {p_is(self.p_value)}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{self}</p>{self.table.to_html(float_format=number)}"
@@ -202,8 +203,4 @@ class StudyTrials:
     groups: GroupEffects | None = None
     in_time: Placebos | None = None
     in_space: Placebos | None = None
-
-
-def _p(p: float) -> str:
-    text = p_text(p)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
+    sensitivity: Sensitivity | None = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from dpsc import files
-from dpsc.answers import document
+from dpsc.answers import document, report
+from dpsc.answers import figures as plot
 from dpsc.answers.compare import Comparison
 from dpsc.answers.document import Document
 from dpsc.answers.joint_tests import StudyTrials
@@ -60,9 +62,19 @@ class Outcomes(Mapping[str, Found]):
 
         ``units`` says what each outcome is measured in.
         """
-        documents = [(name, _plain(found, (units or {}).get(name))) for name, found in self.items()]
-        title = self.title or f"Effects on {listed(list(self), most=20)}"
-        return Comparison(tuple(documents), title, adjusted=True, beside=self._cost())
+        units = units or {}
+        documents = [(name, _plain(found, units.get(name))) for name, found in self.items()]
+        return Comparison(
+            tuple(documents),
+            self.title or f"Effects on {listed(list(self), most=20)}",
+            adjusted=True,
+            beside=self._cost(),
+            drawn={
+                name: partial(plot.draw, found, found._pictures[0], units=units.get(name))
+                for name, found in self.items()
+            },
+            guarantee=self.guarantee,
+        )
 
     def summary(self) -> str:
         """Describe all of them in plain text."""
@@ -94,7 +106,7 @@ class Outcomes(Mapping[str, Found]):
 
     def folder(self, units: Mapping[str, str] | None = None, command: str = "") -> Iterator[tuple[str, bytes]]:
         """Yield the name and the content of every file of a folder: those of each outcome in a folder of its own."""
-        together = self.side_by_side(units)
+        together, reports = self.side_by_side(units), {}
         yield "comparison.json", together.json()
         yield "comparison.csv", together.csv()
         yield "comparison.svg", together.picture("svg")
@@ -103,7 +115,8 @@ class Outcomes(Mapping[str, Found]):
             place = f"{number}-{re.sub(r'[^A-Za-z0-9]+', '-', name)[:40]}".rstrip("-")
             for file, content in found.files((units or {}).get(name)).folder(command):
                 yield f"{place}/{file}", content
-        yield PAGE, together.html(command)
+            reports[name] = f"{place}/{report.PAGE}"
+        yield PAGE, together.html(command, reports)
 
     def _cost(self) -> tuple[str, ...]:
         """Say what each costs, and all outcomes of the release together."""

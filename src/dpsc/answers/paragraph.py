@@ -11,7 +11,7 @@ from dpsc.answers.effects import Effect
 from dpsc.answers.joint_tests import StudyTrials
 from dpsc.answers.placebos import OTHER_POOL, Trials
 from dpsc.answers.pooled import Pooled
-from dpsc.answers.words import number, p_text, sentence
+from dpsc.answers.words import number, sentence
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
 from dpsc.version import __version__
@@ -99,8 +99,7 @@ def _chances(average: Effect, result: Answer) -> list[str]:
     """Say the p-value, and what the interval holds."""
     if not math.isfinite(average.p_value):
         return []
-    p, noise = p_text(average.p_value), "privacy noise" if result.private else "noise"
-    p = f"p {p}" if p.startswith("<") else f"p = {p}"
+    p, noise = words.p_is(average.p_value), "privacy noise" if result.private else "noise"
     return [
         words.no_effect_chance(average),
         f"This p-value ({p}) and the interval account for how well donors follow a target and for the {noise}.",
@@ -111,8 +110,6 @@ def _tried(trials: Trials | StudyTrials) -> list[str]:
     """Say what placebos and other choices gave."""
     checks = [str(each) for each in (trials.in_time, trials.in_space) if each is not None and math.isfinite(each.share)]
     said = [sentence(f"in placebo tests, {' and '.join(checks)}")] if checks else []
-    if isinstance(trials, StudyTrials):
-        return said
     if trials.sensitivity is not None:
         table = trials.sensitivity.table
         pools = table[table["choice"].str.startswith(OTHER_POOL)].dropna(subset="effect")
@@ -130,7 +127,7 @@ def _tried(trials: Trials | StudyTrials) -> list[str]:
             low, high = words.column([effects.min(), effects.max()], sign=True)
             many = f"1 to {len(effects)} periods" if len(effects) > 1 else "1 period"
             said.append(f"Dating the intervention {many} earlier gives average effects from {low} to {high}.")
-    if trials.donors is not None:
+    if isinstance(trials, Trials) and trials.donors is not None:
         said.append(sentence(str(trials.donors)))
     return said
 

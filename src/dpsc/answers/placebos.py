@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, Protocol
 
@@ -180,7 +180,8 @@ class Sensitivity:
         and the average ``effect`` from the real intervention on, with ``lower``, ``upper`` and ``p_value``. To date it
         earlier is to leave out the last periods before it; ``ahead`` is the average effect in those periods, which
         anticipation would show. The first row is the answer itself; of a release with segments the next ones are every
-        other pool of them that is readable, and ``donors_help`` says for which of them donors help.
+        other pool of them that is readable, and ``donors_help`` says for which of them donors help. Of a
+        study there are the pools alone, without dates.
     """
 
     table: pd.DataFrame
@@ -348,6 +349,16 @@ def other_choices(result: Answer, repeats: Repeats) -> Sensitivity:
             rows.append(_choice(choice, repeats.again(first=first), result))
     table = pd.DataFrame(rows)
     return Sensitivity(table if pools else table.drop(columns="donors_help"))
+
+
+def other_pools(study: Pooled, grade: Callable[[Pooled], str | None]) -> Sensitivity | None:
+    """Return the pooled effect from every other pool of donors; None where donors are not divided."""
+    pools = study.repeats.pools(study.level)
+    if not pools:
+        return None
+    of_each = {"as it is": study} | {f"{OTHER_POOL}{name}": other for name, other in pools.items()}
+    rows = [{"choice": name, "donors_help": grade(one)} | _row(one.average) for name, one in of_each.items()]
+    return Sensitivity(pd.DataFrame(rows))
 
 
 def _choice(choice: str, other: Answer, over: Answer) -> dict[str, Any]:

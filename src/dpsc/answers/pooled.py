@@ -14,8 +14,8 @@ from dpsc import checks
 from dpsc.answers.base import ONE_DEVIATION, Answer, Drawing, frame_of
 from dpsc.answers.effects import (
     AFTER,
-    LATER_LESS_EARLIER,
-    ON_LESS_AFTER,
+    LATER_MINUS_EARLIER,
+    ON_MINUS_AFTER,
     Effect,
     IntervalKind,
     JointLaw,
@@ -51,6 +51,10 @@ class StudyRepeats(Protocol):
 
     def elsewhere(self, groups: int, seed: int) -> tuple[Mapping[str, Pooled], bool]:
         """Ask the same about groups of as many units without an effect, and say whether they are real units."""
+        ...
+
+    def pools(self, level: float) -> Mapping[str, Pooled]:
+        """Ask the other pools of segments that are readable, by name; nothing where there are no segments."""
         ...
 
 
@@ -145,7 +149,7 @@ class Pooled:
         """Return :meth:`Answer.contrasts` averaged over the units that have such periods, by their weights."""
         parts = [contrasts(r.counted, r._in(OFF) * r._seen()) for r in self.results.values()]
         rows = {}
-        for name in (AFTER, ON_LESS_AFTER, LATER_LESS_EARLIER):
+        for name in (AFTER, ON_MINUS_AFTER, LATER_MINUS_EARLIER):
             having = np.array([name in part for part in parts]) * self.weights.to_numpy(dtype=np.float64)
             if having.sum() > 0:
                 own = [

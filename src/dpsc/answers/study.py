@@ -18,11 +18,11 @@ from dpsc.answers.document import Document
 from dpsc.answers.effects import Prices
 from dpsc.answers.figures import study
 from dpsc.answers.joint_tests import USUAL_BOUND, GroupEffects, PreTrend, StudyTrials
-from dpsc.answers.placebos import Placebos, study_in_space, study_in_time
+from dpsc.answers.placebos import Placebos, other_pools, study_in_space, study_in_time
 from dpsc.answers.pooled import EVENT_TIME, Pooled, group_of_each
 from dpsc.answers.report import Reportable
 from dpsc.answers.result import PrivateResult, UnprovenResult
-from dpsc.answers.words import number, percent, signed
+from dpsc.answers.words import number, p_is, percent, signed, study_verdict
 from dpsc.errors import ParameterError
 from dpsc.types import GroupsLike
 
@@ -173,6 +173,7 @@ class Study(Pooled, Reportable):
             self._tests,
             in_time=study_in_time(self) if self.repeats.earliest else None,
             in_space=in_space if len(in_space.table) else None,
+            sensitivity=other_pools(self, _grade),
         )
 
     def summary(self) -> str:
@@ -186,7 +187,7 @@ class Study(Pooled, Reportable):
             ),
             "",
             f"average effect over unit-periods: {number(average.effect)}, {level} interval {number(average.lower)} to "
-            f"{number(average.upper)}, p = {average.p_value:.2g}",
+            f"{number(average.upper)}, {p_is(average.p_value)}",
         ]
         if self.never_treated:
             lines.append(f"never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}")
@@ -202,8 +203,13 @@ class Study(Pooled, Reportable):
         lines = [
             f"Over {int(self._counted.sum())} treated periods of {units} unit{'s' if units > 1 else ''}, the average "
             f"effect is {signed(average.effect)}, with a {level} interval from {signed(average.lower)} to "
-            f"{signed(average.upper)} (p = {average.p_value:.2g})."
+            f"{signed(average.upper)} ({p_is(average.p_value)})."
         ]
         if self.never_treated:
             lines.append(f"Never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}.")
         return lines
+
+
+def _grade(study: Pooled) -> str | None:
+    found = study_verdict(study)
+    return None if found is None else found.grade

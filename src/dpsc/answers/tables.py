@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dpsc.answers import words
 from dpsc.answers.document import Document
 from dpsc.answers.words import column, p_text
 
 _PHONE = 50  # letters of a row that a phone shows
+_BROKEN = 14  # letters of a longer text in one line
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -30,13 +30,18 @@ class TextTable(NamedTuple):
     values: Rows = ()
 
     @property
-    def is_wide(self) -> bool:
-        """Whether it is too wide for a phone; long texts and headers are broken into lines."""
+    def least_widths(self) -> list[int]:
+        """How many letters each column needs at the least: long texts and headers are broken into lines."""
         longest = [max(map(len, name.split()), default=0) for name in self.header]
         for k, cells in enumerate(zip(*self.rows, strict=True)):
             letters = max(map(len, cells))
-            longest[k] = max(longest[k], min(letters, 14) if k < self.labels else letters)
-        return sum(longest) + len(longest) > _PHONE
+            longest[k] = max(longest[k], min(letters, _BROKEN) if k < self.labels else letters)
+        return longest
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is too wide for a phone."""
+        return sum(self.least_widths) + len(self.header) > _PHONE
 
     def to_markdown(self) -> str:
         r"""Write it with pipes, numbers to the right.
@@ -69,8 +74,7 @@ class TextTable(NamedTuple):
         sides = "l" * self.labels + "r" * (len(self.header) - self.labels)
         rows = [" & ".join(map(in_latex, self.header))]
         for cells in self.rows:
-            numbers = (_MINUS.sub("$-$", in_latex(cell)) for cell in cells[self.labels :])
-            rows.append(" & ".join([*map(in_latex, cells[: self.labels]), *numbers]))
+            rows.append(" & ".join(_MINUS.sub("$-$", in_latex(cell)) for cell in cells))
         first, *others = (f"{row} \\\\" for row in rows)
         lines = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule"]
         return "\n".join([*lines, r"\end{tabular}"])
@@ -111,6 +115,7 @@ def of(document: Document) -> dict[str, TextTable]:
             "before": before_table((document["pre_trend"] or {"periods": []})["periods"]),
             "placebos": placebos_table(in_time["placebos"], "periods_earlier", "periods earlier"),
             "placebos in space": placebos_table(in_space["placebos"], "units", "units"),
+            "sensitivity": sensitivity_table(document["sensitivity"]),
         }
     else:
         found = {
@@ -145,12 +150,12 @@ def latex(title: str, text: str, tables: Mapping[str, TextTable]) -> str:
 
 def effects_table(rows: Rows, names: Sequence[str], values: Rows = ()) -> TextTable:
     """Return effects with their intervals, in percent, and with p-values; ``values`` may have more of them."""
-    effect, low, high = _alike(rows, ("effect", "lower", "upper"))
+    effect, between = _row_by_row(rows, sign=True)
     part, least, most = (
         [_unit(text) for text in column([row[name] for row in rows], sign=True, decimals=1)]
         for name in ("percent", "percent_lower", "percent_upper")
     )
-    columns = {"effect": effect, "interval": _between(low, high), "in percent": part}
+    columns = {"effect": effect, "interval": between, "in percent": part}
     columns |= {"interval ": _between(least, most), "p-value": [p_text(row["p_value"]) for row in rows]}
     return table({"": names} | _known(columns), values=values or rows)
 
@@ -167,17 +172,14 @@ def worth_table(found: Document | None) -> TextTable:
         return TextTable([], [])
     money = f" ({found['currency']})" if found["currency"] else ""
     names = [row["of"] + (money if row["of"].startswith("value") else "") for row in found["rows"]]
-    cells = [column([row["effect"], row["lower"], row["upper"]]) for row in found["rows"]]
-    between = _between([low for _, low, _ in cells], [high for _, _, high in cells])
-    return table(
-        _known({"": names, "estimate": [middle for middle, _, _ in cells], "interval": between}), values=found["rows"]
-    )
+    estimate, between = _row_by_row(found["rows"])
+    return table(_known({"": names, "estimate": estimate, "interval": between}), values=found["rows"])
 
 
-def _alike(rows: Rows, names: Sequence[str]) -> list[list[str]]:
-    """Return columns with one number of decimals: an average keeps its digits above a total."""
-    decimals = max((words.decimals_of(row[names[0]]) for row in rows if row[names[0]]), default=0)
-    return [column([row[name] for row in rows], sign=True, decimals=decimals) for name in names]
+def _row_by_row(rows: Rows, sign: bool = False) -> tuple[list[str], list[str]]:
+    """Return sizes and intervals, each row with digits of its own: an average and a total have no common scale."""
+    cells = [column([row["effect"], row["lower"], row["upper"]], sign=sign) for row in rows]
+    return [size for size, _, _ in cells], _between([low for _, low, _ in cells], [high for _, _, high in cells])
 
 
 def periods_table(rows: Rows) -> TextTable:
@@ -206,18 +208,13 @@ def sensitivity_table(rows: Rows) -> TextTable:
     """Return the average effect under other choices."""
     if not rows:
         return TextTable([], [])
-    help = {"do donors help": [_LIGHTS[row["donors_help"]] for row in rows]} if "donors_help" in rows[0] else {}
-    return table(
-        {
-            "choice": [row["choice"] for row in rows],
-            "first treated": [row["treatment_time"] for row in rows],
-            **help,
-            "periods before": [str(row["before"]) for row in rows],
-            **_effect_columns(rows),
-        },
-        labels=2 + len(help),
-        values=rows,
-    )
+    labels = {"choice": [row["choice"] for row in rows]}
+    if "treatment_time" in rows[0]:
+        labels["first treated"] = [row["treatment_time"] for row in rows]
+    if "donors_help" in rows[0]:
+        labels["do donors help"] = [_LIGHTS[row["donors_help"]] for row in rows]
+    before = {"periods before": [str(row["before"]) for row in rows]} if "before" in rows[0] else {}
+    return table({**labels, **before, **_effect_columns(rows)}, labels=len(labels), values=rows)
 
 
 def donors_table(rows: Rows) -> TextTable:
@@ -293,7 +290,7 @@ def groups_table(rows: Rows) -> TextTable:
             "group": [str(row["group"]) for row in rows],
             "units": [str(row["units"]) for row in rows],
             **_effect_columns(rows),
-            "less all others": apart,
+            "minus all others": apart,
             "interval ": _between(low, high),
             "p-value ": [p_text(row["difference_p"]) for row in rows],
             **adjusted,

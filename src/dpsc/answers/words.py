@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpsc.answers.base import Answer, Verdict
-from dpsc.answers.effects import AFTER, ON_LESS_AFTER, Effect
+from dpsc.answers.effects import AFTER, ON_MINUS_AFTER, Effect
 from dpsc.answers.pooled import Pooled
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
@@ -106,6 +106,18 @@ def p_text(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
+def p_is(p: float) -> str:
+    """Write a p-value inside a sentence.
+
+    Examples
+    --------
+    >>> p_is(0.25), p_is(1e-7)
+    ('p = 0.25', 'p < 0.001')
+    """
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
 def chance(p: float) -> str:
     """Say how often something happens, in words.
 
@@ -164,10 +176,12 @@ def in_units(what: str, units: str | None) -> str:
 
     Examples
     --------
-    >>> in_units("costs", "€"), in_units("Kosten (€)", "€")
-    ('costs (€)', 'Kosten (€)')
+    >>> in_units("costs", "€"), in_units("Kosten (€)", "€"), in_units("effect on orders", "orders")
+    ('costs (€)', 'Kosten (€)', 'effect on orders')
     """
-    said = not units or what.rstrip().casefold().endswith((f"({units.casefold()})", f"[{units.casefold()}]"))
+    said = not units or f" {what.strip().casefold()}".endswith(
+        tuple(form.format(units.casefold()) for form in ("({})", "[{}]", " {}"))
+    )
     return what if said else f"{what} ({units})"
 
 
@@ -328,7 +342,8 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
         return []
     rows, whole = found.contrasts(), found.average
     unit, level, kind = f" {units}" if units else "", percent(found.level), found.interval_kind
-    parts = found.results.values() if isinstance(found, Pooled) else [found]
+    parts = list(found.results.values()) if isinstance(found, Pooled) else [found]
+    of_whom = "" if all(part.ended for part in parts) else "in the units whose treatment ended, "
     again = any(ON in part.phases[part.phases.index(OFF) :] for part in parts if part.ended)
     where, said = "in the periods without treatment" if again else "after the treatment", []
     for name, row in rows.iterrows():
@@ -339,17 +354,17 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
             verdict = ": an effect remains" if clear else ": the data are also compatible with no effect"
             verdict = verdict if kind == "effect" else ""
             said.append(sentence(f"{where} the difference is {size}{verdict}"))
-        elif name == ON_LESS_AFTER:
+        elif name == ON_MINUS_AFTER:
             smaller = "smaller" if not clear or abs(rows["effect"][AFTER]) < abs(whole.effect) else "larger"
             begin = f"the effect is {smaller} {where}"
             begin = begin if clear else f"it cannot be said whether {begin}"
-            said.append(sentence(f"{begin}: the effect while treated less that {where} is {size}"))
+            said.append(sentence(f"{begin}: {of_whom}the effect while treated minus that {where} is {size}"))
         else:
             early = whole.effect - row["effect"] / 2
             begin = f"while treated the effect {'fades' if abs(early + row['effect']) < abs(early) else 'grows'}"
             begin = begin if clear else "it cannot be said whether the effect fades while treated"
-            more = f"{begin}: that in the second half of the treated periods less that in the first is {size}"
-            said.append(sentence(more))
+            halves = "the effect in the second half of the treated periods minus that in the first"
+            said.append(sentence(f"{begin}: {halves} is {size}"))
     return said
 
 
@@ -384,7 +399,7 @@ def worth(found: Answer | Pooled, units: str | None = None) -> list[str]:
         verdict = f" {verdict}." if found.interval_kind == "effect" else ""
         each, cost = prices.currency or "unit of money", number(prices.cost or 0.0)
         sentences.append(
-            f"The intervention cost {cost}{money}: {said('value less cost', money)} are left after the cost, and each "
+            f"The intervention cost {cost}{money}: {said('value minus cost', money)} are left after the cost, and each "
             f"{each} spent brought {said('return', money)}.{verdict}"
         )
     return sentences

@@ -100,10 +100,12 @@ def check(
         require_for_people(asdict(knowledge) | {"before": asked.before})
         _look_at_people(donors, said, table.bounds, groups, asked, out, force, json)
         return
-    with terminal.working("looking at the donors"):
+    with terminal.passes() as tell:
         datasets = datasets_here()  # first, so that a broken ledger is told at once
+        tell("looking at the donors", 0, None)
         (known,) = knowledge.each(1)
         about: JsonObject = {"before": asked.before, "averages": asked.averages}
+        about["on_rows"] = lambda rows: tell("looking at the donors", rows, None)
         made = rehearse(donors, said, asked.epsilon, asked.delta, **known, **about)
     commands = [] if made.outlook is None else _commands(donors, made, asked, table.bounds, new_ledger=not datasets)
     parts = check_report.sections(made, commands, datasets or ())
@@ -145,8 +147,9 @@ def _look_at_people(
     people = people_in(records, said, chosen.units, chosen.periods)
     rule = panels.opened(people, chosen, None)
     (block,) = panels.rehearsed(people, chosen, None).blocks
-    with terminal.progress("records", people.rows_expected()) as advance:
-        look = custodian_look(people, block, advance)
+    expected = people.rows_expected()
+    with terminal.passes() as tell:
+        look = custodian_look(people, block, lambda rows: tell("reading records", rows, expected))
     promise = chosen.algorithm.guarantee_for(rule)
     assert promise is not None
     more = {"bounds": bounds} | groups.said() | budget

@@ -192,8 +192,10 @@ def _of_outcomes(
     from dpsc.answers.outcomes import Outcomes
 
     names = table.outcome or list(releases)
-    if len(names) > 1 and answer.units is not None:
-        raise ParameterError("--units are those of one outcome; choose it with --outcome.")
+    if len(names) > 1:
+        answer.units_of(names)  # refused before anything is computed
+        if answer.brief:
+            raise ParameterError("--brief is for one outcome; choose it with --outcome.")
     chosen = {name: releases[name] for name in names}
     spec = replace(table, outcome=None).spec(question.unit)
     if len(names) > 1 and wishes.value_per_unit is not None:

@@ -87,7 +87,7 @@ def attack(asked: Attacks, *, as_json: bool) -> bool:
     started = time.monotonic()
     attacked = cases(chosen, EPSILONS if asked.thorough else (1.0,))
     known = [make() for make in BROKEN.values()] if asked.show_broken else []
-    with terminal.progress("attacking", sum(len(case.attacks) for case in attacked + known), lines=True) as advance:
+    with terminal.progress("attacking", sum(len(case.attacks) for case in attacked + known)) as advance:
         result = audit(attacked, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
         caught = audit(known, runs=runs, seed=asked.seed, on_attack=lambda name: advance())
     content = result.to_json(caught if asked.show_broken else None)

@@ -61,13 +61,18 @@ def inspect(
 
 @command("merge")
 def merge(
-    releases: Annotated[list[Path], typer.Argument(help="Release files of custodians with different donors.")],
+    releases: Annotated[list[Path], typer.Argument(help="Release files.")],
     out: Path = option("The merged release file.", "--out", "-o", default=MISSING),
     disjoint: bool = option("Your word that no donor is in two of them; the files cannot show it.", default=False),
+    same_donors: bool = option(
+        "Your word that all are of the same donors: they are averaged, which leaves less noise.", default=False
+    ),
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Add up releases of different donors, made over the same periods in the same way; costs no budget.
+    """Add up releases of different donors, or average those of the same donors, made in the same way; costs no budget.
+
+    All have the same periods and settings: dpsc release --settings.
 
     Panels of people are put together: other units with other people, or later periods of the same units.
     """
@@ -91,10 +96,13 @@ def merge(
         raise ReleaseError("a panel of people and a release of donors cannot become one.")
     with terminal.output_file(out, force) as output:
         if grids:
+            if same_donors:
+                raise ReleaseError("--same-donors is for releases of donors; a panel has each period once.")
             joined = PrivatePanel.join(grids, disjoint=disjoint)
             joined.save(output.place)
         else:
-            merged = Release.merge([one for one in loaded if isinstance(one, Release)], disjoint=disjoint)
+            donors = [one for one in loaded if isinstance(one, Release)]
+            merged = Release.merge(donors, disjoint=disjoint, same_donors=same_donors)
             merged.save(output.place)
     if grids:
         panels.show(joined, out, sha256(out), json, f"Written to {out}.")

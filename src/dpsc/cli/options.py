@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -315,7 +315,9 @@ class AnswerOptions:
         "-o",
     )
     title: Title = None
-    units: str | None = option("What the outcome is measured in, for the report.")
+    units: str | None = option(
+        "What the outcome is measured in, for the report; of several outcomes orders=pieces,revenue=EUR."
+    )
     brief: bool = option(
         "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
         "paper. -o ends in .html.",
@@ -328,3 +330,14 @@ class AnswerOptions:
     def __post_init__(self) -> None:
         if self.brief and (self.out is None or self.out.suffix.lower() not in (".html", ".htm")):
             raise ParameterError("--brief makes one page: name a file that ends in .html with -o.")
+
+    def units_of(self, outcomes: Collection[str]) -> dict[str, str]:
+        """Return the units of each of several outcomes."""
+        said = [part.partition("=") for part in (self.units or "").split(",") if part.strip()]
+        found = {name.strip(): units.strip() for name, _, units in said}
+        if not all(name in outcomes and units for name, units in found.items()):
+            first = next(iter(outcomes))
+            raise ParameterError(
+                f"--units of several outcomes are given by name: {first}=EUR; or choose one with --outcome."
+            )
+        return found

@@ -29,8 +29,8 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
     from dpsc.release.describe_panel import enough_people
 
     algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
-    with terminal.progress("records", people.rows_expected()) as advance:
-        summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_rows=advance)
+    with terminal.passes() as tell:
+        summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
     misfit = panels.custodian_misfit_of(summed)
     terminal.tell_the_custodian(misfit and misfit.note)
     promise = algorithm.guarantee_for(block.rule)

@@ -177,20 +177,25 @@ class Question:
         "The average effect that must be seen, as a number or, like 5%, a share of the target's mean before the "
         "intervention: say what it takes."
     )
-    releases: int | None = option("How many releases share each budget, for example one a quarter.", min=2, max=1000)
+    releases: int | None = option(
+        "How many releases share --epsilon, for example one a quarter; with --detect or --error, each of which must "
+        "show it: the budget of all is said.",
+        min=2,
+        max=1000,
+    )
 
     def require_one(self, asked: Asked) -> None:
         """Refuse questions that do not go together."""
         budget = self.error is not None or self.detect is not None
-        if sum(option is not None for option in (self.error, self.detect, self.releases)) > 1:
-            raise ParameterError("give one of --error, --detect and --releases.")
+        if self.error is not None and self.detect is not None:
+            raise ParameterError("give one of --error and --detect.")
         if budget and len(asked.n) != 1:
             raise ParameterError(
                 "--error and --detect are for one --n; the answer says whether more donors would help."
             )
         if budget and asked.epsilon is not None:
             raise ParameterError("--error and --detect find the budget themselves; leave out --epsilon.")
-        if self.releases is not None and (len(asked.n) != 1 or len(asked.epsilon or ()) != 1):
+        if self.releases is not None and not budget and (len(asked.n) != 1 or len(asked.epsilon or ()) != 1):
             raise ParameterError("--releases shares one --epsilon, the budget of all, at one --n; give one of each.")
 
 
@@ -293,7 +298,10 @@ def plan(
         _write(out, force, result.table, unit)
     smallest = None if agreed.segments is None else _smallest(asked, agreed, when, knowledge.smoothness, budgets)
     if json:
-        more: JsonObject = {} if taking is None else {"ways": [asdict(way) for way in taking.ways]}
+        more: JsonObject = {}
+        if taking is not None:
+            together = _budgets_of_all(taking, question.releases, asked.delta)
+            more["ways"] = [asdict(way) | of_all for way, of_all in zip(taking.ways, together, strict=True)]
         more |= {} if rows is None else {"releases": rows}
         more |= {} if smallest is None else {"segments": smallest}
         more |= {} if place is None else {"settings": str(place)}
@@ -301,6 +309,10 @@ def plan(
         return
     if taking is not None:
         _show_ways(taking, _wish(question, wished))
+        for way, of_all in zip(taking.ways, _budgets_of_all(taking, question.releases, asked.delta), strict=True):
+            for budget in of_all.values():
+                told = f"ε = {way.epsilon:.2g} for each of {question.releases} releases: they need a budget of ε = "
+                terminal.console().print(f"{told}{budget:g} at δ = {asked.delta:g} together.", style="bold")
     if smallest is not None:
         _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:
@@ -552,6 +564,13 @@ def _show_ways(taking: Taking, wished: str) -> None:
     )
     for line in said or [nothing]:
         terminal.console().print(f"{wished}: {line}", style="bold")
+
+
+def _budgets_of_all(taking: Taking, releases: int | None, delta: float) -> list[dict[str, float]]:
+    """Return for each way the budget that so many releases need; nothing if it is about one."""
+    from dpsc.ledger.budget import needed
+
+    return [{} if releases is None else {"budget_of_all": needed(releases, way.epsilon, delta)} for way in taking.ways]
 
 
 def _wish(question: Question, wished: float | None) -> str:

@@ -257,8 +257,8 @@ def _of_people(
         return
     account.require_ledger()
     with terminal.output_file(out, how.force) as output:
-        with terminal.progress(f"records, {people.how}", people.rows_expected()) as advance:
-            summed = chosen.algorithm.custodian_sum(people, on_rows=advance)
+        with terminal.passes() as tell:
+            summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
         made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
     digest = sha256(out)
     page = _page(made, out, page, digest)
@@ -282,11 +282,14 @@ def _made(
     from dpsc.custodian.custody import steps
 
     def add_up(name: str, source: FileDonors | DaskDonors, part: Choices) -> CustodianSum:
-        with terminal.working("opening the donors"):
-            expected = steps.opened(source, part, reference)
-        of = f" ({name})" if len(donors) > 1 else ""
-        with terminal.progress(f"donors{of}, {source.files.how}", expected) as advance:
-            return steps.added_up(source, part, advance, i_know=how.i_know)
+        of_several = f" ({name})" if len(donors) > 1 else ""
+        with terminal.passes() as shown:
+
+            def tell(doing: str, rows: int, of: int | None) -> None:
+                shown(doing + of_several, rows, of)
+
+            steps.opened(source, part, reference, tell)
+            return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
         where = account, out, output.place, output.finish
@@ -325,11 +328,9 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
-    with terminal.working("opening the donors"):
+    with terminal.passes() as tell, donors.files.watched(tell):
         algorithm.reference_for(donors.times)
-        expected = donors.rows_expected()
-    with terminal.progress("donors", expected) as advance:
-        summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_rows=advance)
+        summed = replace(algorithm, scale=algorithm.scale or 1.0, like=None).custodian_sum(donors, on_progress=tell)
     n, T = summed.n, len(summed.times)
     require_small_delta(algorithm.delta, n, i_know)
     require_worth_having(algorithm, n, T, i_know)

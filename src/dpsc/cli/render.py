@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -34,6 +35,7 @@ from dpsc.answers.words import (
     donors_help,
     no_effect_chance,
     number,
+    p_is,
     p_text,
     percent,
     sentence,
@@ -87,20 +89,19 @@ def show_study(study: Study, units: str | None = None) -> None:
     made, facts = tables.of(document.of_study(study, tests, units)), {}
     for name, row in study.effects().iloc[:2].iterrows():
         effect, low, high = column([row["effect"], row["lower"], row["upper"]], sign=True)
-        interval = f"{percent(study.level)} interval {low} to {high}"
-        facts[str(name)] = f"{effect}   {interval}   p-value {p_text(row['p_value'])}"
+        facts[str(name)] = f"{effect}   {percent(study.level)} interval {low} to {high}   {p_is(row['p_value'])}"
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
         facts["never treated"] = f"{names}: for the reader only, no number rests on them"
     if tests.pre_trend is not None:
         test = tests.pre_trend
-        facts["pre-trend test"] = f"p-value {p_text(test.p_value)}   that all differences before the treatment are zero"
+        facts["pre-trend test"] = f"{p_is(test.p_value)}   that all differences before the treatment are zero"
         facts["equivalence test"] = (
-            f"p-value {p_text(test.equivalence_p)}   that they are within {number(test.bound)}; within "
+            f"{p_is(test.equivalence_p)}   that they are within {number(test.bound)}; within "
             f"{number(test.smallest_bound)} is shown at 5%"
         )
     if tests.groups is not None:
-        facts["groups"] = f"p-value {p_text(tests.groups.p_value)}   that all have the same effect"
+        facts["groups"] = f"{p_is(tests.groups.p_value)}   that all have the same effect"
     terminal.blocks(
         terminal.console(),
         _table(made["units"], title=f"{len(study.results)} treated units"),
@@ -120,13 +121,15 @@ def show_comparison(compared: Comparison) -> None:
 
 
 def _table(content: TextTable, title: str | None = None) -> Table:
-    """Return a table for the terminal."""
+    """Return a table for the terminal; where it is too wide, headers and texts are broken, and no number."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    cells = [[row[k] for row in content.rows] for k in range(len(content.header))]
+    widths = [max(map(len, [name, *of])) for name, of in zip(content.header, cells, strict=True)]
+    if sum(widths) + len(widths) > terminal.console().width:
+        widths = content.least_widths
     for k, name in enumerate(content.header):
-        width = min(
-            max(map(len, [*(row[k] for row in content.rows), *name.split()])), 24
-        )  # a name is broken before a number is
-        table.add_column(Text(name), justify="left" if k < content.labels else "right", min_width=width)
+        side: Literal["left", "right"] = "left" if k < content.labels else "right"
+        table.add_column(Text(name), justify=side, width=widths[k], overflow="fold")
     for row in content.rows:
         table.add_row(*map(Text, row))
     return table
@@ -315,19 +318,25 @@ def as_file(made: ReportFiles | Comparison, ending: str, command: str, brief: bo
     return plain[ending]()
 
 
+def _told(found: Found, said: AnswerOptions) -> ReportFiles | Comparison:
+    """Return an answer with its units, ready to be written; of several outcomes all side by side."""
+    return found.side_by_side(said.units_of(found)) if isinstance(found, Outcomes) else found.files(said.units)
+
+
 def write(found: Found, where: Path, *, command: str, said: AnswerOptions, release: Release | None = None) -> None:
     """Write an answer to a file or into a folder; a release answers further questions for free."""
-    made = found.side_by_side() if isinstance(found, Outcomes) else found.files(said.units)
     if is_file(where):
         with terminal.working("drawing"):
-            files.write(where, as_file(made, where.suffix.lower(), command, said.brief))
+            files.write(where, as_file(_told(found, said), where.suffix.lower(), command, said.brief))
         return
     if release is not None:
         release.save(where / "release.dpsc.json")
     with terminal.working("drawing"):
-        for name, content in (found if isinstance(found, Outcomes) else found.files(said.units)).folder(
-            command=command
-        ):
+        if isinstance(found, Outcomes):
+            made = found.folder(said.units_of(found), command)
+        else:
+            made = found.files(said.units).folder(command)
+        for name, content in made:
             (where / name).parent.mkdir(exist_ok=True)
             files.write(where / name, content)
 
@@ -335,11 +344,10 @@ def write(found: Found, where: Path, *, command: str, said: AnswerOptions, relea
 def show(found: Found, answer: AnswerOptions) -> None:
     """Print the answer, as a table or as JSON, and say where the files are."""
     if answer.json:
-        content = found.side_by_side() if isinstance(found, Outcomes) else found.files(answer.units)
-        typer.echo(json.dumps(content.content(), ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(_told(found, answer).content(), ensure_ascii=False, allow_nan=False))
         return
     if isinstance(found, Outcomes):
-        show_comparison(found.side_by_side())
+        show_comparison(found.side_by_side(answer.units_of(found)))
     elif isinstance(found, Study):
         show_study(found, answer.units)
     else:

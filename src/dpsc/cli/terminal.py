@@ -26,10 +26,10 @@ from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, Unwis
 
 if TYPE_CHECKING:
     from dpsc.ledger import Ledger
+    from dpsc.types import OnProgress
 
 Choice = TypeVar("Choice", bound=str)
 
-_BETWEEN_LINES = 30.0  # seconds
 _OPTION_OF = {"data": "PANEL", "donors": "--exclude", "T0": "--before", "h": "--after"}
 
 
@@ -39,6 +39,8 @@ def as_option(parameter: Parameter) -> str:
 
 
 _asked_to_stop = threading.Event()
+_FAR = 46  # characters
+_EVERY = 10.0  # seconds between lines about progress, where there is no terminal
 
 
 class Interrupted(KeyboardInterrupt):
@@ -240,28 +242,68 @@ def typed(ctx: typer.Context) -> str:
 
 
 @contextmanager
-def progress(description: str, total: int | None, *, lines: bool = False) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr, on a terminal only, and give a function that moves it, by one or by more.
+def progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show how far one thing is, and give a function that moves it, by one or by more."""
+    with passes(private=False) as tell:
+        tell(description, 0, total)
+        yield lambda steps=1: tell(description, steps, total)
 
-    With ``lines``, a command that takes minutes says where it is elsewhere, too: a line every half a minute.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+@contextmanager
+def passes(*, private: bool = True) -> Iterator[OnProgress]:
+    """Show on stderr how far each of several things is: a bar on a terminal, else a line every ten seconds."""
+    from rich.progress import BarColumn, Progress, Task, TaskID, TextColumn
+    from rich.table import Column
+
+    class Far(TextColumn):
+        def render(self, task: Task) -> Text:
+            return Text(how_far(task.completed, task.total, task.speed))
+
     screen = console(stderr=True)
-    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        begun = said = time.monotonic()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(None),
+        Far("", table_column=Column(min_width=_FAR, no_wrap=True)),
+    )
+    bars: dict[str, TaskID] = {}
+    told = time.monotonic()
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True, expand=True) as shown:
 
-        def advance(steps: int = 1) -> None:
-            nonlocal said
-            bar.advance(task, steps)
-            if lines and not screen.is_terminal and (now := time.monotonic()) - said >= _BETWEEN_LINES:
-                said = now
-                done = f"{bar.tasks[0].completed:,.0f} of {total:,}" if total else f"{bar.tasks[0].completed:,.0f}"
-                typer.echo(f"{description}: {done} after {now - begun:.0f} s", err=True)
+        def tell(doing: str, rows: int, of: int | None) -> None:
+            nonlocal told
+            if doing not in bars:
+                for before in bars.values():
+                    shown.update(before, visible=False)
+                bars[doing] = shown.add_task(doing, total=of)
+            shown.advance(bars[doing], rows)
+            task = next(task for task in shown.tasks if task.id == bars[doing])
+            if task.total is not None and task.completed > task.total:  # it was only about so many
+                shown.update(task.id, total=None)
+            if not screen.is_terminal and time.monotonic() - told >= _EVERY:
+                told = time.monotonic()
+                line = f"{doing}: {how_far(task.completed, task.total, task.speed)}"
+                typer.echo(f"For the custodian only: {line}" if private else line, err=True)
 
-        yield advance
+        yield tell
+
+
+def how_far(done: float, of: float | None, each_second: float | None) -> str:
+    """Say how much is done, how fast it goes and how long it will take.
+
+    Examples
+    --------
+    >>> how_far(1_200_000, 5_000_000, 400_000.0)
+    '1,200,000 of 5,000,000, 400,000/s, 10 s left'
+    >>> how_far(1_200_000, None, None)
+    '1,200,000'
+    """
+    parts = [f"{done:,.0f}" if of is None else f"{done:,.0f} of {of:,.0f}"]
+    if each_second:
+        parts.append(f"{each_second:,.0f}/s" if each_second >= 1 else f"{60 * each_second:,.1f}/min")
+        if of is not None:
+            minutes, seconds = divmod(round((of - done) / each_second), 60)
+            parts.append(f"{minutes} min {seconds:02} s left" if minutes else f"{seconds} s left")
+    return ", ".join(parts)
 
 
 _INIT = "dpsc ledger init NAME --epsilon 2 --delta 1e-6"

@@ -221,6 +221,24 @@ class Budget:
         return 0.0
 
 
+def needed(releases: int, epsilon: float, delta: float) -> float:
+    """Return the epsilon of a budget at ``delta`` that several Gram releases need, rounded up to three digits.
+
+    Examples
+    --------
+    >>> needed(1, 0.5, 1e-6), needed(8, 0.5, 1e-6)
+    (0.5, 1.54)
+    """
+    costs = [_gaussian(epsilon, delta)] * releases
+    found = Budget(1.0, delta).spent(costs)
+    for more in range(3):
+        unit = Fraction(10) ** (math.floor(math.log10(found)) - 2)
+        budget = float((math.ceil(Fraction(found) * (1 - Fraction(1, 10**6)) / unit) + more) * unit)
+        if Budget(budget, delta).allows(costs):
+            break
+    return budget
+
+
 def fixed_afterwards(epsilon: float, delta: float, charges: Sequence[Charge]) -> Budget:
     """Return the budget of a data set that was entered before there were pockets, from what was booked by then.
 

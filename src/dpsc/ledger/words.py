@@ -23,6 +23,7 @@ _GROWS = (
     "A panel that grows publishes each period once (dpsc release --append), and its newest file holds all periods. "
     "dpsc plan --units 40 --monthly 24 says what each of 24 monthly releases may cost."
 )
+_AVERAGED = "Files of the same donors, periods and settings have less noise together: dpsc merge --same-donors."
 
 
 def would_cost(history: History, dataset: str, promise: Guarantee, *, partition: str | None = None) -> list[str]:
@@ -128,11 +129,12 @@ def which_file(entries: Sequence[Entry]) -> list[str]:
     if len(known) < 2 or any(entry.partition is not None for entry in known):
         return []
     if len(best) == 1:
-        return [
-            f"Analysts should use {_file(best[0])}: it has every period that the other files have, and no more noise."
-        ]
-    each = " and ".join(f"{_file(entry)} for {entry.contents.told}" for entry in best if entry.contents is not None)
-    return [f"No file has all periods and the least noise. Analysts should use {each}."]
+        said = f"Analysts should use {_file(best[0])}: it has every period of the other files, and no more noise."
+    else:
+        each = " and ".join(f"{_file(entry)} for {entry.contents.told}" for entry in best if entry.contents is not None)
+        said = f"No file has all periods and the least noise. Analysts should use {each}."
+    covered = [entry.contents for entry in known if not of_people(entry.guarantee)]
+    return [said] if len(set(covered)) == len(covered) else [said, _AVERAGED]
 
 
 def _file(entry: Entry) -> str:

@@ -268,6 +268,8 @@ def record(
                 if several
                 else f"Merged from {first.sites} sites with different donors: parallel composition."
                 if first.sites > 1
+                else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
+                if len(first.identities) > 1
                 else "Donors were counted for the scale, then came the matrix: adaptive composition within epsilon."
                 if first.scale.share > 0
                 else "One mechanism.",

@@ -217,7 +217,7 @@ def sha256(path: Path) -> str:
 def dumps(release: ReleasedMatrix) -> str:
     """Return the JSON text. A matrix, one for each segment, is stored as its upper triangle, row by row."""
     body = _body(release)
-    if release.segments is None:  # as version 0.2.0 reads it
+    if release.segments is None and len(release.identities) <= release.sites:  # as version 0.2.0 reads it
         del body["segments"]
         body |= {"version": 2, "matrix": body.pop("matrices")[0]}
     return sealed(body)
@@ -387,7 +387,7 @@ def _build(body: JsonObject, kind: type[R]) -> R:
     require(all(isinstance(v, str) for v in texts), "a text field is not text")
     require_day(texts[5])
     identities, datasets = (texts_from(body.get(name, [])) for name in ("identities", "datasets"))
-    require(1 <= len(identities) <= sites, "the identity is wrong")
+    require(1 <= len(identities) <= (sites if body["version"] < 3 else n), "the identity is wrong")
     require_identities(identities)
     require(len(datasets) <= sites, "there are more data sets than sites")
     return kind(

@@ -92,11 +92,13 @@ class DatabaseFile(TableFile):
         """Read the rows in batches of at most ``size``."""
         foreign = {name for name, kind in self._found if _is_foreign(kind)}
         asked = (f"cast({quoted(name)} as text)" if name in foreign else quoted(name) for name in columns)
-        with told(self.path):
+        read = 0
+        with told(self.path, lambda: read):
             for batch in self._connection.batches(f"select {', '.join(asked)} from {self._rows.source}", size):
                 named = batch.rename_columns(columns)
                 for first in range(0, named.num_rows, size):
                     yield named.slice(first, size)
+                read += named.num_rows
 
 
 def _is_foreign(kind: Any) -> bool:
@@ -105,8 +107,8 @@ def _is_foreign(kind: Any) -> bool:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Say in our words what went wrong in a database; a driver's words quote cells and passwords."""
+def told(path: Path, read: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    """Say in our words what went wrong in a database, and how far it was read; a driver quotes cells and passwords."""
     try:
         yield
     except (DpscError, GeneratorExit, KeyboardInterrupt):
@@ -114,21 +116,19 @@ def told(path: Path) -> Iterator[None]:
     except Exception as problem:
         code = str(getattr(problem, "sqlstate", None) or "")
         known = (why for start, why in _WHY.items() if code.startswith(start))
-        raise formats.refusal(
-            path,
-            next(known, "it cannot be read, or not to the end; check address, user, rights, query and server."),
-        ) from None
+        why = next(known, "it cannot be read, or not to the end; check address, user, rights, query and server.")
+        raise formats.refusal(path, f"{why} {read():,} rows were read before." if read() else why) from None
 
 
 class _Arrow:
     """Through a driver of Arrow's (ADBC), which streams."""
 
-    def __init__(self, opened: Any, first: str = "", **options: str) -> None:
+    def __init__(self, opened: Any, *first: str, **options: str) -> None:
         self._open, self._options = opened, options
         weakref.finalize(self, opened.close)
-        if first:
+        for statement in first:
             with opened.cursor() as cursor:
-                cursor.execute(first)
+                cursor.execute(statement)
 
     def schema(self, source: str) -> Any:
         with self._open.cursor() as cursor:
@@ -145,12 +145,16 @@ class _Arrow:
 
 
 def _postgres(address: str) -> _Arrow:
-    """Connect to a server: its rows of one moment, and unable to write."""
+    """Connect to a server: its rows of one moment, in the same order whenever they are read, and unable to write."""
     _require_driver("adbc_driver_postgresql", "PostgreSQL")
     from adbc_driver_postgresql import dbapi
 
-    first = "set transaction isolation level repeatable read, read only"
-    return _Arrow(dbapi.connect(address), first, **{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH)})
+    first = (
+        "set transaction isolation level repeatable read, read only",
+        "set local synchronize_seqscans = off",  # else it begins where another's reading is
+        "set local max_parallel_workers_per_gather = 0",
+    )
+    return _Arrow(dbapi.connect(address), *first, **{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH)})
 
 
 def _duckdb(address: str) -> _Arrow:

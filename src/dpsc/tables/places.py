@@ -87,7 +87,8 @@ class Remote(PosixPath):
 
         filesystem, name = self.store
         found = sorted(filesystem.get_file_info(fs.FileSelector(name, recursive=True)), key=lambda info: info.path)
-        return [self / info.path.removeprefix(name).lstrip("/") for info in found if info.is_file]
+        inside = (info.path.lstrip("/").removeprefix(name.lstrip("/")) for info in found if info.is_file)
+        return [self / file.lstrip("/") for file in inside]
 
 
 @cache

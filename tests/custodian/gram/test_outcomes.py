@@ -280,6 +280,11 @@ def test_targets_are_a_frame_with_a_column_per_outcome_or_a_mapping(releases: Re
     by_column = releases.estimate(frame.assign(week=range(T)), 6)
     for name in releases:
         assert by_index[name].att == by_column[name].att == releases[name].estimate(frame[name], 6).att
+    assert all(each.ended for each in releases.estimate(frame, 6, treatment_end=6).values())
+    own = {name: {"north": frame[name], "south": 2 * frame[name]} for name in ("orders", "visits")}
+    studies = releases.study(own, {"north": 6, "south": 7}, title="Both towns")
+    assert studies["visits"].att == releases["visits"].study(own["visits"], {"north": 6, "south": 7}).att
+    assert studies.side_by_side().title == "Both towns"
     some = releases.estimate({"visits": frame["visits"]}, 6)
     assert list(some) == ["visits"]
     assert "adjusted" not in some.side_by_side().sentence()

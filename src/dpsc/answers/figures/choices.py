@@ -165,7 +165,7 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     names, rows, notes = [], [], []
     for (name, document), what in zip(documents, measured, strict=True):
         mark = "" if document.get("private") else ", NOT PRIVATE"
-        of = f": {what}" if len(outcomes) > 1 and what != name else ""
+        of = f": {what}" if len(outcomes) > 1 and document.get("outcome") != name else ""
         names.append(name + mark + of)
         effect, interval = document.get("average_effect"), document.get("average_effect_interval")
         if interval is None or not document.get("interval_is_for_the_effect", True):

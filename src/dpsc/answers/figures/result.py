@@ -33,7 +33,7 @@ def overview(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     draw_path(top, result)
     draw_gaps(bottom, result)
     PeriodAxis(result.target.index).mark(bottom, result.T0, named=False)
-    bottom.set_title("observed less counterfactual", loc="left", x=0, fontsize=LABEL, color=GREY, pad=4)
+    bottom.set_title("observed minus counterfactual", loc="left", x=0, fontsize=LABEL, color=GREY, pad=4)
     asked = result.title or question(result)
     return _finish(top, result, sheet, asked, in_units(outcome(result), units), between=(0.0, 0.32))
 
@@ -49,7 +49,7 @@ def gaps(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     """Draw the gap between observed and counterfactual, before the intervention too, with a line at zero."""
     axes = sheet.axes(2.7)
     draw_gaps(axes, result)
-    what = in_units(f"observed less counterfactual {outcome(result)}", units)
+    what = in_units(f"observed minus counterfactual {outcome(result)}", units)
     return _finish(axes, result, sheet, f"The effect on {outcome(result)} in each period", what)
 
 
@@ -89,7 +89,7 @@ def draw_path(axes: Axes, result: Answer) -> None:
 
 
 def draw_gaps(axes: Axes, result: Answer) -> None:
-    """Draw observed less counterfactual and its band, before the intervention as after it."""
+    """Draw observed minus counterfactual and its band, before the intervention as after it."""
     times = PeriodAxis(result.target.index).values
     axes.axhline(0, color=GREY, lw=THIN)
     whole = gaps_of(result)

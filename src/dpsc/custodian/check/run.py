@@ -6,6 +6,7 @@ What a release would be like comes from public numbers only: the number of donor
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -194,6 +195,7 @@ def rehearse(
     reference: Path | None = None,
     before: int | None = None,
     averages: int = 1,
+    on_rows: Callable[[int], None] = lambda rows: None,
 ) -> Rehearsal:
     """Examine the donors and say what a release would be like. Private: for the custodian only.
 
@@ -203,7 +205,7 @@ def rehearse(
     if before is not None and like_before is not None:
         raise ParameterError(f"give {Parameter('before')} or {Parameter('treatment_time')}, not both.")
     path = public_series.reference(reference, said)
-    seen = custodian_examine(donors, said, reference=path)
+    seen = custodian_examine(donors, said, on_rows, reference=path)
     make = GramRelease(
         epsilon=epsilon,
         delta=delta,

@@ -27,7 +27,7 @@ from dpsc.release.settings import Settings, load
 from dpsc.tables import reader, series
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import Missing, TableSpec
-from dpsc.types import JsonObject, Times
+from dpsc.types import JsonObject, OnProgress, Times
 
 if TYPE_CHECKING:
     from dpsc.analyst.release import Release
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dpsc.custodian.custody.payer import Account
     from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
-    from dpsc.custodian.gram.exact_sum import OnRows
     from dpsc.custodian.gram.sources import FileDonors
     from dpsc.privacy.guarantee import Guarantee
 
@@ -273,17 +272,18 @@ def _same_path(path: pd.Series[float], agreed: Settings) -> bool:
     return agreed.reference is not None and np.array_equal(given.to_numpy(), agreed.reference)
 
 
-def opened(donors: FileDonors | DaskDonors, chosen: Choices, reference: Path | None) -> int | None:
-    """Look whether the donors can be read and the reference fits; return how many there are, if that is known."""
-    with in_file(reference or ""):
+def opened(donors: FileDonors | DaskDonors, chosen: Choices, reference: Path | None, on_progress: OnProgress) -> None:
+    """Look whether the donors can be read and the reference fits."""
+    with donors.files.watched(on_progress), in_file(reference or ""):
         chosen.algorithm.reference_for(donors.times)
-    return donors.rows_expected()
 
 
-def added_up(donors: FileDonors | DaskDonors, chosen: Choices, on_rows: OnRows, *, i_know: bool) -> CustodianSum:
+def added_up(
+    donors: FileDonors | DaskDonors, chosen: Choices, on_progress: OnProgress, *, i_know: bool
+) -> CustodianSum:
     """Add up the donors. Private; nothing is booked yet."""
     algorithm = chosen.algorithm
-    summed = algorithm.custodian_sum(donors, on_rows=on_rows)
+    summed = algorithm.custodian_sum(donors, on_progress=on_progress)
     require_small_delta(algorithm.delta, summed.n, i_know)
     require_worth_having(algorithm, summed.n, len(summed.times), i_know)
     return summed

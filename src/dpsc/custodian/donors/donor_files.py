@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -51,7 +51,7 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.places import Selection
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
 from dpsc.tables.table_file import fits_in_memory
-from dpsc.types import Array, Integers, Labels, Positions, Times, Write
+from dpsc.types import Array, Integers, Labels, OnProgress, Positions, Times, Write, unwatched
 
 Engine = Literal["auto", "memory", "stream", "dask"]
 Part: TypeAlias = tuple[str, Any, Write, Positions | None]  # of a table: its file, its units, their cells and segments
@@ -110,6 +110,16 @@ class Files:
     periods: Times | None = None
     held: bool | None = False
     segments: Segments | None = None
+
+    @contextmanager
+    def watched(self, on_progress: OnProgress) -> Iterator[None]:
+        """Tell how far each reading of the table is, meanwhile."""
+        before = vars(self).get("_on_progress", unwatched)
+        vars(self)["_on_progress"] = on_progress
+        try:
+            yield
+        finally:
+            vars(self)["_on_progress"] = before
 
     @cached_property
     def table(self) -> reader.Table:
@@ -204,7 +214,7 @@ class Files:
     def _looked_at(self) -> tuple[Any, bool]:
         """The different labels of periods of a long table, and whether the rows of each donor follow each other."""
         found, following = [], Following()
-        for rows in self._rows(self.columns[:2], reader.ROWS_AT_ONCE):
+        for rows in self._rows(self.columns[:2], reader.ROWS_AT_ONCE, "looking at the periods"):
             found.append(arrow.different(rows.batch.column(1)))
             if not self.in_memory and following.so_far:
                 following.see(cells.units_of(rows)[1])
@@ -301,15 +311,23 @@ class Files:
     def _table(self) -> list[Rows]:
         """The rows of a table held in memory; of a long one each different label once."""
         if self.spec.wide:
-            return list(reader.rows_of(self.table, self.columns + self.by))
-        read = reader.rows_of(self.table, self.columns + self.by, labels=self.columns[:2] + self.by)
+            return list(self._told("reading into memory"))
+        read = self._told("reading into memory", labels=self.columns[:2] + self.by)
         with closing(in_order(cells.coded_rows, read)) as made:
             return [coded for _, coded in made]
 
-    def _rows(self, names: list[str], size: int) -> Iterator[Rows]:
+    def _told(self, doing: str, names: list[str] | None = None, **how: Any) -> Iterator[Rows]:
+        """Read the table, and tell how far this is; all columns by default."""
+        of, on_progress = self.table.rows_expected(), vars(self).get("_on_progress", unwatched)
+        for rows in reader.rows_of(self.table, self.columns + self.by if names is None else names, **how):
+            yield rows
+            on_progress(doing, rows.batch.num_rows, of)
+
+    def _rows(self, names: list[str], size: int, doing: str | None = None) -> Iterator[Rows]:
         """Yield rows with the named columns; a table held in memory is not read again."""
         if not self.in_memory:
-            yield from reader.rows_of(self.table, names, size)
+            read = reader.rows_of(self.table, names, size)
+            yield from read if doing is None else self._told(doing, names, size=size)
             return
         for rows in self._table:
             yield rows._replace(batch=rows.batch.select(names))
@@ -417,7 +435,8 @@ class Files:
     @cached_property
     def units_with_several_rows(self) -> tuple[Any, Array, Positions | None]:
         """Units of a wide table that have several rows, as text, the row that these make, and segments. Private."""
-        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in self._rows([self.columns[0]], reader.ROWS_AT_ONCE)]
+        named = self._rows([self.columns[0]], reader.ROWS_AT_ONCE, "looking at the units")
+        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in named]
         found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         suspects = np.unique(found[1:][found[1:] == found[:-1]])
         if not len(suspects):
@@ -455,7 +474,8 @@ class Files:
             whole = (keys_of(units), when.to_numpy(), values.to_numpy(), *(codes.to_numpy() for codes in segment))
             return np.column_stack([column.view(np.int64) for column in whole])
 
-        with closing(in_order(numbers, self._rows(self.columns + self.by, reader.ROWS_AT_ONCE))) as made:
+        read = self._rows(self.columns + self.by, reader.ROWS_AT_ONCE, "dividing into a private file")
+        with closing(in_order(numbers, read)) as made:
             for _, some in made:
                 divided.put(some)
         divided.finish()

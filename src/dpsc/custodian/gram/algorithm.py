@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -15,10 +16,11 @@ from dpsc import checks
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
 from dpsc.answers.result import SEEDED
+from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.donors.donors import Donors, require_public_periods
 from dpsc.custodian.donors.frames import PeriodsFrom
 from dpsc.custodian.donors.panel import Panel
-from dpsc.custodian.gram.exact_sum import Counts, OnRows, Products
+from dpsc.custodian.gram.exact_sum import Counts, Products
 from dpsc.custodian.gram.sources import ArrayDonors, DonorSource, source_of
 from dpsc.errors import PanelError, Parameter, ParameterError
 from dpsc.periods.calendar import places
@@ -65,7 +67,7 @@ from dpsc.release.scale import (
 from dpsc.release.segments import Segments
 from dpsc.release.settings import Settings, load
 from dpsc.tables.spec import Missing
-from dpsc.types import Array, Integers, Times, to_floats
+from dpsc.types import Array, Integers, OnProgress, Times, to_floats, unwatched
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -284,7 +286,7 @@ class GramRelease:
                 f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
             )
         basis = max((promise.basis for promise in known), key=len)
-        return replace(self.guarantee, basis=f"{basis}, for each of {len(known)} outcomes", loss=loss)
+        return replace(self.guarantee, basis=f"{basis}, of {len(known)} outcomes together", loss=loss)
 
     @overload
     def release(
@@ -297,6 +299,7 @@ class GramRelease:
         missing: Missing | None = ...,
         by: Any | None = ...,
         labels: str | Iterable[str] | None = ...,
+        on_progress: OnProgress = ...,
     ) -> Releases: ...
 
     @overload
@@ -310,6 +313,7 @@ class GramRelease:
         missing: Missing | None = ...,
         by: Any | None = ...,
         labels: str | Iterable[str] | None = ...,
+        on_progress: OnProgress = ...,
     ) -> Release: ...
 
     @np.errstate(all="ignore")
@@ -324,6 +328,7 @@ class GramRelease:
         missing: Missing | None = None,
         by: Any | None = None,
         labels: str | Iterable[str] | None = None,
+        on_progress: OnProgress = unwatched,
     ) -> Release | Releases:
         """Turn private donors into a release.
 
@@ -352,6 +357,9 @@ class GramRelease:
             The release then holds a matrix for each segment, at no further cost.
         labels : str or list of str, optional
             The segments, declared beforehand; any other label counts as "other".
+        on_progress : callable
+            Is told what is being done, how many more rows or donors are done, and of how many if that is known. It may
+            stop the work, by raising. Private, but for the number of donors.
 
         Notes
         -----
@@ -376,7 +384,11 @@ class GramRelease:
         """
         if isinstance(donors, Mapping):
             return self._release_each(
-                donors, each, provenance, dataset, {"missing": missing, "by": by, "labels": labels}
+                donors,
+                each,
+                provenance,
+                dataset,
+                {"missing": missing, "by": by, "labels": labels, "on_progress": on_progress},
             )
         if each is not None:
             raise ParameterError("each= belongs to several outcomes, given by name.")
@@ -389,7 +401,7 @@ class GramRelease:
                 raise ParameterError(f"{Parameter(said)} is for frames and arrays, not for a sum.")
             summed = donors
         else:
-            summed = self.custodian_sum(donors, missing=missing, by=by, labels=labels)
+            summed = self.custodian_sum(donors, missing=missing, by=by, labels=labels, on_progress=on_progress)
         self._require_own(summed)
         n, size = summed.n, summed.row_map.size
         total = summed.total.reshape(-1, size, size)
@@ -451,17 +463,20 @@ class GramRelease:
         self,
         donors: Any,
         *,
-        on_rows: OnRows = lambda rows: None,
+        on_progress: OnProgress = unwatched,
         missing: Missing | None = None,
         by: Any | None = None,
         labels: str | Iterable[str] | None = None,
     ) -> CustodianSum:
         """Add up the donors exactly, without noise: private, only for :meth:`release`, whose other options it takes.
 
-        This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
-        how many donors were added up, and 0 while they are counted for the scale; it may stop the work, by raising.
+        This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
         where = source_of(donors, missing, by=by, labels=labels)
+        with where.files.watched(on_progress) if isinstance(where, FileSource) else nullcontext():
+            return self._custodian_sum(donors, where, on_progress)
+
+    def _custodian_sum(self, donors: Any, where: DonorSource, on_progress: OnProgress) -> CustodianSum:
         require_public_periods(where.periods_from)
         T = len(where.times)
         if isinstance(where, ArrayDonors):  # n is known, so refuse before the donors are touched
@@ -472,7 +487,7 @@ class GramRelease:
         if T < 2:
             raise PanelError("a release needs at least 2 periods: donors are compared by how they move.")
         kernel, reference = Kernel.named(self.smoothness), self.reference_for(where.times)
-        counts, counted = self._count(where, kernel, reference, lambda rows: on_rows(0))
+        counts, counted = self._count(where, kernel, reference, on_progress)
         scale = self._scale(donors, counts, counted, where.times, reference)
         noise = self._scales(scale.share)[0] / 4.0**self.grid_bits
         kept = directions_for(counted, T, noise, kernel) if self.directions is None else min(self.directions, T - 1)
@@ -480,7 +495,8 @@ class GramRelease:
         over_scale = constant_over_scale(counted, noise) if constant is None else constant
         row_map = RowMap(T, kernel, reference, kept, constant_for(scale.value, over_scale), self.grid_bits)
         segments = where.segments
-        total, n = where.add_up(Products(row_map, 0 if segments is None else len(segments.labels)), on_rows)
+        summand, expected = Products(row_map, 0 if segments is None else len(segments.labels)), where.rows_expected()
+        total, n = where.add_up(summand, lambda rows: on_progress("adding up donors", rows, expected))
         if n == 0:
             raise PanelError("no donor is left.")
         if not isinstance(where, ArrayDonors):
@@ -516,7 +532,7 @@ class GramRelease:
         return self._scales(most if scale_share is None else scale_share)[0] / 4.0**self.grid_bits
 
     def _count(
-        self, where: DonorSource, kernel: Kernel, reference: Array | None, on_rows: OnRows
+        self, where: DonorSource, kernel: Kernel, reference: Array | None, on_progress: OnProgress
     ) -> tuple[Integers, int]:
         """Return counts of donors by movement, and how many were counted: all, or enough to make all choices.
 
@@ -529,7 +545,9 @@ class GramRelease:
         noise = self._scales(LARGEST_SHARE)[0] / 4.0**self.grid_bits
         enough = math.ceil(max(ENOUGH_PER_DIRECTION * T, ENOUGH_FOR_CONSTANT) * noise)
         enough = enough if self.scale is not None else max(enough, COUNTED_AT_MOST)
-        counts, counted = where.add_up(summand, on_rows, enough)
+        expected = where.rows_expected()
+        most = None if expected is None else min(enough, expected)
+        counts, counted = where.add_up(summand, lambda rows: on_progress("counting donors", rows, most), enough)
         if counted == 0:
             raise PanelError("no donor is left.")
         return counts, counted

@@ -9,7 +9,7 @@ import numpy as np
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
-from dpsc.custodian.donors.people import OnRows, PeopleSource
+from dpsc.custodian.donors.people import PeopleSource
 from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete
@@ -20,7 +20,7 @@ from dpsc.release.lengths import UNIT, Bins, NoisyLengths, require_lengths, requ
 from dpsc.release.matrix import require_public_labels
 from dpsc.release.panel import Block, budget, noise_of, require_size, require_units
 from dpsc.release.table_rule import Statistic, TableRule
-from dpsc.types import Integers, Times
+from dpsc.types import Integers, OnProgress, Times, unwatched
 
 _LARGEST_SUM = 2.0**61  # in steps: 2^37 people at the bounds of one cell
 
@@ -126,23 +126,24 @@ class PanelRelease:
             loss=self._loss(rule),
         )
 
-    def custodian_sum(self, people: PeopleSource, *, on_rows: OnRows = lambda rows: None) -> PeopleSum:
+    def custodian_sum(self, people: PeopleSource, *, on_progress: OnProgress = unwatched) -> PeopleSum:
         """Add up people exactly, without noise: private, only for :meth:`release`.
 
-        This is the long part of a release. Nothing is published yet, so it may fail or be repeated. ``on_rows`` is told
-        how many records were read, and 0 while people are counted by length; it may stop the work, by raising.
+        This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
         rule = self.rule_for(people.units, people.times)
         require_public_labels(people.outcome, people.times)  # before anything is booked
         self._require_room(rule)
-        lengths = None
+        lengths, expected = None, people.rows_expected()
         if self.person_bound_quantile is not None:
-            lengths = self.noisy_lengths(people.add_up(LengthCounts(Bins(rule)), lambda rows: on_rows(0)), rule)
+            counts = people.add_up(
+                LengthCounts(Bins(rule)), lambda rows: on_progress("counting people", rows, expected)
+            )
+            lengths = self.noisy_lengths(counts, rule)
             rule = lengths.bounded(rule)
         about = rule, people.units, people.times, people.outcome
-        return PeopleSum(
-            people.add_up(Bounding(rule), on_rows), *about, lengths, self._payer if self._is_counted else None
-        )
+        total = people.add_up(Bounding(rule), lambda rows: on_progress("reading records", rows, expected))
+        return PeopleSum(total, *about, lengths, self._payer if self._is_counted else None)
 
     def noisy_lengths(self, counts: Integers, rule: TableRule) -> NoisyLengths:
         """Return counts of people by length with their noise, to be published only with a release.
@@ -166,6 +167,7 @@ class PanelRelease:
         provenance: str = "",
         outcome: str | None = None,
         dataset: str | None = "",
+        on_progress: OnProgress = unwatched,
     ) -> PrivatePanel:
         """Turn people into a private panel.
 
@@ -181,6 +183,9 @@ class PanelRelease:
         dataset : str, optional
             The name under which the people are booked in a ledger, published with the release. None says that no
             ledger is kept; if nothing is said, ``save`` warns of it.
+        on_progress : callable
+            Is told what is being done, how many more records are read, and of how many if that is known. It may stop
+            the work, by raising. Private.
 
         Notes
         -----
@@ -196,7 +201,7 @@ class PanelRelease:
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
             checks.printable(name, "" if text is None else str(text), longest)
-        summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people)
+        summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people, on_progress=on_progress)
         rule = self._rule_of(summed)
         randomness.warn_of_seed(self.seed)
         law, scale = noise_of(rule, self._loss(rule), self._is_counted)

@@ -231,8 +231,8 @@ def make(request: Request, work: Work) -> Made:
     """Add up, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
     order, out = request.order, request.out
     account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
-    work.expected = order.opened(account)
-    summed = order.added_up(work.on_rows)
+    order.opened(account, work.on_progress)
+    summed = order.added_up(work.on_progress)
     require_free(out, out.parent)
     with files.beside(out) as part:
         place = part / out.name

@@ -25,6 +25,7 @@ from dpsc.errors import DpscError, Parameter, ParameterError
 from dpsc.privacy.guarantee import Guarantee, best_guess
 from dpsc.tables import series as public_series
 from dpsc.tables.spec import TableSpec
+from dpsc.types import OnProgress
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import DIALECT, Form
 from dpsc.web.custodian.kind import OnRows, Seen
@@ -45,13 +46,13 @@ class DonorsOrder:
     reference: Path | None
     n_is_public: bool
 
-    def opened(self, account: Account) -> int | None:
-        """Look whether the donors can be read; return how many there are, if that is known."""
-        return steps.opened(self.source, self.chosen, self.reference)
+    def opened(self, account: Account, on_progress: OnProgress) -> None:
+        """Look whether the donors can be read."""
+        steps.opened(self.source, self.chosen, self.reference, on_progress)
 
-    def added_up(self, on_rows: OnRows) -> CustodianSum:
+    def added_up(self, on_progress: OnProgress) -> CustodianSum:
         """Add up the donors. Private."""
-        return steps.added_up(self.source, self.chosen, on_rows, i_know=False)
+        return steps.added_up(self.source, self.chosen, on_progress, i_know=False)
 
     def booked(
         self, summed: CustodianSum, account: Account, out: Path, place: Path, finish: Callable[[], None]

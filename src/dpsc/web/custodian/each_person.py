@@ -25,6 +25,7 @@ from dpsc.release.panel import require_size
 from dpsc.release.table_rule import TableRule
 from dpsc.tables import reader
 from dpsc.tables.spec import TableSpec
+from dpsc.types import OnProgress
 from dpsc.web.custodian.data import DataPage
 from dpsc.web.custodian.form import DIALECT, Form
 from dpsc.web.custodian.kind import OnRows, Seen
@@ -47,14 +48,13 @@ class PeopleOrder:
     chosen: panels.PanelChoices
     people: FilePeople
 
-    def opened(self, account: Account) -> int | None:
-        """Look whether the records can be read; return how many there are, if that is known."""
+    def opened(self, account: Account, on_progress: OnProgress) -> None:
+        """Look whether the records can be read."""
         panels.opened(self.people, self.chosen, account.payer)
-        return self.people.rows_expected()
 
-    def added_up(self, on_rows: OnRows) -> PeopleSum:
+    def added_up(self, on_progress: OnProgress) -> PeopleSum:
         """Add up the people. Private."""
-        return self.chosen.algorithm.custodian_sum(self.people, on_rows=on_rows)
+        return self.chosen.algorithm.custodian_sum(self.people, on_progress=on_progress)
 
     def booked(self, summed: PeopleSum, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
         """Book, make and write the release."""

@@ -143,6 +143,8 @@ class Work:
     ----------
     what : str
         In words; empty if nothing is under way.
+    doing : str
+        Which part of it, if it has parts.
     rows : int
         How many were read so far.
     expected : int or None
@@ -153,7 +155,7 @@ class Work:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._asked, self._final = False, False
-        self.what, self.rows = "", 0
+        self.what, self.doing, self.rows = "", "", 0
         self.expected: int | None = None
 
     @property
@@ -176,7 +178,7 @@ class Work:
         with self._lock:
             if self.what:
                 return False
-            self.what, self.rows, self.expected = what, 0, None
+            self.what, self.doing, self.rows, self.expected = what, "", 0, None
             self._asked, self._final = False, False
             self._thread = threading.Thread(target=self._run, args=(step,), name=what)
             self._thread.start()
@@ -193,6 +195,12 @@ class Work:
         if self._asked:
             raise Stopped
         self.rows += rows
+
+    def on_progress(self, doing: str, rows: int, of: int | None) -> None:
+        """Count rows anew for each part of the work, and stop if that was asked for."""
+        if doing != self.doing:
+            self.doing, self.rows, self.expected = doing, 0, of
+        self.on_rows(rows)
 
     def last_look(self) -> None:
         """Stop if that was asked for; from here on nothing can stop it."""

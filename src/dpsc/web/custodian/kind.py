@@ -12,6 +12,7 @@ from dpsc.custodian.check.findings import Finding
 from dpsc.custodian.custody.payer import Account
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.tables.spec import TableSpec
+from dpsc.types import OnProgress
 from dpsc.web.desk import File
 
 OnRows = Callable[[int], None]
@@ -50,10 +51,10 @@ class Seen:
 class Order(Protocol):
     """A release as it was said, ready to be made."""
 
-    def opened(self, account: Account) -> int | None:
-        """Look whether everything can be read; return how many rows there are, if that is known."""
+    def opened(self, account: Account, on_progress: OnProgress) -> None:
+        """Look whether everything can be read."""
 
-    def added_up(self, on_rows: OnRows) -> Any:
+    def added_up(self, on_progress: OnProgress) -> Any:
         """Add up what is private; nothing is booked yet."""
 
     def booked(self, summed: Any, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
