@@ -61,7 +61,7 @@ class Asked:
     method: str = option("gram, output, objective or nonprivate.", default="gram")
     epsilon: float | None = option("The privacy budget; 1 is usual.")
     delta: float | None = option("Well below one over the number of donors, e.g. 1e-6.")
-    split: float | None = option("The share of the budget for the weights (output, objective).")
+    split: float | None = option("Which share of the budget goes into the weights (output, objective).")
     lambda_: float | None = option("The paper's ridge penalty, on data in [-1, 1].", "--lambda")
 
 
