@@ -387,7 +387,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(
 
 
 def test_a_release_from_a_newer_version_or_damaged(files: Path) -> None:
-    GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.eye(20)[:, :6] + 1.0).save(files / "r.json")
+    GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.eye(20)[:, :6] + 1.0, dataset=None).save(
+        files / "r.json"
+    )
     text = (files / "r.json").read_text("utf-8")
     (files / "new.json").write_text(json.dumps(json.loads(text) | {"version": 99}), "utf-8")
     refused(["inspect", files / "new.json"], "new.json", "version 99", "upgrade dpsc")
@@ -423,7 +425,7 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
     many = pd.concat([table.assign(who=table["who"] + f" {i}") for i in range(100)])
     many.to_csv(files / "many.csv", index=False)
     before = set(os.listdir(files))
-    command = ["release", "many.csv", *COLUMNS, *BUDGET, "-o", "out.json"]
+    command = ["release", "many.csv", *COLUMNS, *BUDGET, "--no-ledger", "-o", "out.json"]
     process = start(*command, cwd=files)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and set(os.listdir(files)) == before:
@@ -438,7 +440,9 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
 
 @pytest.mark.end_to_end
 def test_a_mistake_looks_the_same_from_the_installed_command(files: Path) -> None:
-    done = dpsc("release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "-o", "r.json", cwd=files)
+    done = dpsc(
+        "release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "--no-ledger", "-o", "r.json", cwd=files
+    )
     assert done.returncode == 2
     assert done.stderr == "dpsc release: donors.csv: there is no column 'whom' (--unit). Did you mean 'who'?\n"
     assert done.stdout == ""

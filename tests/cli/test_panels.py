@@ -20,7 +20,7 @@ from dpsc.custodian.groups.sources import people_in
 from dpsc.privacy import discrete
 from dpsc.release.file_format import sha256
 from dpsc.tables.spec import TableSpec
-from tests.cli.conftest import quick
+from tests.cli.conftest import quick, unbooked
 from tests.making import SECRET, save, told
 
 UNITS = ["north", "south", "west", "=1+1"]
@@ -48,7 +48,7 @@ def book(alone: None) -> Path:
 
 
 def release(visits: Path, *more: object, out: str = "panel.dpsc.json") -> tuple[int, str, str]:
-    return quick("release", "--no-ledger", visits, *COLUMNS, *BUDGET, *more, "-o", out)
+    return quick("release", visits, *COLUMNS, *BUDGET, *more, *unbooked(*more), "-o", out)
 
 
 def test_a_table_of_people_is_booked_before_its_noise_is_drawn_and_opens_as_a_panel(
@@ -126,8 +126,7 @@ def test_a_panel_grows_by_later_periods_at_a_cost_of_their_own(visits: Path, boo
     assert release(visits, *YEAR)[0] == 0
     before = PrivatePanel.load("panel.dpsc.json")
     code, out, err = quick(
-        "release", "--no-ledger",
-        visits, *COLUMNS, "--epsilon", 0.5, "--delta", 1e-6, "--append", "panel.dpsc.json", "--periods",
+        "release", visits, *COLUMNS, "--epsilon", 0.5, "--delta", 1e-6, "--append", "panel.dpsc.json", "--periods",
         "2022-07", "-o", "panel.dpsc.json", "--force", "--json",
     )  # fmt: skip
     assert code == 0, err

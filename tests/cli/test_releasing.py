@@ -123,7 +123,7 @@ def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
     before = sorted(path.name for path in files.iterdir())
     monkeypatch.setattr(discrete, "add", never)
     options = (*COLUMNS, *BUDGET, *scale, "--ledger", book, "-o", files / "out.json", "--dry-run")
-    code, out, err = quick("release", "--no-ledger", files / "donors.csv", *options)
+    code, out, err = quick("release", files / "donors.csv", *options)
     assert code == 0, err
     text = " ".join(out.split())
     assert "DRY RUN" in text
@@ -133,7 +133,7 @@ def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
     assert "cost: epsilon 1 at delta 1e-7 (epsilon 0.8" in text
     assert Ledger(book).entries("patients") == []
     assert sorted(path.name for path in files.iterdir()) == before
-    code, out, _ = quick("release", "--no-ledger", files / "donors.csv", *options, "--json")
+    code, out, _ = quick("release", files / "donors.csv", *options, "--json")
     make = GramRelease(epsilon=1.0, delta=1e-7, scale=3.0 if scale else None)
     share = make.scale_share(400, pd.Index(range(18)))
     assert 0.02 < json.loads(out)["noise_share"] == make.noise_share(400, 18, share) <= make.noise_share(400, 18) < 0.2

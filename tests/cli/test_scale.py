@@ -13,7 +13,7 @@ import pytest
 
 from dpsc import GramRelease, Ledger, Release
 from dpsc.custodian.gram.algorithm import CustodianSum
-from tests.cli.conftest import T0, quick
+from tests.cli.conftest import T0, quick, unbooked
 from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
 
 OLD = Path(__file__).parents[1] / "release" / "version-0.1.0.dpsc.json"
@@ -32,7 +32,7 @@ def few(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object) -> Sequence[object]:
-    return ["release", "--no-ledger", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more]
+    return ["release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more, *unbooked(*more)]
 
 
 def answered(*arguments: object) -> str:
@@ -112,7 +112,7 @@ def test_a_public_series_is_read_in_the_order_of_time_as_far_as_the_treatment(
 
 def test_fit_takes_the_treated_unit_and_says_if_that_does_not_move(few: Path) -> None:
     Ledger("dpsc-ledger.sqlite", create=True).add_dataset("patients", epsilon=5, delta=1e-5)
-    arguments = ("fit", "--no-ledger", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer.csv")
+    arguments = ("fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, "-o", "answer.csv")
     answered(*arguments)
     assert Release.load("answer.dpsc.json").scale.source == "like and counted"
     panel = pd.read_csv("panel.csv")

@@ -48,9 +48,7 @@ def test_no_password_is_in_a_report_or_on_a_screen(
     name = "" if way == "option" else "report.html"  # a folder of everything once, then the page, with fewer figures
     if way != "option":
         options = (*options, "--method", "output", "--bounds", -10, 60)
-    code, out, err = quick(
-        "fit", "--no-ledger", files / "panel.csv", *FIT, *BUDGET, *options, "-o", files / "answer" / name
-    )
+    code, out, err = quick("fit", files / "panel.csv", *FIT, *BUDGET, *options, "-o", files / "answer" / name)
     assert code == 0, err
     assert SECRET not in out + err
     for file in (files / "answer").iterdir():
@@ -128,8 +126,8 @@ def test_force_does_not_replace_the_ledger(
     options = ("--ledger", book) if how == "option" else ()
     out, before = names_of(book)[name], book.read_bytes()
     for command in (
-        ("release", "--no-ledger", "donors.csv", *COLUMNS, *BUDGET, *options, "-o", out, "--force"),
-        ("fit", "--no-ledger", "panel.csv", *FIT, *BUDGET, *options, "-o", files, "--force"),
+        ("release", "donors.csv", *COLUMNS, *BUDGET, *options, "-o", out, "--force"),
+        ("fit", "panel.csv", *FIT, *BUDGET, *options, "-o", files, "--force"),
         ("release", "donors.csv", *COLUMNS, *BUDGET, "--no-ledger", "-o", out, "--force"),
         ("ledger", "export", "--ledger", book, "--format", "csv", "--out", out),
     ):
@@ -213,8 +211,7 @@ def test_labels_are_text_and_a_fit_is_shown(
     label = "wave 14 [/b] :smile: $x_{$ \\"
     options = ("--bounds", -10, 60, "--ledger", book, *(("-o", "answer.html") if report else ()))
     code, out, err = quick(
-        "fit", "--no-ledger",
-        waves, *COLUMNS, "--treated-unit", "clinic", "--treatment-time", label, "--method", method, *BUDGET,
+        "fit", waves, *COLUMNS, "--treated-unit", "clinic", "--treatment-time", label, "--method", method, *BUDGET,
         *options,
     )  # fmt: skip
     assert code == 0, err
@@ -244,9 +241,7 @@ def test_a_fit_without_a_folder_is_saved_before_it_is_shown(
     if how == "the screen fails":
         monkeypatch.setattr("dpsc.cli.render.show_result", fail)
     options = ("--method", method, *BUDGET, "--bounds", -10, 60, "--ledger", book)
-    code, _, err = quick(
-        "fit", "--no-ledger", files / "panel.csv", *FIT, *options, *(["--json"] if how == "as json" else [])
-    )
+    code, _, err = quick("fit", files / "panel.csv", *FIT, *options, *(["--json"] if how == "as json" else []))
     assert code == (1 if how == "the screen fails" else 0), err
     (entry,) = Ledger(book).entries()
     assert entry.state == "confirmed"

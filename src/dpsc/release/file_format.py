@@ -39,9 +39,9 @@ from dpsc.release.segments import Segments
 from dpsc.types import Integers, JsonObject, Times
 
 _UNPAID = (
-    "this release names no data set of a ledger, so nobody adds up what is released about these people. Book it before "
-    'it is made, with ledger.spending("patients", **ledger.terms(algorithm), output=path): release(donors, '
-    'dataset="patients").save(path). If you keep no ledger, say release(donors, dataset=None).'
+    "this release does not say which data set of a ledger pays for it, so perhaps nobody adds up what is released "
+    'about these people. If it is booked, say release(..., dataset="patients"); if no ledger is kept, release(..., '
+    'dataset=None). To book it: with ledger.spending("patients", **ledger.terms(algorithm), output=path).'
 )
 _EVERY = ("year", "quarter", "month", "week", "day")
 _LONGEST_STEP = 10_000
