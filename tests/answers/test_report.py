@@ -253,7 +253,7 @@ def test_whether_the_donors_help_stands_beside_the_answer(verdict: Verdict, said
         ("no", "no", "the donors do not track the treated unit", "own past: a."),
         ("yes", "yes", "the donors track the treated unit", "they explain"),
         ("no " * 9, "no", "the donors track none of 9 treated units", "own past: 9 units."),
-        ("unclear unclear", "unclear", "the time before the intervention cannot tell", "as likely as without: a, b."),
+        ("unclear unclear", "unclear", "the time before the intervention cannot tell", "the unit's own past: a, b."),
         ("check unclear", "unclear", "check the units before you read on", "Check the units of measurement first: a."),
         ("yes check", "unclear", "the donors track 1 of 2 treated units", "Check the units of measurement first: b."),
     ],

@@ -75,7 +75,7 @@ def test_a_workbook_holds_the_numbers_of_the_result(result: Any, tmp_path: Path)
     path_rows = pd.DataFrame(sheet(path, "path")[1:], columns=sheet(path, "path")[0])
     np.testing.assert_allclose(path_rows["observed"].astype(float), result.target)
     np.testing.assert_allclose(path_rows["counterfactual"].astype(float)[result.T0 :], result.counterfactual)
-    np.testing.assert_allclose(path_rows["foretold"].astype(float)[: result.T0], result.fitted)
+    np.testing.assert_allclose(path_rows["predicted"].astype(float)[: result.T0], result.fitted)
     assert path_rows["counterfactual"][: result.T0].isna().all()
 
 
@@ -112,9 +112,9 @@ def test_charts_are_drawn_from_the_cells(result: Any, tmp_path: Path) -> None:
         "The answer, and units without the intervention",
         "Effect on outcome under other choices",
     ]
-    observed, foretold, without, lower, upper = (numbers for _, _, numbers in found["'=what if"])
+    observed, predicted, without, lower, upper = (numbers for _, _, numbers in found["'=what if"])
     assert observed == pytest.approx(list(result.target))
-    assert foretold[: result.T0] == pytest.approx(list(result.fitted))
+    assert predicted[: result.T0] == pytest.approx(list(result.fitted))
     assert without[result.T0 :] == pytest.approx(list(result.counterfactual))
     frame = result.to_frame()
     assert lower[result.T0 :] == pytest.approx(list(frame["counterfactual_lower"]))

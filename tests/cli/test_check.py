@@ -96,7 +96,7 @@ def test_everything_that_is_wrong_is_on_one_screen(tmp_path: Path) -> None:
         "What must NOT be chosen from this view The periods, how dates and numbers are written, what cells are that",
         "the guarantee would no longer hold",
         "not by looking at single people",
-        "guesses right 73.1% of the time",
+        "right at most 73.1% of the time",
         "Say --periods and --decimal and check again", "the rows show --periods 2022-01..2023-06",
         "--periods FIRST..LAST", "--decimal MARK",
     ):  # fmt: skip

@@ -12,7 +12,8 @@ from dpsc import GramRelease, Ledger
 from dpsc.cli.fit import Analysis
 from dpsc.cli.terminal import Account
 from dpsc.errors import ParameterError
-from dpsc.ledger.words import room_for, spent_of
+from dpsc.ledger.budget import Cost
+from dpsc.ledger.words import cost_of, room_for, spent_of
 from tests.cli.conftest import quick
 
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
@@ -262,13 +263,21 @@ def test_every_place_shows_the_same_numbers_of_a_budget(files: Path, monkeypatch
         assert json.loads(quick("ledger", "show", "--json")[1])["datasets"][0]["remaining"] == now.remaining
         assert f"left     {room_for(now)}\n" in quick("ledger", "show")[1]
         _, out, _ = release(f"{k}.json", "--dry-run")
+        cost = cost_of(promise, now.dataset)
+        assert (
+            cost
+            == f"epsilon 1 at delta 1e-6 (epsilon {now.dataset.budget.spent([Cost.of(promise)]):.4g} at delta 4e-6)"
+        )
+        assert f"  cost: {cost} of the budget of 'patients'; " in out
         assert f"there is room for it\n  left before: {room_for(now)}\n  left after: {room_for(then)}\n" in out
         assert (f"  together with this release: {spent_of(then)}\n" in out) == (k > 0)
         desk.judge()
         gauge = desk.budget.gauge()
+        assert f"<dt>this release</dt><dd>{cost}</dd>" in gauge
         assert f"</span> left now</dt><dd>{room_for(now)}</dd>" in gauge
         assert f"<dt>left afterwards</dt><dd>{room_for(then)}</dd>" in gauge
         _, _, err = release(f"{k}.json")
         assert f"  left   {room_for(then)}\n" in err
         assert f"  spent  {spent_of(then)}\n" in err
+        assert f"  cost   {cost}\n" in err
         assert book.balance("patients").remaining == then.remaining

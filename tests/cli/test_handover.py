@@ -56,7 +56,7 @@ def test_the_page_is_a_function_of_the_release_file_alone(made: Path) -> None:
 def test_the_page_says_what_a_receiver_needs(made: Path) -> None:
     page = html.unescape(made.with_name("donors.dpsc.html").read_text(encoding="utf-8"))
     for said in (
-        "400 donors", "from 2020-01 to 2021-06", "73.1%", "of the 400 donors moving alike", sha256(made),
+        "400 donors", "from 2020-01 to 2021-06", "73.1%", "% of the 400 donors", sha256(made),
         Release.load(made).identities[0], "one donor's whole record", "exact integer arithmetic", "replace one donor",
         "dpsc inspect donors.dpsc.json", "costs in <euros>",
     ):  # fmt: skip

@@ -164,7 +164,7 @@ def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all
     assert code == 0, err
     (way,) = json.loads(out)["ways"]
     assert 0.999 * way["epsilon"] <= Budget(way["budget_of_all"], 1e-6).each(8, 1e-6) <= 1.02 * way["epsilon"]
-    told = f"for each of 8 releases: they need a budget of ε = {way['budget_of_all']:g} at δ = 1e-06 together."
+    told = f"8 releases at ε = {way['epsilon']:.2g} each need a budget of ε = {way['budget_of_all']:g} at δ = 1e-06"
     assert told in " ".join(quick(*options)[1].split())
 
 

@@ -55,7 +55,7 @@ def test_what_the_scale_is_and_where_it_is_from_is_said_in_plain_words(files: Pa
     given = answered(*release("--scale", 2.75))
     assert "a typical donor deviates by 2.75 from its own mean over time; given, as public knowledge" in given
     assert "directions all 17 in which a series of 18 periods can move" not in given
-    assert "smoothest of the 17 in which a series of 18 periods can move" in given
+    assert "smoothest of the 17 patterns in which a series of 18 periods can move" in given
     assert "counts of donors" not in given
     described = json.loads(answered("inspect", "r.json", "--json"))
     kept = Release.load("r.json").row_map.directions

@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, Ledger
-from dpsc.ledger.contents import to_use
+from dpsc.ledger.contents import contents_of, release_in, to_use
 from dpsc.ledger.export import as_csv, as_json
 from dpsc.ledger.records import Contents, Entry
-from dpsc.types import Array
+from dpsc.release import file_format, panel_file
+from dpsc.types import Array, JsonObject
+from tests.making import make_private_panel
 
 DELTA = 1e-6
 
@@ -53,11 +55,11 @@ def test_a_release_is_known_with_its_periods_when_the_next_one_is_planned(book: 
     before = f"released on {old.time[:10]} for 2022-01 to 2022-09 (cost), as old.dpsc.json, at epsilon 1 and delta 1e-6"
     together = book.balance("patients", after=promise).spent
     planned = book.would_cost("patients", promise)
-    assert f"these donors were {before}" in planned
+    assert f"data of these donors were {before}" in planned
     assert f"together with this release: epsilon {together:.4g} of 4 at delta 1e-6" in planned
     new = release(book, rows, "2022-01", "new.dpsc.json")
     told = book.told(new)
-    assert f"These donors were {before}." in told
+    assert f"Data of these donors were {before}." in told
     assert any(line.startswith("Analysts should use new.dpsc.json:") for line in told)
     assert not any("--same-donors" in line for line in told)
     assert book.balance("patients").spent == together
@@ -92,6 +94,44 @@ def test_another_partition_was_not_released_before(book: Ledger) -> None:
     said = {part: "\n".join(book.would_cost("patients", make.guarantee, partition=part)) for part in (None, "north")}
     assert all("partition north" in text for text in said.values())
     assert "released on" not in "\n".join(book.would_cost("patients", make.guarantee, partition="south"))
+
+
+def test_what_a_file_covers_is_read_from_releases_of_every_kind(rows: Array) -> None:
+    """Quarters and years as a calendar, waves as text; several outcomes; of a panel that grew its newest part."""
+    make = GramRelease(epsilon=1.0, delta=DELTA, scale=3.0)
+
+    def of(times: object) -> JsonObject | None:
+        made = make.release(pd.DataFrame(rows, columns=pd.Index(times)))  # type: ignore[call-overload]
+        return contents_of(release_in(file_format.dumps(made).encode()))
+
+    for times, first, last in (
+        (pd.period_range("2020Q1", periods=12, freq="Q"), "2020Q1", "2022Q4"),
+        (range(1990, 2014, 2), "1990", "2012"),
+        ([f"wave {k}" for k in range(1, 13)], "wave 1", "wave 12"),
+    ):
+        found = of(times)
+        assert found is not None
+        assert (found["first"], found["last"], found["periods"], found["n"]) == (first, last, 12, 300)
+    known = {"cost": {"scale": 3.0}, "days": {"scale": 3.0}}
+    both = GramRelease(epsilon=1.0, delta=DELTA).release({"cost": rows, "days": rows + 1}, each=known)
+    told = contents_of(release_in(file_format.dumps_outcomes(both.parts, both.guarantee).encode()))
+    assert told is not None
+    assert told["outcome"] == "cost, days"
+    panel = make_private_panel()
+    block = json.loads(panel_file.dumps(panel))["blocks"][0]
+    two = {"format": "dpsc-panel", "blocks": [{}, block]}
+    grown = contents_of(release_in(json.dumps(two).encode()))
+    assert grown is not None
+    assert (grown["parts"], grown["n"], grown["periods"]) == (2, None, len(panel.times))
+
+
+@pytest.mark.parametrize("wrong", [{"periods": None}, {"n": "many"}, {"outcome": "two\nlines"}, {"outcome": 1}])
+def test_a_file_that_does_not_say_what_it_covers_is_confirmed_without_it(wrong: JsonObject, rows: Array) -> None:
+    made = GramRelease(epsilon=1.0, delta=DELTA, scale=3.0).release(rows[:, :4])
+    body = release_in(file_format.dumps(made).encode())
+    assert body is not None
+    assert contents_of(body) is not None
+    assert contents_of(body | wrong) is None
 
 
 @pytest.mark.parametrize(

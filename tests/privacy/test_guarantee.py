@@ -58,3 +58,9 @@ def test_a_budget_whose_square_overflows_is_refused_in_words(epsilon: float) -> 
         Guarantee(epsilon)
     with pytest.raises(ParameterError, match="must be at most 1e"):
         GramRelease(epsilon=epsilon, delta=1e-6)
+
+
+def test_a_guarantee_of_an_older_file_is_shown_in_the_words_of_today() -> None:
+    old = "discrete Gaussian on unit vectors' Gram matrix, and on counts of donors by how much they move"
+    new = "discrete Gaussian noise on the Gram matrix of the donors' unit vectors, and on counts of donors by how much"
+    assert new in str(Guarantee(1.0, 1e-6, basis=old))

@@ -420,13 +420,18 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
     private.fill("#periods", "2021-01..2022-12")
     private.select_option("#decimal", "comma")
     expect(private.locator(".problem[data-about]")).to_have_count(0)
-    private.click("#check")
+    expect(private.locator("[role=tab].done")).to_have_count(0)
+    private.click("#check")  # each page leads to the next
+    expect(private.locator("#panel-check")).to_be_focused()
     expect(private.locator("#understood .good")).to_contain_text("READY")
-    open_tab(private, "Check")
     expect(private.locator(".never")).to_contain_text("Choose them from public knowledge")
     expect(private.locator(".strip tr")).to_have_count(2)
+    expect(private.locator("[role=tab].done")).to_have_text(["✓ Data (done)", "✓ Check (done)"])
 
-    open_tab(private, "Budget")
+    private.click("#to_budget")
+    expect(private.locator("#dataset")).to_be_hidden()  # there is none to choose
+    expect(private.locator("#to_confirm")).to_be_disabled()
+    expect(private.locator("#to_do_budget")).to_have_text("Enter a data set with its budget.")
     private.fill("#new_name", "patients")
     private.fill("#new_epsilon", "5")
     private.click("#enter_dataset")
@@ -441,7 +446,8 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
     expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.5")
     expect(private.locator(".ends")).to_contain_text("protects more")
 
-    open_tab(private, "Confirm")
+    private.click("#to_confirm")
+    expect(private.locator("[role=tab].done")).to_have_count(3)
     expect(private.locator("#cost")).to_contain_text("epsilon 0.5 at delta 1e-6")
     private.fill("#recipient", "Dr Ruiz")
     private.fill("#purpose", "yearly report")
@@ -450,17 +456,25 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
     expect(private.locator("#spend")).to_be_disabled()
     private.fill("#typed_name", "patients")
     private.click("#spend")
-    open_tab(private, "Hand over")
     expect(private.locator("#made")).to_be_visible()
+    expect(private.locator("[role=tab].done")).to_have_count(4)
     expect(private.locator("#handover .commands")).to_contain_text("dpsc release patients.csv --unit patient")
-    for name, ending in (("Release", ".dpsc.json"), ("Its page", ".dpsc.html"), ("Its record", ".record.json")):
+    for name, ending in (("the release", ".dpsc.json"), ("its page", ".dpsc.html"), ("its record", ".record.json")):
         with private.expect_download() as download:
-            private.get_by_role("link", name=name).click()
+            private.get_by_role("link", name=f"Download {name}").click()
         taken = tmp_path / download.value.suggested_filename
         download.value.save_as(taken)
         assert taken.read_bytes() == (folder / "releases" / f"patients{ending}").read_bytes()
     assert Release.load(tmp_path / "patients.dpsc.json").n == 400
     assert booked(folder) == ["confirmed"]
+    open_tab(private, "Confirm")  # nothing there asks for a second payment, also after a reload
+    for _ in range(2):
+        expect(private.locator("#paid")).to_contain_text("Nothing else is waiting to be paid.")
+        expect(private.locator("#to_pay")).to_be_hidden()
+        private.reload()
+        connected(private)
+    private.get_by_role("button", name="Next: hand over").click()
+    expect(private.locator("#made")).to_be_visible()
     open_tab(private, "Book")
     private.click("#verify")
     expect(private.locator("#book .good")).to_contain_text("the chain is whole")
@@ -542,12 +556,11 @@ def test_the_keyboard_alone_is_enough_to_spend(private: Page, folder: Path) -> N
         private.keyboard.press("Control+a")
         private.keyboard.type(text)
 
-    def next_tab(name: str) -> None:
-        private.keyboard.press("Shift+Tab")
-        while private.evaluate("document.activeElement.getAttribute('role')") != "tab":
-            private.keyboard.press("Shift+Tab")
-        private.keyboard.press("ArrowRight")
-        expect(private.locator(f"#{name}")).to_be_visible()
+    def press(name: str, then: str) -> None:
+        reach(name)
+        expect(private.locator(f"#{name}")).to_be_enabled()
+        private.keyboard.press("Enter")
+        expect(private.locator(f"#panel-{then}")).to_be_focused()
 
     private.locator("body").press("Tab")
     write("path", str(folder / "patients.csv"))
@@ -558,15 +571,11 @@ def test_the_keyboard_alone_is_enough_to_spend(private: Page, folder: Path) -> N
     reach("decimal")
     private.keyboard.press("c")  # no more letters: after a second, the list takes them for a new word
     expect(private.locator("#decimal")).to_have_value("comma")
-    reach("check")  # also while the first look at the file goes on
-    expect(private.locator("#check")).to_be_enabled()
-    private.keyboard.press("Enter")
+    press("check", "check")  # reached also while the first look at the file goes on
     expect(private.locator("#understood .good")).to_contain_text("READY")
-    expect(private.locator("#check")).to_be_focused()
-    next_tab("findings")
-    private.keyboard.press("ArrowRight")
+    press("to_budget", "budget")
     write("epsilon", "0.7")
-    next_tab("cost")
+    press("to_confirm", "confirm")
     expect(private.locator("#cost")).to_contain_text("epsilon 0.7")
     write("recipient", "Dr Ruiz")
     write("purpose", "by keyboard")
@@ -580,8 +589,7 @@ def test_the_keyboard_alone_is_enough_to_spend(private: Page, folder: Path) -> N
     reach("spend")
     expect(private.locator("#spend")).to_be_enabled()
     assert booked(folder) == before
-    private.keyboard.press("Enter")
-    next_tab("made")
+    press("spend", "handover")
     assert booked(folder) == [*before, "confirmed"]
 
 
@@ -651,7 +659,9 @@ def test_people_in_groups_from_their_records_to_the_panel(browser: Browser, tmp_
                 for said in ("--cells-per-person 4", "--bounds 0 300"):
                     expect(page.locator("#check_command")).to_contain_text(said)
                 page.click("#check")
+                expect(page.locator("#panel-check")).to_be_focused()
                 expect(page.locator("#understood .good")).to_contain_text("READY")
+                open_tab(page, tab)
                 page.select_option("#statistic", "share")
                 expect(page.locator("#low")).to_be_hidden()
                 page.select_option("#statistic", "mean")
@@ -676,12 +686,11 @@ def test_people_in_groups_from_their_records_to_the_panel(browser: Browser, tmp_
         expect(page.locator("#findings")).to_contain_text("What the bounds would cut")
         open_tab(page, "Confirm")
         page.click("#spend")
-        open_tab(page, "Hand over")
         expect(page.locator("#made")).to_contain_text("the records stay with you")
         expect(page.locator("#handover .commands")).to_contain_text("dpsc release visits.csv --person patient")
         found += serious_barriers(page, "made")
         with page.expect_download() as download:
-            page.get_by_role("link", name="Release").click()
+            page.get_by_role("link", name="Download the release").click()
         taken = tmp_path / "taken.dpsc.json"
         download.value.save_as(taken)
     assert found == []

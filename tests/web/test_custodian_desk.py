@@ -84,7 +84,7 @@ def written(desk: CustodianDesk) -> list[str]:
 def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> None:
     ready.confirm.spend()
     ready.work.wait()
-    assert ready.confirm.phase == "done"
+    assert ready.phase == "done"
     assert written(ready) == ["patients.dpsc.html", "patients.dpsc.json", "patients.record.json"]
     made = Release.load(ready.confirm.folder / "patients.dpsc.json")
     assert (made.n, made.T, made.outcome, made.datasets) == (400, 24, "cost", ("patients",))
@@ -94,7 +94,8 @@ def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> N
     assert (entry.state, entry.purpose) == ("confirmed", "for Dr Ruiz: yearly report")
     shown = ready.confirm.handover()
     assert "patients.record.json" in shown
-    assert "What to tell Dr Ruiz" in shown
+    assert "Give Dr Ruiz the release and its page" in shown
+    assert "dpsc-ledger.sqlite" in shown
     for _ in range(3):  # a click that comes late finds the work done
         ready.confirm.spend()
     says(ready, typed_name="patients")
@@ -117,7 +118,7 @@ def test_a_column_that_is_named_like_an_option(ready: CustodianDesk, tmp_path: P
     assert "units in &#39;--wide&#39;, periods in &#39;--periods&#39;" in ready.data.understood()
     ready.confirm.spend()
     ready.work.wait()
-    assert (ready.confirm.phase, ready.problems) == ("done", {})
+    assert (ready.phase, ready.problems) == ("done", {})
     made = Release.load(ready.confirm.folder / "patients.dpsc.json")
     assert (made.n, made.T) == (400, 24)
 
@@ -152,7 +153,7 @@ def test_nothing_is_spent_from_a_desk_that_is_not_ready(ready: CustodianDesk) ->
         says(ready, **{name: value})
         assert ready.confirm.to_do, (name, value)
         ready.confirm.spend()
-        assert ready.confirm.phase == "open"
+        assert ready.phase == "open"
         assert not ready.work.what
         says(ready, **{name: good})
         assert ready.confirm.to_do == []
@@ -198,7 +199,7 @@ def test_a_budget_that_somebody_else_spent_meanwhile_is_refused(ready: Custodian
     assert "over budget" in ready.problems["spend"].lower()
     assert entries(ready) == ["booked"]
     assert written(ready) == []
-    assert ready.confirm.phase == "open"
+    assert ready.phase == "open"
 
 
 def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Pa
         ready.stop()
     ready.work.wait()
     assert ready.note == "Stopped. Nothing was booked and nothing was written."
-    assert (ready.confirm.phase, entries(ready), written(ready)) == ("open", [], [])
+    assert (ready.phase, entries(ready), written(ready)) == ("open", [], [])
     assert "Type patients to spend." in ready.confirm.to_do
     says(ready, typed_name="patients")
     ready.confirm.spend()
@@ -223,7 +224,7 @@ def test_after_the_last_look_it_cannot_be_stopped(ready: CustodianDesk, tmp_path
         assert not ready.work.can_be_stopped
         assert "cannot be stopped any more" in ready.under_way()
     ready.end()
-    assert (ready.confirm.phase, entries(ready)) == ("done", ["confirmed"])
+    assert (ready.phase, entries(ready)) == ("done", ["confirmed"])
 
 
 def test_what_fails_after_booking_is_told(ready: CustodianDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,3 +484,15 @@ def test_every_field_is_on_the_page_once(empty: CustodianDesk) -> None:
     assert (
         rendered(f"a column --periods, say {Parameter('periods')}", empty.named) == "a column --periods, say “periods”"
     )
+
+
+def test_the_page_that_spends_says_what_was_released_before(ready: CustodianDesk) -> None:
+    assert "released on" not in ready.confirm.cost()
+    book, make = ready.book.open(), GramRelease(epsilon=1.0, delta=1e-6)
+    with book.spending("patients", **book.terms(make)):
+        pass
+    ready.book.look()
+    assert make.guarantee is not None
+    (before,) = [line for line in book.would_cost("patients", make.guarantee) if "released on" in line]
+    assert f"{before[0].upper()}{before[1:]}." in ready.confirm.cost()
+    assert "by all releases together" in ready.confirm.cost()

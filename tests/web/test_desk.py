@@ -363,7 +363,7 @@ def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tm
     desk.choose(5)
     assert "The answer about one target" in app.export(desk, WIDE)
     for name, (_, content) in _downloads(desk).items():
-        assert name == "comparison_report" or content()
+        assert name in ("comparison_report", "outcomes_report") or content()
 
 
 def test_the_lights_of_a_study_have_their_colours(desk: AnalystDesk) -> None:
@@ -481,6 +481,56 @@ def test_several_units_of_a_panel_are_named_with_their_dates(panel_desk: Analyst
     assert list(panel_desk.study.results) == ["clinic 0", "clinic 1"]
     panel_desk.paste_several("unit;start\nclinic 0;2019\nclinic X;2021")
     assert "no unit 'clinic X'" in panel_desk.problems["several"]
+
+
+def test_an_end_and_a_value_are_said_and_follow_into_command_and_script(desk: AnalystDesk, tmp_path: Path) -> None:
+    desk.paste_target("\n".join(map(str, WAGES)))
+    desk.choose(4)
+    desk.say_treatment("1985", "", "2,5", "3", "EUR")
+    assert desk.problems == {}
+    assert desk.result is not None
+    assert desk.result.treatment_end == "1985"
+    shown = app.effects(desk, WIDE)
+    assert "After the treatment" in shown
+    assert "value minus cost (EUR)" in shown
+    typed = app.command(app.asked_of(desk))
+    assert "--treatment-end 1985 --value-per-unit 2.5 --cost 3 --currency EUR" in typed
+    asked = shlex.split(typed)
+    asked[2:4] = [str(RELEASE), str(tmp_path / "target.csv")]
+    (tmp_path / "target.csv").write_bytes(desk.target_table())
+    done = CliRunner().invoke(cli, [*asked[1:-2], "--json"])
+    assert json.loads(done.stdout)["worth"]["rows"][1]["effect"] == pytest.approx(
+        desk.result.worth()["effect"]["value"]
+    )
+    assert "treatment_end='1985', value_per_unit=2.5" in app.script(app.asked_of(desk), [])
+    desk.say_treatment("1982", "", "", "", "")
+    assert "1982" in app.treatment_help(desk, WIDE)
+    desk.say_treatment("", "many", "", "", "")
+    assert "“periods left out” must be a whole number" in desk.problems["treatment"]
+    assert desk.result is not None  # as if nothing had been said
+    assert not desk.result.ended
+
+
+def test_all_outcomes_of_a_file_are_shown_side_by_side(tmp_path: Path) -> None:
+    rows = np.cumsum(np.random.default_rng(0).normal(size=(801, 12)), axis=1)
+    make = dpsc.GramRelease(epsilon=2.0, delta=1e-6)
+    each = {"orders": {"scale": 3.0}, "revenue": {"scale": 60.0}}
+    released = make.release({"orders": rows[1:], "revenue": 20 * rows[1:]}, each=each)
+    released.save(tmp_path / "both.dpsc.json")
+    frame = pd.DataFrame({"week": range(12), "orders": rows[0], "revenue": 20 * rows[0], "on": [0] * 8 + [1] * 4})
+    frame.to_csv(tmp_path / "town.csv", index=False)
+    (tmp_path / "desk").mkdir()
+    desk = AnalystDesk(tmp_path / "desk")
+    desk.open_release(File(tmp_path / "both.dpsc.json", "both.dpsc.json"))
+    desk.drop_target(File(tmp_path / "town.csv", "town.csv"))
+    desk.choose(8)
+    assert desk.problems == {}
+    assert desk.outcomes_together is not None
+    assert desk.outcomes_together["revenue"].att == released["revenue"].estimate(20 * rows[0], 8).att
+    assert "p-value, adjusted" in app.answer(desk, WIDE)
+    assert b"What was protected" in _downloads(desk)["outcomes_report"][1]()
+    desk.paste_target("\n".join(map(str, rows[0])))
+    assert desk.outcomes_together is None
 
 
 def test_the_segments_that_answer_are_said_and_follow_into_command_and_script(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_release_reads_the_ledger_for_each_of_its_steps_and_its_own_file_once(
     with opened_in(tmp_path) as opened:
         desk.confirm.spend()
         desk.work.wait()
-    assert desk.confirm.phase == "done"
+    assert desk.phase == "done"
     assert calls["rows"] == 5  # opened, booked, confirmed, told, shown
     assert calls["of"] == 1  # the population of the release that was written, for its page and its record
     assert calls["typed_periods"] == 1

@@ -81,7 +81,7 @@ def test_from_records_to_a_panel_that_is_booked_once(ready: CustodianDesk) -> No
     assert "What must NOT be chosen from this view" in found
     ready.confirm.spend()
     ready.work.wait()
-    assert (ready.confirm.phase, ready.problems) == ("done", {})
+    assert (ready.phase, ready.problems) == ("done", {})
     assert written(ready) == ["visits.dpsc.html", "visits.dpsc.json", "visits.record.json"]
     (entry,) = ready.book.open().entries()
     assert (entry.state, entry.purpose) == ("confirmed", "for Dr Ruiz: yearly report")
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_booked(
     assert "--" not in ready.problems[beside]
     assert ready.confirm.to_do
     ready.confirm.spend()
-    assert (ready.confirm.phase, ready.work.what, entries(ready), written(ready)) == ("open", "", [], [])
+    assert (ready.phase, ready.work.what, entries(ready), written(ready)) == ("open", "", [], [])
     says(ready, **{name: good})
     checked(ready)
     assert (ready.problems, ready.confirm.to_do) == ({}, [])
@@ -265,7 +265,7 @@ def test_it_can_be_stopped_until_it_is_booked(ready: CustodianDesk, tmp_path: Pa
         ready.stop()
     ready.work.wait()
     assert ready.note == "Stopped. Nothing was booked and nothing was written."
-    assert (ready.confirm.phase, entries(ready), written(ready)) == ("open", [], [])
+    assert (ready.phase, entries(ready), written(ready)) == ("open", [], [])
 
 
 def test_nothing_is_asked_of_the_records_for_the_numbers_of_the_budget(empty: CustodianDesk) -> None:

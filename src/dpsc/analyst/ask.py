@@ -50,6 +50,12 @@ class Wishes:
     def __post_init__(self) -> None:
         Prices.of(self.value_per_unit, self.cost, self.currency)  # refused before a file is opened
 
+    @property
+    def said(self) -> dict[str, Any]:
+        """What was said of the treatment and its worth, by the names of parameters."""
+        names = ("treatment_end", "gap", "value_per_unit", "cost", "currency")
+        return {name: getattr(self, name) for name in names if getattr(self, name) not in (None, 0, "")}
+
     def for_one(self, times: Times, time_format: str | None) -> dict[str, Any]:
         """Return the options of an estimate."""
         end = self.treatment_end
@@ -160,6 +166,10 @@ def column_of(
     if alone and not any(name in names for name in release):
         return replace(spec, outcome=None)
     left = [name for name in names if name not in (*release, *others)]
+    if spec.time is None and len(left) > 1:
+        cells, times = several_targets.sample(table, spec), release.parts[0].times
+        found = {name: sum(match.is_period(times, cell) for cell in set(cells[name])) for name in left}
+        left = [name for name in left if found[name] == max(found.values())]
     if spec.time is None and len(left) > 1:
         which = " or ".join(map(repr, left))
         raise TableError(f"which column holds the periods, {which}? Say it: {Parameter('time')}.")

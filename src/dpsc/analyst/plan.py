@@ -5,8 +5,9 @@ Donors are simulated, released and read as real ones are; no real donor is touch
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,9 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.intervals import MixtureUncertainty
-from dpsc.analyst.simulate import PENALTIES, Rehearsal, Units, likely, simulated
+from dpsc.analyst.simulate import PENALTIES, Likeness, Rehearsal, Units, likely, simulated
 from dpsc.answers import figures as plot
-from dpsc.answers import report
+from dpsc.answers import report, words
 from dpsc.answers.effects import detectable_effect
 from dpsc.answers.figures.plan import plan_curves
 from dpsc.answers.figures.sheet import Sheet
@@ -37,6 +38,10 @@ _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
 _NO_LIMIT = 1e5  # a budget with hardly any noise
 MOST_AVERAGED = 10_000  # units that are simulated for one target
 _TINY = 1e-300  # no error is smaller, so that it has a logarithm
+Factors = Mapping[str, tuple[float, float]]
+# What answers say over what simulated ones do, and ranges that hold 80% of what comes (docs/choosing-epsilon.md):
+_SAID = 1.2
+WITHIN: Factors = {"error": (1 / 3, 3.0), "error_in_shock": (1 / 3, 3.0), "detectable": (0.5, 2.5)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +58,10 @@ class Plan:
         last value. ``error_in_shock``, ``without_privacy_in_shock``, ``last_value_in_shock``:
         the same if something new hits target and donors after the intervention, by about three times what the target
         usually changes from one period to the next. ``detectable``: the smallest average effect that would be seen,
-        with a p-value below 0.05 in 80% of cases, in the same units. ``guess``: how often someone who knows all other
-        donors would guess right which of two equally likely records a donor has.
+        with a p-value below 0.05 in 80% of cases, in the same units. Each of ``error``, ``error_in_shock`` and
+        ``detectable`` is what is likely; ``error_low`` and ``error_high``, and so on, are the ends of a range that
+        holds what comes in about 80% of cases. ``guess``: how often someone who knows all other donors would guess
+        right which of two equally likely records a donor has.
     unit : str
         The unit of errors, in words.
     """
@@ -63,7 +70,7 @@ class Plan:
     unit: str = ""
 
     def epsilon_for(self, error: float | None = None, n: int | None = None, *, detect: float | None = None) -> float:
-        """Return the epsilon at which the expected error falls to ``error``, or an effect of ``detect`` is seen.
+        """Return the epsilon at which the likely error falls to ``error``, or an effect of ``detect`` is likely seen.
 
         Infinity if no planned one is enough. Between planned budgets, logarithms are interpolated.
         """
@@ -102,17 +109,48 @@ class Plan:
         """Say what to expect with the smallest and the largest budget, for each number of donors."""
         lines = []
         for n, rows in self.table.sort_values("epsilon").groupby("n"):
-            least, most = rows.iloc[0], rows.iloc[-1]
-            span = f" and of {number(most['error'])} with ε = {most['epsilon']:g}" if len(rows) > 1 else ""
-            lines.append(
-                f"{n:,} donors: an error of {number(least['error'])} with ε = {least['epsilon']:g}{span}; "
-                f"{number(most['without_privacy'])} without privacy."
-            )
+            each = {row["epsilon"]: f"{_span(row, 'error')} with ε = {row['epsilon']:g}" for _, row in rows.iterrows()}
+            few = dict.fromkeys((each[min(each)], each[max(each)]))
+            without = number(rows["without_privacy"].iloc[0])
+            lines.append(f"{n:,} donors: an error of {'; '.join(few)}; {without} without privacy.")
         unit = f" Errors are in: {self.unit}." if self.unit else ""
-        return [*lines, f"The target's last value alone: {number(float(self.table['last_value'].median()))}.{unit}"]
+        last = number(float(self.table["last_value"].median()))
+        return [*lines, f"About eight of ten errors are in these ranges. The target's last value alone: {last}.{unit}"]
 
     def __repr__(self) -> str:
-        return self.table.to_string(index=False, float_format=lambda v: f"{v:.3g}")
+        heads = {"detectable": "smallest effect seen", "error": "error", "error_in_shock": "error in a shock"}
+        shown = self.table[["n", "epsilon"]].assign(
+            **{head: [_span(row, name) for _, row in self.table.iterrows()] for name, head in heads.items()},
+            **{name.replace("_", " "): self.table[name] for name in ("without_privacy", "last_value", "guess")},
+        )
+        return shown.to_string(index=False, float_format=lambda v: f"{v:.3g}")
+
+
+def _span(row: Mapping[Hashable, Any] | pd.Series[Any], name: str) -> str:
+    return words.likely(row[f"{name}_low"], row[name], row[f"{name}_high"])
+
+
+def in_range(name: str, value: float) -> str:
+    """Write what is likely with its range.
+
+    Examples
+    --------
+    >>> in_range("detectable", 4.0)
+    '2 to 10, likely 4'
+    """
+    low, high = WITHIN[name]
+    return words.likely(low * value, value, high * value)
+
+
+def with_ranges(table: pd.DataFrame, within: Factors) -> pd.DataFrame:
+    """Return a table with the low and the high end of each of its ranges beside what is likely."""
+    found = {}
+    for name in table:
+        found[str(name)] = table[name]
+        if name in within:
+            ends = zip(("low", "high"), within[str(name)], strict=True)
+            found |= {f"{name}_{end}": table[name] * factor for end, factor in ends}
+    return pd.DataFrame(found)
 
 
 def plan(
@@ -146,8 +184,8 @@ def plan(
     rank, signal_to_noise
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
         variation (standard deviations). By default the latter is drawn from what is likely after the target's history,
-        or in general if there is none. Real errors were then within a factor of two of the plan for nine of ten
-        targets of real panels, more often above than below it (docs/choosing-epsilon.md).
+        or in general if there is none. Four of five errors on real panels were then within the planned range
+        (docs/choosing-epsilon.md).
     target : Series or array, optional
         The target before the intervention, public. Simulated targets change from one period to the next as much as
         this one, and share with donors what its history makes likely.
@@ -170,38 +208,15 @@ def plan(
     """
     sizes = sorted({checks.whole_number("n", v, at_least=1) for v in np.atleast_1d(n).tolist()})
     epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
-    if checks.delta("delta", delta) == 0:
-        raise ParameterError("delta must be above 0 for a Gram release.")
-    checks.whole_number("T0", T0, at_least=2)
-    checks.whole_number("h", h, at_least=1)
-    runs = default_runs(T0 + h) if runs is None else runs
-    if T0 + h > LARGEST_T:
-        raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
-    most = {
-        "rank": (rank, 100),
-        "runs": (runs, 100_000),
-        "averages": (averages, MOST_AVERAGED),
-        "sites": (sites, sizes[0]),
-    }
-    for name, (value, limit) in most.items():
-        if checks.whole_number(name, value, at_least=1) > limit:
-            raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
-    ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
-    if not 1e-6 <= ratio <= 1e6:
-        raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
-    checks.whole_number("seed", seed, at_least=0)
-    Kernel.named(smoothness)
-    history = None if target is None else history_of(target)
-    size = None if history is None else usual_change(history)
-    assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
-    releases = [Rehearsal(e, delta, smoothness, sites) for e in epsilons]
+    setting = _Setting.of(
+        sizes[0], T0, h, delta, averages, sites, smoothness, rank, signal_to_noise, target, runs, seed
+    )
+    releases = [setting.release(e) for e in epsilons]
     releases.append(Rehearsal(_NO_LIMIT, delta, smoothness))
 
     in_calm, in_shock, effects = [], [], []
     with one_thread(), np.errstate(all="ignore"):
-        for run, likeness in enumerate(assumed):
-            calm = simulated(sizes[-1], T0, h, averages, rank, likeness, [seed, run])
-            unit = float(np.std(calm.target[:T0])) if size is None else 1 / size
+        for run, calm, unit in setting.panels(sizes[-1]):
             found = _forecasts(calm, sizes, releases, [seed, run, 2])
             in_calm.append(_errors(calm, sizes, found) / unit)
             effects.append([[detectable_effect(one, np.full(h, 1 / h)) / unit for one in each[:-1]] for each in found])
@@ -209,14 +224,97 @@ def plan(
             in_shock.append(_errors(shock, sizes, _forecasts(shock, sizes, releases, [seed, run, 2])) / unit)
             if on_progress is not None:
                 on_progress()
-    calm_errors, shock_errors, seen = _expected(in_calm), _expected(in_shock), never_rising(_typical(effects))
+    calm_errors, shock_errors = _expected(in_calm), _expected(in_shock)
+    seen = _SAID * never_rising(_typical(effects))
     rows = [
         (size, e, *calm_errors[i, [j, -2, -1]], *shock_errors[i, [j, -2, -1]], seen[i, j], best_guess(e, delta))
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
     columns = ["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"]
-    return Plan(pd.DataFrame(rows, columns=columns), _unit(target))
+    return Plan(with_ranges(pd.DataFrame(rows, columns=columns), WITHIN), _unit(target))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What is simulated, whatever the number of donors and the budget."""
+
+    T0: int
+    h: int
+    delta: float
+    averages: int
+    sites: int
+    smoothness: Smoothness
+    rank: int
+    seed: int
+    assumed: list[Likeness]
+    size: float | None
+
+    @classmethod
+    def of(
+        cls,
+        fewest: int,
+        T0: int,
+        h: int,
+        delta: float = 1e-6,
+        averages: int = 1,
+        sites: int = 1,
+        smoothness: Smoothness = "high",
+        rank: int = 3,
+        signal_to_noise: float | None = None,
+        target: TargetLike | None = None,
+        runs: int | None = None,
+        seed: int = 0,
+    ) -> _Setting:
+        """Refuse what makes no sense. Parameters are those of :func:`plan`; ``fewest`` donors are planned for."""
+        if checks.delta("delta", delta) == 0:
+            raise ParameterError("delta must be above 0 for a Gram release.")
+        checks.whole_number("T0", T0, at_least=2)
+        checks.whole_number("h", h, at_least=1)
+        runs = default_runs(T0 + h) if runs is None else runs
+        if T0 + h > LARGEST_T:
+            raise ParameterError(f"T0 + h must be at most {LARGEST_T:,}, not {T0 + h:,}.")
+        most = {
+            "rank": (rank, 100),
+            "runs": (runs, 100_000),
+            "averages": (averages, MOST_AVERAGED),
+            "sites": (sites, fewest),
+        }
+        for name, (value, limit) in most.items():
+            if checks.whole_number(name, value, at_least=1) > limit:
+                raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
+        ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
+        if not 1e-6 <= ratio <= 1e6:
+            raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
+        checks.whole_number("seed", seed, at_least=0)
+        Kernel.named(smoothness)
+        history = None if target is None else history_of(target)
+        size = None if history is None else usual_change(history)
+        assumed = likely(history, T0 + h, averages, runs, signal_to_noise)
+        return cls(T0, h, delta, averages, sites, smoothness, rank, seed, assumed, size)
+
+    def release(self, epsilon: float) -> Rehearsal:
+        """Return what releases with a budget."""
+        return Rehearsal(epsilon, self.delta, self.smoothness, self.sites)
+
+    def panels(self, n: int) -> Iterator[tuple[int, Units, float]]:
+        """Yield the number of each simulated panel, the panel, and what its numbers are divided by."""
+        for run, likeness in enumerate(self.assumed):
+            units = simulated(n, self.T0, self.h, self.averages, self.rank, likeness, [self.seed, run])
+            yield run, units, float(np.std(units.target[: self.T0])) if self.size is None else 1 / self.size
+
+    def reached(self, n: int, epsilon: float, column: str, on_progress: Callable[[], None] | None) -> float:
+        """Return the typical error, or the smallest effect seen, of one number of donors and budget in calm times."""
+        release, found = self.release(epsilon), []
+        with one_thread(), np.errstate(all="ignore"):
+            for run, units, unit in self.panels(n):
+                ((one,),) = _forecasts(units, [n], [release], [self.seed, run, 2])
+                is_error = column == "error"
+                value = units.error(one.forecast) if is_error else detectable_effect(one, np.full(self.h, 1 / self.h))
+                found.append(value / unit)
+                if on_progress is not None:
+                    on_progress()
+        return float(_typical(found)) * (1.0 if column == "error" else _SAID)
 
 
 def never_rising(errors: Array) -> Array:
@@ -266,7 +364,7 @@ def _expected(each: list[Array]) -> Array:
 def _unit(target: TargetLike | None) -> str:
     """Name the unit of errors: the target's own, or a share of how much it moves."""
     if target is None:
-        return "share of the target's deviation from its mean before"
+        return "standard deviations of the target before the intervention"
     name = target.name if isinstance(target, pd.Series) else None
     return "units of the target" if name is None else str(name)
 
@@ -295,9 +393,11 @@ def usual_change(history: Array) -> float:
     return float(changes.max() * math.sqrt(float(np.mean((changes / changes.max()) ** 2))))
 
 
-EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-_MORE_DONORS = (1, 2, 5, 10)
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # between these the budget is sought
+_SHOWN = (0.5, 1.0, 2.0, 4.0)
+_MORE_DONORS = (2, 5, 10)
 _LONGER = 2
+_TURNS = 4  # two are usual
 _USUAL = 4.0  # a larger budget is said to be large
 
 
@@ -335,8 +435,6 @@ def what_it_takes(
     *,
     error: float | None = None,
     detect: float | None = None,
-    averages: int = 1,
-    runs: int | None = None,
     on_progress: Callable[[], None] | None = None,
     **options: Any,
 ) -> Taking:
@@ -344,29 +442,63 @@ def what_it_takes(
 
     Parameters
     ----------
-    n, T0, h, averages
+    n, T0, h
         As in :func:`dpsc.plan`.
     error, detect : float
         One of them: the typical error wished, or the average effect that must be seen (p below 0.05 in 80% of cases).
     options
         Of :func:`dpsc.plan`.
     """
+    if (error is None) == (detect is None):
+        raise ParameterError("say either error or detect.")
+    column, wished = ("error", error) if detect is None else ("detectable", detect)
+    checks.finite_number("error" if detect is None else "detect", wished, above=0)
+    assert wished is not None
+    averages = options.get("averages", 1)
 
-    def planned(sizes: list[int], T0: int, averages: int) -> Plan:
-        return plan(sizes, T0, h, EPSILONS, averages=averages, runs=runs, on_progress=on_progress, **options)
+    def enough(n: int, T0: int, most: float) -> float:
+        setting = _Setting.of(n, T0, h, **options)
+        return smallest(lambda epsilon: setting.reached(n, epsilon, column, on_progress) / wished, most)
 
-    def smallest(of: Plan, size: int) -> float:
-        return of.epsilon_for(error, size, detect=detect)
-
-    expected = planned([k * n for k in _MORE_DONORS], T0, averages)
-    here = smallest(expected, n)
-    ways = [Way("budget", here, n, T0, averages)] if here <= EPSILONS[-1] else []
+    here = enough(n, T0, EPSILONS[-1])
+    ways = [] if here == math.inf else [Way("budget", here, n, T0, averages)]
     if here > _USUAL:
-        more = next((k * n for k in _MORE_DONORS[1:] if smallest(expected, k * n) <= _USUAL), None)
-        if more is not None:
-            ways.append(Way("donors", smallest(expected, more), more, T0, averages))
-        longer = smallest(planned([n], _LONGER * T0, averages), n)
-        if longer <= min(_USUAL, here):
-            ways.append(Way("periods", longer, n, _LONGER * T0, averages))
-    only = expected.table[expected.table["n"] == n].reset_index(drop=True)
-    return Taking(Plan(only, expected.unit), ways)
+        more = (Way("donors", enough(k * n, T0, _USUAL), k * n, T0, averages) for k in _MORE_DONORS)
+        ways += itertools.islice((way for way in more if way.epsilon < math.inf), 1)
+        longer = enough(n, _LONGER * T0, _USUAL)
+        ways += [] if longer == math.inf else [Way("periods", longer, n, _LONGER * T0, averages)]
+    shown = sorted({*_SHOWN, *(way.epsilon for way in ways[:1])})
+    return Taking(plan(n, T0, h, shown, on_progress=on_progress, **options), ways)
+
+
+def smallest(over: Callable[[float], float], most: float) -> float:
+    """Return the smallest budget, to two digits, at which ``over`` is at most 1; infinity if it is above 1 at ``most``.
+
+    The budgets of the ladder are halved until two neighbours are found; between them logarithms are interpolated until
+    the digits are settled.
+    """
+    known = {most: over(most)}
+    if known[most] > 1:
+        return math.inf
+    low, high = -1, EPSILONS.index(most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        known[EPSILONS[middle]] = over(EPSILONS[middle])
+        low, high = (low, middle) if known[EPSILONS[middle]] <= 1 else (middle, high)
+    if low < 0:
+        return EPSILONS[0]
+    below, enough = EPSILONS[low], EPSILONS[high]
+    for _ in range(_TURNS):
+        logs = np.log([known[enough], known[below]]), np.log([enough, below])
+        between = _two_digits_up(math.exp(float(np.interp(0.0, *logs))))
+        if not below < between < enough:
+            break
+        known[between] = over(between)
+        below, enough = (below, between) if known[between] <= 1 else (between, enough)
+    return enough
+
+
+def _two_digits_up(value: float) -> float:
+    """Round up to two digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / step - 1e-9) * step:.2g}")

@@ -1,7 +1,8 @@
 """Before a private panel is released: the noise of its cells and the effects that would be seen, from public numbers.
 
 Nothing is simulated: the noise of a cell is known, and two formulas say what errors follow from it. They were fitted to
-answers on real panels with noise of 0 to 4 one-period changes (docs/estimator.md).
+answers on real panels with noise of 0 to 4 one-period changes; what came was usually less, and ranges hold four of five
+(docs/estimator.md).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from dpsc import checks
-from dpsc.analyst.plan import history_of, usual_change
-from dpsc.answers.words import number
+from dpsc.analyst.plan import Factors, history_of, usual_change, with_ranges
+from dpsc.answers.words import likely, number
 from dpsc.errors import Parameter, ParameterError
 from dpsc.privacy import discrete
 from dpsc.privacy.guarantee import best_guess
@@ -30,6 +31,8 @@ _LITTLE = 1.0  # noise of a cell over the usual change: up to this an answer cos
 _EARLIER = 8  # periods before the intervention that count for the level
 _FEWEST = 4  # units: a target and three donors
 _STEPS = 40
+CAME = 0.7  # what errors and smallest effects came to, over the formulas, on the panels to design on
+WITHIN: Factors = {"error": (1 / 3, 3.0), "detectable": (0.4, 2.0)}
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Wish:
         if self.change is not None:
             before = self.periods - self.after
             error, seen = expected(self.change, noise, noise, self.units, before, self.after)
-            found |= {"noise_over_change": noise / self.change, "error": error, "detectable": seen}
+            found |= {"noise_over_change": noise / self.change, "error": CAME * error, "detectable": CAME * seen}
         return found | {"guess": best_guess(epsilon, self.delta)}
 
 
@@ -144,10 +147,10 @@ class PanelPlan:
     table : DataFrame
         One row for each epsilon and bound on a person. ``noise``: the standard deviation of a usual cell's noise, in
         the outcome's units. ``fewest_people``: a cell with fewer is marked as having too few. If the target's usual
-        change is known: ``noise_over_change`` (up to about 1 privacy costs little), ``error`` (the typical error of the
-        counterfactual), ``detectable`` (the smallest average effect with a p-value below 0.05 in 80% of cases: on real
-        panels 1.2 to 1.5 times what answers said afterwards, so a cautious number). ``epsilon_each``: what each of
-        several releases may cost.
+        change is known: ``noise_over_change`` (up to about 1 privacy costs little), ``error`` (the likely error of the
+        counterfactual), ``detectable`` (the likely smallest average effect with a p-value below 0.05 in 80% of cases),
+        and ``error_low``, ``error_high``, ``detectable_low`` and ``detectable_high``: ranges that hold what comes in
+        about 80% of cases. ``epsilon_each``: what each of several releases may cost.
         ``people_cut``, ``kept``: the share of people whose values a bound shrinks, and what is left of all of them.
         ``guess``: as in :class:`dpsc.Plan`.
     wish : Wish
@@ -182,7 +185,7 @@ class PanelPlan:
         if wish.units >= 2 * _FEWEST:
             pairs = replace(wish, units=wish.units // 2, people=2 * wish.people)
             rows["units in pairs"] = pairs.row(epsilon, bound)
-        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("change")
+        return with_ranges(pd.DataFrame.from_dict(rows, orient="index").rename_axis("change"), WITHIN)
 
     def finding(self, epsilon: float) -> dict[str, float] | None:
         """Return what it costs to find a bound on a person privately, so that half of all people stay as they are.
@@ -212,8 +215,9 @@ class PanelPlan:
             line = f"ε = {row['epsilon']:g}{each}{most}: noise of {number(row['noise'])} on a cell"
             if "detectable" in row:
                 over = row["noise_over_change"]
-                line += f", {number(over)} usual changes{'' if over <= _LITTLE else ' (much)'}; an average effect of "
-                line += f"{number(row['detectable'])} would be seen four times out of five"
+                seen = likely(row["detectable_low"], row["detectable"], row["detectable_high"])
+                line += f", {number(over)} usual changes{'' if over <= _LITTLE else ' (much)'}; the smallest average "
+                line += f"effect that would be seen four times out of five: {seen}"
             lines.append(f"{line}.")
         return "\n".join(lines)
 
@@ -303,11 +307,12 @@ def plan_panel(
     )
     epsilons = sorted({checks.epsilon("epsilon", v) for v in np.atleast_1d(epsilon).tolist()})
     person_bounds: list[Any] = [None] if person_bound is None else np.atleast_1d(person_bound).tolist()
-    return PanelPlan(pd.DataFrame([wish.row(e, bound) for e in epsilons for bound in person_bounds]), wish)
+    table = pd.DataFrame([wish.row(e, bound) for e in epsilons for bound in person_bounds])
+    return PanelPlan(with_ranges(table, WITHIN), wish)
 
 
 def expected(change: float, own_noise: float, noise: float, units: int, before: int, after: int) -> tuple[float, float]:
-    """Return the typical error of a counterfactual, and the smallest average effect that is seen 4 times out of 5.
+    """Return two formulas: the error of a counterfactual, and the smallest average effect seen 4 times out of 5.
 
     ``change`` is the target's root mean square change from one period to the next, ``own_noise`` and ``noise`` are the
     standard deviations of the noise on its cells and on the donors'.

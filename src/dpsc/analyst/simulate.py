@@ -216,26 +216,25 @@ class Rehearsal:
         """
         T, kernel = donors.shape[1], Kernel.named(self.smoothness)
         on_counts, on_matrix = rng.normal(size=MOST_COUNTS), symmetric_noise(T, 1.0, rng)
-        scale, share = self._scale(donors, n, y, on_counts)
+        movement = np.array(donors.T)
+        kernel.whiten_movement_in_place(movement)
+        scale, share = self._scale(np.linalg.norm(movement, axis=0), n, guess_from(y, T, kernel), on_counts)
         noise = math.sqrt(2 * self.sites / (1 - share)) / self.mu
         constant = constant_for(scale, constant_over_scale(n, noise))
         row_map = RowMap(T, kernel, None, directions_for(n, T, noise, kernel), constant, GRID_BITS)
-        vectors = np.vstack([np.full(len(donors), row_map.constant), row_map.whitened(donors.T)])
+        whitened = movement[1:] if row_map.directions == T - 1 else row_map.whitened(donors.T)
+        vectors = np.vstack([np.full(len(donors), row_map.constant), whitened])
         vectors /= np.linalg.norm(vectors, axis=0)
         size = row_map.size
         return vectors @ vectors.T * (n / len(donors)) + noise * on_matrix[:size, :size], noise, row_map
 
-    def _scale(self, donors: Array, n: int, y: Array, noise: Array) -> tuple[float, float]:
-        """Return how much a donor moves, from the target and noisy counts of donors, and what share the counts cost."""
-        kernel = Kernel.named(self.smoothness)
-        guess = guess_from(y, donors.shape[1], kernel)
+    def _scale(self, moved: Array, n: int, guess: float | None, noise: Array) -> tuple[float, float]:
+        """Return how much a donor moves, from a guess and noisy counts of donors, and what share the counts cost."""
         if self.sites > 1:
             return estimated(np.zeros(MOST_COUNTS), 0, 1.0, guess), 0.0
-        columns = np.array(donors.T)
-        kernel.whiten_movement_in_place(columns)
-        powers = np.floor(np.log2(np.linalg.norm(columns, axis=0)))
+        powers = np.floor(np.log2(moved))
         counts = np.bincount(np.clip(powers, LEAST, MOST).astype(int) - LEAST, minlength=MOST_COUNTS)
         counted = min(n, COUNTED_AT_MOST)
         share = share_for(counted, self.mu, guess is not None)
         mu = self.mu * math.sqrt(share)
-        return estimated(counts * (counted / len(donors)) + math.sqrt(2) / mu * noise, counted, mu, guess), share
+        return estimated(counts * (counted / len(moved)) + math.sqrt(2) / mu * noise, counted, mu, guess), share

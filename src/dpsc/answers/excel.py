@@ -150,12 +150,12 @@ def _paths(document: Document) -> Rows:
             for row in rows
         ]
         for rows, path, name in (
-            (document["before"], "fit", "foretold"),
+            (document["before"], "fit", "predicted"),
             (document["periods"], "counterfactual", "counterfactual"),
         )
     )
     return [
-        {"time": row["time"], "observed": row["observed"], "foretold": None, "counterfactual": None} | row
+        {"time": row["time"], "observed": row["observed"], "predicted": None, "counterfactual": None} | row
         for row in (*before, *after)
     ]
 
@@ -284,8 +284,8 @@ def _drawn(made: Any, title: str, rows: Rows, chart: Chart) -> Any:
         drawn = made.add_chart({"type": "line"})
         series(cells("observed"), "observed", line={"color": BLACK, "width": 2.25})
         series(
-            cells("foretold"),
-            "foretold before the intervention",
+            cells("predicted"),
+            "predicted before the intervention",
             line={"color": VERMILION, "width": 1.5, "dash_type": "dash"},
         )
         series(effect, "without the intervention", line={"color": VERMILION, "width": 2.5})

@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpsc.answers.effects import Effect, JointLaw, holm
 from dpsc.answers.placebos import Placebos, Sensitivity
-from dpsc.answers.words import column, number, p_is, percent
+from dpsc.answers.words import after, column, number, p_is, percent
 from dpsc.types import Array
 
 USUAL_BOUND = 0.36  # standard deviations: the default of fect (Liu, Wang and Xu 2024), from Hartman and Hidalgo (2018)
@@ -92,7 +92,7 @@ class PreTrend:
 
     def sentences(self, units: str | None = None) -> list[str]:
         """Say what both tests found, and what they do not show."""
-        count, unit = len(self.table), f" {units}" if units else ""
+        count, unit = len(self.table), after(units)
         middle, low, high = column([self.average.effect, self.average.lower, self.average.upper], sign=True)
         periods = "the last period" if count == 1 else f"the last {count} periods"
         said = [
@@ -170,7 +170,7 @@ class GroupEffects:
 
     def sentences(self, units: str | None = None) -> list[str]:
         """Say whether groups differ, and which from the rest."""
-        count, unit = len(self.table), f" {units}" if units else ""
+        count, unit = len(self.table), after(units)
         test = f"Test that {'both' if count == 2 else f'all {count}'} groups have the same average effect"
         said = f"{test}: {p_is(self.p_value)}"
         if self.p_value >= CHANCE:

@@ -203,7 +203,7 @@ class Result(Answer, Reportable):
         if self.interval_kind != "none":
             low, high = self.att_interval()
             effect += f", {percent(self.level)} interval {number(low)} to {number(high)}"
-        promise = f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}"
+        promise = f"guarantee: {self.guarantee.brief}" if self.guarantee else f"no guarantee: {self.reason}"
         parameters = ", ".join(f"{name} = {parameter_text(value)}" for name, value in self.parameters.items())
         used = [f"parameters: {parameters}"] if parameters else []
         light = [] if self.verdict is None else [f"{donors_help(self.verdict)} {sentence(self.verdict.reason)}"]

@@ -192,7 +192,7 @@ class Study(Pooled, Reportable):
         if self.never_treated:
             lines.append(f"never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}")
         lines += [f"note: {note}" for note in self.notes]
-        lines.append(f"guarantee: {self.guarantee}" if self.private else f"no guarantee: {self.reason}")
+        lines.append(f"guarantee: {self.guarantee.brief}" if self.guarantee else f"no guarantee: {self.reason}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, best_guess
 from dpsc.types import Times
 
 _CLEAR = 3.0  # a log Bayes factor beyond which the time before the intervention speaks for or against the donors
+_FAR = 7.0  # one beyond which it speaks strongly, by a factor of 1,000
 
 
 def number(value: float) -> str:
@@ -37,9 +38,32 @@ def number(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.10g}"
 
 
+def likely(low: float, value: float, high: float) -> str:
+    """Write a range and what is likely in it, with two digits.
+
+    Examples
+    --------
+    >>> likely(4.12, 6.03, 9.4)
+    '4.1 to 9.4, likely 6'
+    """
+    least, about, most = (number(float(f"{each:.2g}")) for each in (low, value, high))
+    return f"{least} to {most}, likely {about}"
+
+
 def signed(value: float) -> str:
     """Write a difference with its sign."""
     return ("+" if value > 0 else "") + number(value)
+
+
+def after(units: str | None) -> str:
+    """Return what follows a number: its units.
+
+    Examples
+    --------
+    >>> after("EUR"), after("1000 EUR"), after(None)
+    (' EUR', ' × 1000 EUR', '')
+    """
+    return f"{' ×' if units[0].isdigit() else ''} {units}" if units else ""
 
 
 def column(
@@ -160,7 +184,7 @@ def could_be_seen(detectable: float | None, units: str | None = None) -> str:
     """Say which effect would have been seen; empty if it is not known."""
     if detectable is None or not math.isfinite(detectable):
         return ""
-    size = f"{number(detectable)} {units}" if units else number(detectable)
+    size = f"{number(detectable)}{after(units)}"
     return (
         f"An average effect of {size} or more, up or down, would have had a p-value below 0.05 four times out of five."
     )
@@ -201,7 +225,7 @@ def parameter_text(value: Any) -> str:
 def answer(result: Answer, units: str | None = None) -> list[str]:
     """Answer the question in two sentences; the verdict says whether the donors help."""
     seen = result.counted > 0
-    what, unit = outcome(result), f" {units}" if units else ""
+    what, unit = outcome(result), after(units)
     if not seen.any():
         path = f"an average of {number(float(result.counterfactual[result.is_on > 0].mean()))}{unit}"
         return [
@@ -248,26 +272,26 @@ def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
     """Say whether the donors explain the target's past better than its own past does; a doubt comes first."""
     if doubt:
         return Verdict("unclear", "check the units before you read on", doubt, check_first=True)
-    factor = math.exp(min(abs(log_bayes_factor), 16.0))
-    times = "more than a million" if factor > 1e6 else f"about {float(f'{factor:.2g}'):,.0f}"
+    how = "far" if abs(log_bayes_factor) > _FAR else "clearly"
     if log_bayes_factor > _CLEAR:
         return Verdict(
             "yes",
             "the donors track this target",
-            f"with the donors, the target's path before the intervention is {times} times as likely as without them.",
+            f"before the intervention, the donors explain the target's path {how} better than its own past does. "
+            "How sure the effect is, its interval says.",
         )
     if log_bayes_factor < -_CLEAR:
         return Verdict(
             "no",
             "the donors do not track this target",
-            f"without donors, the target's path before the intervention is {times} times as likely as with them. If "
-            "nothing new hit everybody after it, a forecast from the target's own past (its last value, a line) is as "
-            "good a guide; if something did, the donors know of it and the target's past does not.",
+            f"before the intervention, the target's own past explains its path {how} better than the donors do. If "
+            "nothing new hit everybody after the intervention, a forecast from the target's own past (its last value, "
+            "a line) is as good; if something did, the donors show it and the target's own past does not.",
         )
     return Verdict(
         "unclear",
         "the time before the intervention cannot tell",
-        "the target's path before the intervention is about as likely with the donors as without them.",
+        "before the intervention, the donors explain the target's path about as well as its own past does.",
     )
 
 
@@ -286,7 +310,7 @@ def three_numbers(
     average: Effect, total: Mapping[str, Any], units: str | None, level: float | None
 ) -> list[tuple[str, str, str]]:
     """Return what a board reads, as label, number and what stands below it; what is not known is left out."""
-    unit, found = f" {units}" if units else "", []
+    unit, found = after(units), []
     for label, one in (("average effect per period", average._asdict()), ("total effect", total)):
         values = [math.nan if one[name] is None else one[name] for name in ("effect", "lower", "upper")]
         if not math.isfinite(values[0]):
@@ -341,7 +365,7 @@ def developed(found: Answer | Pooled, units: str | None = None) -> list[str]:
     if not found.ended:
         return []
     rows, whole = found.contrasts(), found.average
-    unit, level, kind = f" {units}" if units else "", percent(found.level), found.interval_kind
+    unit, level, kind = after(units), percent(found.level), found.interval_kind
     parts = list(found.results.values()) if isinstance(found, Pooled) else [found]
     of_whom = "" if all(part.ended for part in parts) else "in the units whose treatment ended, "
     again = any(ON in part.phases[part.phases.index(OFF) :] for part in parts if part.ended)
@@ -387,7 +411,7 @@ def worth(found: Answer | Pooled, units: str | None = None) -> list[str]:
     many = {part.stands_for for part in parts}
     times = "" if many == {1} else " times how many units the target averages"
     times = f" times the {many.pop():,} units that the target averages" if len(many) == 1 and many != {1} else times
-    total = said("total effect", f" {units}" if units else "")
+    total = said("total effect", after(units))
     sentences = [
         f"The total effect, the sum over the treated periods{times}, is {total}. "
         f"At {number(prices.value_per_unit)}{money} for each unit of the outcome it is worth {said('value', money)}."
@@ -451,7 +475,7 @@ def study_question(study: Pooled) -> str:
 
 def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     """Answer the question about several units: the pooled effect, its interval, its chance."""
-    unit, average, level = f" {units}" if units else "", study.average, percent(study.level)
+    unit, average, level = after(units), study.average, percent(study.level)
     results = list(study.results.values())
     ends, left = sum(result.ended for result in results), sum(len(result.left_out) for result in results)
     sentences = []
@@ -473,9 +497,9 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     )
     return [
         *sentences,
-        f"On average over the treated units and periods, the intervention changed the outcome by "
-        f"{middle}{unit}{share_of}, with a {level} interval from {written_low} to {written_high}"
-        f"{unit}: {verdict}.",
+        f"On average over the treated units and periods, {outcome(results[0])} differs by {middle}{unit}{share_of} "
+        f"from what it would have been without the intervention, with a {level} interval from {written_low} to "
+        f"{written_high}{unit}: {verdict}.",
     ]
 
 
@@ -500,7 +524,7 @@ def study_verdict(study: Pooled) -> Verdict | None:
     else:
         headline = "check the units before you read on" if to_check else "the time before the intervention cannot tell"
         if of_grade["unclear"]:
-            paths = f"With the donors, paths before it are about as likely as without: {_listed(of_grade['unclear'])}."
+            paths = f"Donors explain it about as well as the unit's own past: {_listed(of_grade['unclear'])}."
             reasons.append(paths)
     if of_grade["no"]:
         reasons.append(f"Compare with forecasts from their own past: {_listed(of_grade['no'])}.")
@@ -532,7 +556,7 @@ _WORDS = {
     "noise_scale": "size of the noise on the donors' sums of squares (all donors together: their number)",
     "phi": "how much of a period's deviation is expected to last to the next (1: all of it)",
     "nu": "share of a donor's movement that is taken to last one period only",
-    "common_directions": "ways to move that the donors share, found above the noise",
+    "common_directions": "patterns that many donors share and that are larger than the noise",
     "log_bayes_factor": "evidence that the donors track the target (log of a ratio of chances; above 3 is clear)",
     "lambda_": "ridge penalty of the weights, on data in [-1, 1]",
     "row_norm": "largest length that a donor's row may have",
@@ -562,7 +586,7 @@ def in_words(parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     Examples
     --------
     >>> in_words({"n": 1200, "common_directions": 2, "new_one": 0.123456})
-    [('number of donors', '1,200'), ('ways to move that the donors share, found above the noise', '2'),
+    [('number of donors', '1,200'), ('patterns that many donors share and that are larger than the noise', '2'),
      ('new one', '0.1235')]
     """
     words = _WORDS | (_OF_AN_OBJECTIVE if "beta" in parameters else {})

@@ -63,6 +63,7 @@ class Story:
         import pandas as pd
 
         from dpsc import datasets
+        from dpsc.analyst.plan import in_range
         from dpsc.analyst.release import Release
         from dpsc.answers import words
         from dpsc.privacy.guarantee import best_guess
@@ -93,9 +94,9 @@ class Story:
         table = pd.read_csv(self._folder / "analyst" / "plan" / "plan.csv")
         plan = table[(table["n"] == n) & (table["epsilon"] == EPSILON)].iloc[0]
         self._found(
-            f"With {n:,} donors and ε = {EPSILON:g}, expect an error of about {plan['error']:.1f} minutes; "
-            f"{plan['without_privacy']:.1f} without privacy, {plan['last_value']:.1f} without donors. An effect of "
-            f"{plan['detectable']:.0f} minutes or more would be seen."
+            f"With {n:,} donors and ε = {EPSILON:g}, expect an error of {in_range('error', plan['error'])} minutes; "
+            f"{plan['without_privacy']:.1f} without privacy, {plan['last_value']:.1f} without donors. The "
+            f"smallest effect that would be seen: {in_range('detectable', plan['detectable'])} minutes."
         )
 
         self._head("2. Check", "(custodian; private, nothing is spent)")

@@ -272,8 +272,10 @@ class Payer:
     """Which data set of which ledger pays, and what for."""
 
     ledger: LedgerUrl = None
-    dataset: str | None = _ledger("The data set of the ledger that pays; needed if it has several.", "--dataset")
-    partition: str | None = _ledger("The group of donors that pays, if groups are disjoint and public.")
+    dataset: str | None = _ledger(
+        "The data set of the ledger whose budget is used; needed if there are several.", "--dataset"
+    )
+    partition: str | None = _ledger("The group of donors whose budget is used, if groups are disjoint and public.")
     purpose: str | None = _ledger("What the release is for, kept in the ledger.")
     no_ledger: bool = _ledger(
         "Book nothing. Needed where there is no ledger; a user at a terminal is asked.", default=False

@@ -144,8 +144,8 @@ def _facts(found: Result | Study, known: Mapping[str, str]) -> Table:
     facts = Table.grid(padding=(0, 2))
     for name, value in known.items():
         facts.add_row(name, Text(value))
-    if found.private:
-        facts.add_row("guarantee", Text(str(found.guarantee)))
+    if found.guarantee:
+        facts.add_row("guarantee", Text(found.guarantee.brief))
     else:
         facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {found.reason}"), style="bold red")
     for note in found.notes:

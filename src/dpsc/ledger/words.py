@@ -30,7 +30,7 @@ def would_cost(history: History, dataset: str, promise: Guarantee, *, partition:
     """Say what a release would cost, whether there is room for it, and what was released before; books nothing."""
     people = of_people(promise)
     now = history.balance(dataset, partition=partition)
-    cost = f"cost: {_cost(promise, now.dataset)} of the budget of {now.dataset.name!r}"
+    cost = f"cost: {cost_of(promise, now.dataset)} of the budget of {now.dataset.name!r}"
     before = f"left before: {room_for(now, people=people)}"
     earlier = released_before(history.entries(now.dataset.name), partition)
     if not history.allows(dataset, promise, partition=partition):
@@ -51,7 +51,7 @@ def told(history: History, entry: Entry, place: str) -> list[str]:
     earlier = released_before([each for each in entries if each.number < entry.number], entry.partition)
     return [
         f"Booked as entry {entry.number} of {entry.dataset!r}{of} in {place}.",
-        f"  cost   {_cost(entry.guarantee, balance.dataset)}",
+        f"  cost   {cost_of(entry.guarantee, balance.dataset)}",
         f"  spent  {spent_of(balance)}",
         f"  left   {room_for(balance, people=people)}",
         *([] if why is None else [why]),
@@ -60,7 +60,7 @@ def told(history: History, entry: Entry, place: str) -> list[str]:
     ]
 
 
-def _cost(promise: Guarantee, known: DataSet) -> str:
+def cost_of(promise: Guarantee, known: DataSet) -> str:
     """Say what a release costs, at its own delta and at that of the budget."""
     told = f"epsilon {promise.epsilon:g} at delta {small(promise.delta)}"
     there = known.budget.spent([Cost.of(promise)])
@@ -104,7 +104,7 @@ def released_before(entries: Sequence[Entry], partition: str | None = None) -> l
     if not concerned:
         return []
     who = "people" if all(of_people(entry.guarantee) for entry in concerned) else "donors"
-    listed = [f"these {who} were released on {released(entry)}" for entry in concerned[-_LISTED:]]
+    listed = [f"data of these {who} were released on {released(entry)}" for entry in concerned[-_LISTED:]]
     more = len(concerned) - len(listed)
     return [*([f"{more:,} earlier releases of them: dpsc ledger show"] if more else []), *listed]
 

@@ -14,6 +14,8 @@ from dpsc.privacy.exact import safely_above
 
 Arithmetic = Literal["exact", "float"]
 REPLACE_ONE, REPLACE_PERSON = "replace one donor", "replace one person"
+GRAM = "discrete Gaussian noise on the Gram matrix of the donors' unit vectors"
+_GRAM_OF_0_2_0 = "discrete Gaussian on unit vectors' Gram matrix"  # in files until version 0.2.0
 OF_PEOPLE = {REPLACE_ONE, REPLACE_PERSON}  # one budget holds both: where donors are people, one is the other
 
 
@@ -52,6 +54,7 @@ class Guarantee:
     loss: Loss = field(default=Loss(), repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "basis", self.basis.replace(_GRAM_OF_0_2_0, GRAM))
         object.__setattr__(self, "epsilon", checks.epsilon("epsilon", self.epsilon))
         object.__setattr__(self, "delta", checks.delta("delta", self.delta))
         if self.arithmetic not in ("exact", "float"):
@@ -81,6 +84,21 @@ class Guarantee:
     def __radd__(self, other: object) -> Guarantee:
         """Let ``sum`` add guarantees up."""
         return self if other == 0 else NotImplemented
+
+    @property
+    def brief(self) -> str:
+        """What is promised and to whom, without the mechanism behind it.
+
+        Examples
+        --------
+        >>> Guarantee(1.0, 1e-6, arithmetic="exact", basis="a theorem").brief
+        '(1, 1e-06)-differential privacy for each donor'
+        """
+        who = {REPLACE_ONE: " for each donor", REPLACE_PERSON: " for each person"}.get(
+            self.adjacency, f", {self.adjacency}"
+        )
+        imprecise = "" if self.arithmetic == "exact" else ", float arithmetic"
+        return f"({self.epsilon:g}, {self.delta:g})-differential privacy{who}{imprecise}"
 
     def __str__(self) -> str:
         basis = f"; {self.basis}" if self.basis else ""

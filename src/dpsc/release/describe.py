@@ -87,7 +87,7 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as {count} of the {n:,} donors moving alike: {share:.1%} of what all donors say together"
+    return f"as large as what {count} donors add who all move in the same way, {share:.1%} of the {n:,} donors"
 
 
 def segments(release: ReleasedMatrix) -> str:
@@ -96,7 +96,8 @@ def segments(release: ReleasedMatrix) -> str:
         return ""
     several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
     alone = release.of(OTHER).noise_in_donors
-    error = f"each give or take {2 * release.sizes_error:,.0f}, with noise as large as {alone:,.0f} donors moving alike"
+    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as what "
+    error += f"{alone:,.0f} donors add who all move in the same way"
     return f"by {release.segments.by}: {', '.join(several)}; {error}"
 
 
@@ -120,21 +121,20 @@ def readable(release: ReleasedMatrix) -> str:
 
 
 def seen(release: ReleasedMatrix) -> str:
-    """Say how much stands out above the noise."""
+    """Say how many patterns of movement are larger than the noise."""
     count = release.population.directions
-    what = {0: "no way to move", 1: "1 way to move"}.get(count, f"{count} ways to move")
-    besides = "" if release.row_map.directions is None else " beside the donors' average path"
-    verb = "stands" if count <= 1 else "stand"
-    return f"{what} that many donors share {verb} out above the noise,{besides}".rstrip(",")
+    what = {0: "no pattern that many donors share is", 1: "1 pattern that many donors share is"}
+    besides = "" if release.row_map.directions is None else ", besides the donors' average path"
+    return what.get(count, f"{count} patterns that many donors share are") + f" larger than the noise{besides}"
 
 
 def directions(release: ReleasedMatrix) -> str:
-    """Say which ways to move were kept."""
+    """Say which patterns of movement were kept."""
     kept, T = release.row_map.directions, release.T
     if kept is None:
         return "all, and the level: made by dpsc 0.1.0"
     which = f"all {kept}" if kept == T - 1 else f"the {kept} smoothest of the {T - 1}"
-    return f"{which} in which a series of {T} periods can move"
+    return f"{which} patterns in which a series of {T} periods can move"
 
 
 def deviation(release: ReleasedMatrix) -> float | None:

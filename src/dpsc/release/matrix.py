@@ -205,7 +205,7 @@ class ReleasedMatrix:
 
     @property
     def readable(self) -> bool:
-        """Whether the donors that answer are enough to stand out above the noise: about, as their number is."""
+        """Whether the donors that answer are enough to be read beside the noise; their number is known about."""
         return self.donors >= READABLE * self.noise_in_donors
 
     @property

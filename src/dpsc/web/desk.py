@@ -29,6 +29,8 @@ from dpsc.errors import DpscError, Parameter, TableError
 T = TypeVar("T")
 _WHOLE = re.compile(r"\d{1,12}|\d{1,3}([, '\u00a0\u202f]\d{3}){1,3}", re.ASCII)  # 5000, 5,000, 5 000
 
+_DECIMAL = re.compile(r"-?\d{1,15}([.,]\d{1,15})?", re.ASCII)
+
 
 def trouble_of(step: Callable[[], object]) -> str:
     """Run a step; return what to say if it fails, else nothing."""
@@ -270,6 +272,13 @@ def averages(text: str) -> int:
     (5000, 5000, 5000)
     """
     return whole("averages", text)
+
+
+def decimal(name: str, text: str) -> float:
+    """Return a number with a point or a comma before decimals, as it was written into a field."""
+    written = text.strip()
+    number = float(written.replace(",", ".")) if _DECIMAL.fullmatch(written) else written
+    return checks.finite_number(name, number)
 
 
 def whole(name: str, text: str) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
-    """Draw the expected error over epsilon, one curve per number of donors, and the error without privacy."""
+    """Draw the likely error over epsilon, one curve per number of donors, its range, and the error without privacy."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     axes = sheet.axes(3.1)
@@ -24,9 +24,14 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
     for (n, rows), (colour, marker) in zip(table.groupby("n"), itertools.cycle(styles), strict=False):
         rows = rows.sort_values("epsilon")
         axes.plot(rows["epsilon"], rows["error"], color=colour, marker=marker, ms=5, lw=LINE, label=f"{n:,} donors")
+        axes.fill_between(rows["epsilon"], rows["error_low"], rows["error_high"], color=colour, alpha=0.1, lw=0)
         axes.plot(rows["epsilon"], rows["without_privacy"], color=colour, lw=1.3, ls=":")
     axes.plot([], [], color=BLACK, lw=1.3, ls=":", label="the same without privacy")
-    errors, last = table[["error", "without_privacy"]].to_numpy(np.float64), float(table["last_value"].median())
+    axes.fill_between([], [], [], color=GREY, alpha=0.2, lw=0, label="range that holds 8 of 10 errors")
+    errors, last = (
+        table[["error_low", "error_high", "without_privacy"]].to_numpy(np.float64),
+        float(table["last_value"].median()),
+    )
     near = last <= 1.6 * errors.max()  # else the line would leave the curves a corner of the figure
     said = "no donors: the last value" if near else f"no donors, above the figure: the last value, {last:.3g}"
     axes.plot([], [], color=GREY, lw=1.3, ls="--", label=said)
@@ -45,7 +50,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
         axes,
         "The error to expect from each budget",
         True,
-        measured=f"expected error, {unit}" if unit else "expected error",
+        measured=f"likely error, {unit}" if unit else "likely error",
         along="privacy budget ε (smaller protects more)",
         small_print="Simulated; no donor was touched.",
     )

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from dpsc.analyst.plan import in_range
 from dpsc.answers.words import number
 from dpsc.checks import small
 from dpsc.custodian.check.examine import CustodianExamination
 from dpsc.custodian.check.findings import Finding
 from dpsc.custodian.check.run import Outlook, Rehearsal
 from dpsc.errors import Parameter, rendered
+from dpsc.release.describe import noise_of
 
 MISSING = Parameter("missing")
 _OTHER = "In 'other' are units with another label, with several, or without one."
@@ -211,21 +213,26 @@ def expected(outlook: Outlook) -> Section:
         ("donors, periods", f"{outlook.n:,} donors, {outlook.T} periods; {outlook.T0} before an intervention"),
         (
             "budget",
-            f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: an attacker who knows all other "
-            f"donors guesses right {outlook.guess:.1%} of the time, 50% is blind",
+            f"epsilon {outlook.epsilon:g}, delta {small(outlook.delta)}: somebody who knows all other donors guesses "
+            f"between two records of a donor right at most {outlook.guess:.1%} of the time; a blind guess 50%",
         ),
-        ("noise", f"its largest direction is {outlook.noise_share:.1%} of what all donors say together"),
+        ("noise", noise_of(outlook.noise_share, outlook.n)),
     ]
     if outlook.worth_having:
-        facts.append(("could be seen", f"{outlook.directions} of {outlook.T - 1} ways in which a series can move"))
+        facts.append(
+            ("could be seen", f"{outlook.directions} of the {outlook.T - 1} patterns in which a series can move")
+        )
     if outlook.unit:
-        error, last, effect = map(_about, (outlook.error, outlook.last_value, outlook.detectable))
+        error, effect = in_range("error", outlook.error), in_range("detectable", outlook.detectable)
         facts += [
-            ("error", f"about {error}; without donors, by the target's last value, about {last}"),
-            ("effect", f"an average effect of {effect} or more would be seen in 8 of 10 cases"),
+            ("error", f"{error}; without donors, by the target's last value, about {_about(outlook.last_value)}"),
+            ("effect", f"{effect}: the smallest average effect that would be seen in 8 of 10 cases"),
             ("measured in", outlook.unit),
         ]
-    lines = ["Simulated quickly. dpsc plan says more, and how large a budget it takes."] if outlook.unit else []
+    told = (
+        "Simulated quickly; ranges hold what comes in about 8 of 10 cases. dpsc plan says more, and how large a budget "
+    )
+    lines = [f"{told}it takes."] if outlook.unit else []
     return Section("What the release would be like", "from public numbers only", facts=facts, lines=lines)
 
 

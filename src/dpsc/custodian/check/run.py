@@ -47,7 +47,7 @@ class Outlook:
     noise_share : float
         The noise over what all donors say together; nothing can be learned from 1 on.
     directions : int
-        How many ways to move could be seen, of T - 1.
+        How many patterns of movement could be seen, of T - 1.
     guess : float
         How often an attacker who knows all other donors would guess right.
     finds_scale : bool

@@ -30,7 +30,7 @@ from dpsc.privacy import discrete, exact
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
 from dpsc.privacy.additive import warn_of_large_delta
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import GRAM, Guarantee
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget
 from dpsc.release.kernel import Kernel, Smoothness
 from dpsc.release.matrix import (
@@ -234,7 +234,7 @@ class GramRelease:
             self.epsilon,
             self.delta,
             arithmetic="exact",
-            basis=f"discrete Gaussian on unit vectors' Gram matrix{counted}",
+            basis=f"{GRAM}{counted}",
             loss=self.loss,
         )
 

@@ -121,7 +121,7 @@ class PanelRelease:
             self.delta,
             adjacency=REPLACE_PERSON,
             arithmetic="exact",
-            basis=f"discrete {law} on sums over people of bounded length"
+            basis=f"discrete {law} noise on sums over people of bounded length"
             + (", and on counts of people by length" if self._is_counted else ""),
             loss=self._loss(rule),
         )

@@ -9,14 +9,16 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pandas as pd
 from shiny import Inputs, Outputs, Session, reactive, ui
 from starlette.types import ASGIApp
 
 from dpsc import checks
+from dpsc.analyst.ask import NOTHING_MORE, Wishes
 from dpsc.analyst.release import Release
 from dpsc.answers import document, report, tables, words
 from dpsc.answers import figures as plot
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 WWW = Path(__file__).parent.parent / "www"
+TREATMENT = ("treatment_end", "gap", "value_per_unit", "cost", "currency")  # fields of the page
 COLUMNS = [field.name for field in fields(Columns)]
 
 
@@ -84,12 +87,13 @@ class Asked(NamedTuple):
     unit: str = ""
     outcome: str = ""
     pool: str = ""
+    wishes: Wishes = NOTHING_MORE
 
 
 def asked_of(desk: AnalystDesk) -> Asked:
     """Return what is asked on the desk."""
     release = "" if desk.release_file is None else desk.release_file.name
-    return Asked(release, desk.date, desk.units, desk.averages, desk.unit, desk.outcome, desk.pool)
+    return Asked(release, desk.date, desk.units, desk.averages, desk.unit, desk.outcome, desk.pool, desk.wishes)
 
 
 def command(asked: Asked, out: str = REPORT) -> str:
@@ -104,11 +108,12 @@ def command(asked: Asked, out: str = REPORT) -> str:
     said += ["--pool", asked.pool] if asked.pool else []
     said += ["--outcome", asked.outcome] if asked.outcome else []
     said += ["--units", asked.units] if asked.units else []
+    said += checks.options(asked.wishes.said)
     what = asked.unit or TARGET
     return shlex.join(["dpsc", "estimate", asked.release, what, "--treatment-time", asked.date, *said, "-o", out])
 
 
-def study_command(release: str, table: str, said: Mapping[str, str]) -> str:
+def study_command(release: str, table: str, said: Mapping[str, Any]) -> str:
     """Return the command for several units; ``said`` are parameters and their values.
 
     Examples
@@ -133,6 +138,7 @@ def script(asked: Asked, tried: Sequence[str]) -> str:
     said += [f"dates_tried={others!r}"] if others else []
     many = "" if asked.averages is None or asked.unit else f", averages={asked.averages}"
     many += f", pool=release.segments.typed({asked.pool!r})" if asked.pool else ""
+    many += "".join(f", {name}={value!r}" for name, value in asked.wishes.said.items())
     given = repr(asked.unit) if asked.unit else f"pd.read_csv({TARGET!r}, dtype={{'period': str}})"
     return f"""\
 {"" if asked.unit else "import pandas as pd" + chr(10) * 2}import dpsc
@@ -151,7 +157,7 @@ def release(desk: AnalystDesk, width: float) -> str:
     cost = words.sentence(desk.release.part_of) if isinstance(desk.release, Release) and desk.outcome else ""
     divided = describe.segments(desk.release) if isinstance(desk.release, Release) else ""
     problem = desk.problems.get("release") or desk.problems.get("pool")
-    return render("release.html", problem=problem, cost=cost, divided=divided, **about)
+    return render("release.html", problem=problem, cost=cost, divided=divided, small=checks.small, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:
@@ -166,6 +172,12 @@ def averages_help(desk: AnalystDesk, width: float) -> str:
     return render("averages.html", problem=desk.problems.get("averages"))
 
 
+def treatment_help(desk: AnalystDesk, width: float) -> str:
+    """Show what is wrong with what was said of the treatment's end and worth."""
+    problem = desk.problems.get("treatment")
+    return f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+
+
 def answer(desk: AnalystDesk, width: float) -> str:
     """Show the sentence, the light and the chart on which the date is chosen; first, what must be checked."""
     result, shown, units = desk.result, desk.shown, desk.units or None
@@ -176,7 +188,9 @@ def answer(desk: AnalystDesk, width: float) -> str:
     else:
         draw = partial(plot.draw, result, "path", units=units)
         chart, sentences = drawn(draw, width, result.target.index), words.answer(result, units)
-    return render("answer.html", desk=desk, result=result, chart=chart, sentences=sentences, fewest=FEWEST_BEFORE)
+    together = None if desk.outcomes_together is None else desk.outcomes_together.side_by_side()
+    about = {"result": result, "chart": chart, "sentences": sentences, "together": together}
+    return render("answer.html", desk=desk, fewest=FEWEST_BEFORE, **about)
 
 
 def effects(desk: AnalystDesk, width: float) -> str:
@@ -266,6 +280,7 @@ PANELS: Mapping[str, Callable[[AnalystDesk, float], str]] = {
     "release_card": release,
     "target_card": target,
     "averages_help": averages_help,
+    "treatment_help": treatment_help,
     "answer": answer,
     "effects": effects,
     "placebos": placebos,
@@ -307,6 +322,7 @@ def _serve(desk: AnalystDesk, input: Inputs, output: Outputs, session: Session) 
     page.when(lambda said: desk.name_column(*said), "column", ignore_init=False)  # as below
     page.when(desk.say_averages, "averages")
     page.when(desk.say_pool, "pool")
+    page.when(desk.say_treatment, *TREATMENT)
     for part in PARTS:
         page.pressed(partial(desk.numbers_are, True, part), f"{part}_right")
         page.pressed(partial(desk.numbers_are, False, part), f"{part}_wrong")
@@ -339,6 +355,8 @@ class _Lists:
             self._dates = (desk.periods, desk.position)
             dates = {"": "–"} | {str(k): name for k, name in enumerate(desk.periods) if k >= FEWEST_BEFORE}
             ui.update_select("date", choices=dates, selected="" if desk.position is None else str(desk.position))
+            ends = {"": "it goes on"} | {name: name for name in desk.periods[(desk.position or 0) :]}
+            ui.update_select("treatment_end", choices=ends, selected=desk.wishes.treatment_end or "")
         if self._units != (desk.panel_units, desk.unit):
             self._units = (desk.panel_units, desk.unit)
             units = {"": "–"} | {name: name for name in desk.panel_units}
@@ -363,7 +381,8 @@ def _restore(desk: AnalystDesk) -> None:
         ui.update_text_area(name, value=getattr(desk, name))
     said = desk.said
     texts = {name: said.get(name, "") for name in ("time", "outcome", "time_format")} | {"units": desk.units}
-    for name, value in (texts | {"averages": desk.averages_written, "pool": desk.pool}).items():
+    said_of_it = {name: f"{desk.wishes.said.get(name, '')}" for name in TREATMENT[1:]}
+    for name, value in (texts | said_of_it | {"averages": desk.averages_written, "pool": desk.pool}).items():
         ui.update_text(name, value=value)
     ui.update_select("decimal", selected=said.get("decimal", ""))
 
@@ -412,5 +431,6 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
         "study_report": (STUDY, lambda: study().html()),
         "study_table": (lambda: name(desk.long_file), lambda: content(desk.long_file)),
         "study_workbook": ("study.xlsx", lambda: study().xlsx()),
+        "outcomes_report": (COMPARISON, lambda: made(desk.outcomes_together).side_by_side().html()),
         "comparison_report": (COMPARISON, lambda: made(desk.comparison).html()),
     }

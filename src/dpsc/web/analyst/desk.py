@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
 from dpsc import files
 from dpsc.analyst import ask
+from dpsc.analyst.ask import Wishes
 from dpsc.analyst.private_panel import PrivatePanel, load
 from dpsc.analyst.release import Release
 from dpsc.analyst.releases import Releases
 from dpsc.answers import compare, document
 from dpsc.answers.compare import Comparison
+from dpsc.answers.outcomes import Outcomes
 from dpsc.answers.placebos import Trials
 from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
@@ -31,7 +34,7 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Label
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk, File, Reader, averages
+from dpsc.web.desk import Desk, File, Reader, averages, decimal, whole
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
@@ -47,8 +50,17 @@ class Columns:
     start: str = ""
     time: str = ""
     outcome: str = ""
+    end: str = ""
+    treated: str = ""
     weight: str = ""
     averages: str = ""
+    group: str = ""
+
+    @property
+    def others(self) -> dict[str, str]:
+        """Those that hold neither units nor first periods, nor periods and numbers, by the names of parameters."""
+        names = ("end", "treated", "weight", "averages", "group")
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
 
 
 def _one_of(released: Release | Releases | PrivatePanel | None, outcome: str) -> Release | PrivatePanel | None:
@@ -97,6 +109,10 @@ class AnalystDesk(Desk):
         How many people the target is the average of, if that was said.
     pool : str
         The segments of donors that answer, as they were typed; all if it is empty.
+    wishes : Wishes
+        When the treatment ended, which of its periods are left out, and what its effect is worth.
+    outcomes_together : Outcomes or None
+        The answers about all outcomes of the release for which the target's file has a column.
     questions : dict of Question
         What is asked before an answer, by the part of the page; there is no answer as long as it is asked.
     """
@@ -110,6 +126,14 @@ class AnalystDesk(Desk):
         "averages": "how many people the target averages",
         "pool": "segments that answer",
         "averages_column": "how many people are averaged",
+        "treatment_end": "last treated period",
+        "gap": "periods left out",
+        "value_per_unit": "what one unit of the outcome is worth",
+        "cost": "what it cost",
+        "currency": "currency",
+        "treatment_end_column": "last treated periods",
+        "treated_column": "1 in treated periods",
+        "group_column": "groups",
         "time_format": "how dates are written",
         "decimal": "mark before decimals",
         "sep": "separator",
@@ -133,6 +157,7 @@ class AnalystDesk(Desk):
         self.averages_written = ""
         self.averages: int | None = None
         self.pool = ""
+        self.wishes = ask.NOTHING_MORE
         self.questions: dict[str, Question] = {}
         self.columns = Columns()
         self.columns_there: tuple[str, ...] = ()
@@ -141,11 +166,13 @@ class AnalystDesk(Desk):
         self.result: PrivateResult | UnprovenResult | None = None
         self.other_result: PrivateResult | UnprovenResult | None = None
         self.comparison: Comparison | None = None
+        self.outcomes_together: Outcomes | None = None
         self.study: Study | None = None
         self._shown_mark: str | None = None  # before decimals, in a table of several targets that was pasted
         self._tried: dict[str, list[str]] = {}
         self._studied: list[str] = []
-        self._results: dict[tuple[int, int, str, int | None, str], PrivateResult | UnprovenResult] = {}
+        self._results: dict[tuple[object, ...], PrivateResult | UnprovenResult] = {}
+        self._beside: dict[str, pd.Series[float]] = {}  # targets of all outcomes, from the same file
         self._right: dict[tuple[str, bytes], bool] = {}  # whether numbers are right that were asked about
 
     # Each step ---------------------------------------------------------------------------------------------------
@@ -250,6 +277,22 @@ class AnalystDesk(Desk):
             if self.long_file is not None:
                 self._read_several()
 
+    def say_treatment(self, end: str, gap: str, value: str, cost: str, currency: str) -> None:
+        """Say when the treatment ended, which of its periods are left out, and what its effect is worth."""
+        with self.changing():
+            self.wishes = ask.NOTHING_MORE
+            with self.about("treatment"):
+                self.wishes = Wishes(
+                    treatment_end=end or None,
+                    gap=whole("gap", gap) if gap.strip("0 ") else 0,
+                    value_per_unit=decimal("value_per_unit", value) if value.strip() else None,
+                    cost=decimal("cost", cost) if cost.strip() else None,
+                    currency=currency.strip(),
+                )
+            self._ask()
+            if self.long_file is not None:
+                self._read_several()
+
     def numbers_are(self, right: bool, part: str) -> None:
         """Answer a question: the numbers are right and the answer is wished, or they will be corrected."""
         if part in self.questions:
@@ -347,13 +390,15 @@ class AnalystDesk(Desk):
         return match.aligned(self.target, self.release.times)[0].rename(self.release.outcome)
 
     @property
-    def how_several_are_read(self) -> dict[str, str]:
+    def how_several_are_read(self) -> dict[str, Any]:
         """How a table of several targets is read, by the names of parameters."""
-        start, weight = {"treatment_time_column": self.columns.start}, {"weight_column": self.columns.weight}
-        many = {"averages_column": self.columns.averages, "units": self.units, "pool": self.pool}
-        said = self._table_of_several().parts() | start | weight | many
+        start = {} if self.columns.treated else {"treatment_time_column": self.columns.start}
+        names = {"end": "treatment_end"}
+        others = {f"{names.get(name, name)}_column": column for name, column in self.columns.others.items()}
+        more = {"units": self.units, "pool": self.pool, **self._wishes_of_several.said}
+        said = self._table_of_several().parts() | start | others | more
         said |= {"outcome": self.outcome} if self.outcome else {}
-        return {name: str(value) for name, value in said.items() if value}
+        return {name: value for name, value in said.items() if value}
 
     def target_table(self) -> bytes:
         """Return the target as it was understood, as a CSV file."""
@@ -381,7 +426,7 @@ class AnalystDesk(Desk):
             self.result = None
         if self._asks("other", {} if self.other_result is None else {"": self.other_result}):
             self.other_result = None
-        self.comparison = None
+        self.comparison, self.outcomes_together = None, None
         if self.result is None:
             return
         if self.date not in self.tried:
@@ -392,19 +437,29 @@ class AnalystDesk(Desk):
             both = (self.result, self.other_result)
             found = [document.of_result(result, Trials(), self.units or None) for result in both]
             self.comparison = compare.of(list(zip(names, found, strict=True)))
+        if isinstance(self.released, Releases) and len(self._beside) > 1:
+            each = {name: self._answer(self.released[name], "target", target) for name, target in self._beside.items()}
+            known = {name: one for name, one in each.items() if one is not None}
+            if not any(one.verdict and one.verdict.check_first for one in known.values()):  # these are asked by itself
+                self.outcomes_together = Outcomes(known, len(self.released), self.released.guarantee)
 
-    def _answer(self, release: Release | PrivatePanel | None, field: str) -> PrivateResult | UnprovenResult | None:
-        if release is None or self.release is None or self.target is None or self.position is None:
+    def _answer(
+        self, release: Release | PrivatePanel | None, field: str, target: pd.Series[float] | None = None
+    ) -> PrivateResult | UnprovenResult | None:
+        target = self.target if target is None else target
+        if release is None or self.release is None or target is None or self.position is None:
             return None
         self.problems.pop(field, None)
-        key = (id(release), self.position, self.unit + str(tuple(self.target.to_numpy())), self.averages, self.pool)
+        asked = self.unit + str(tuple(target.to_numpy()))
+        key = (id(release), self.position, asked, self.averages, self.pool, self.wishes)
         if key not in self._results:
-            with self.about(field):
-                first = self.release.times[self.position]
+            with self.about("treatment" if self.wishes.said else field):
+                first, said = self.release.times[self.position], self.wishes.for_one(self.release.times, None)
                 if isinstance(release, Release):
-                    self._results[key] = self._pooled(release).estimate(self.target, first, averages=self.averages)
+                    answer = self._pooled(release).estimate(target, first, averages=self.averages, **said)
                 else:
-                    self._results[key] = release.estimate(self.unit or self.target, first)
+                    answer = release.estimate(self.unit or target, first, **said)
+                self._results[key] = answer
         return self._results.get(key)
 
     def _pooled(self, release: Release) -> Release:
@@ -433,7 +488,7 @@ class AnalystDesk(Desk):
             self._read_several()
 
     def _read_target(self) -> None:
-        self.target, self.unit = None, ""
+        self.target, self.unit, self._beside = None, "", {}
         self.problems.pop("target", None)
         if self.target_file is not None or self.pasted.strip():
             with self.about("target", self.target_file):
@@ -442,11 +497,29 @@ class AnalystDesk(Desk):
                 target = self.read(reader.series, path, self._of_outcome(path, self._table(mark)))
                 match.aligned(target, times)
                 self.target = target
+                if isinstance(self.released, Releases) and self.target_file is not None:
+                    self._beside = self._all_outcomes(self.released, path)
         self._ask()
+
+    def _all_outcomes(self, released: Releases, path: Path) -> dict[str, pd.Series[float]]:
+        """Return the targets of all outcomes that have a column in a file, if they can be read."""
+        there, found = self.read(_columns_of, path, self._table(None)), {}
+        for name in released:
+            with suppress(DpscError):
+                if name in there:
+                    spec = self.read(ask.column_of, name, released, path, self._table(None), (), alone=True)
+                    found[name] = self.read(reader.series, path, spec)
+        return found
 
     def _table(self, mark: str | None) -> TableSpec:
         """Return what was said of a table; ``mark`` is before decimals unless something else was said."""
         return TableSpec.of({"decimal": mark, **self.said})
+
+    @property
+    def _wishes_of_several(self) -> Wishes:
+        """What was said of the treatment, but for its end where a column says that of each unit."""
+        own_ends = self.columns.end or self.columns.treated
+        return replace(self.wishes, treatment_end=None) if own_ends else self.wishes
 
     def _table_of_several(self) -> TableSpec:
         """Return what is known of the table of several units; a panel's names units and starts, nothing else."""
@@ -499,19 +572,20 @@ class AnalystDesk(Desk):
             if file is None:
                 return
             for name, label in (("unit", "units"), ("start", "first treated periods")):
-                if not getattr(columns, name):
+                if not getattr(columns, name) and not (name == "start" and columns.treated):
                     raise TableError(f"which column holds the {label}? Choose it under “Columns of the table”.")
             said = self._table_of_several()
             if isinstance(release, PrivatePanel):
-                treated = self.read(several.treated_units, file.path, said, columns.start)
+                of_units = {name: column for name, column in columns.others.items() if name in ("end", "group")}
+                treated = self.read(several.treated_units, file.path, said, columns.start, **of_units)
                 with in_file(file.path):
-                    study = ask.units_of_panel(release, treated, said.time_format)
+                    study = ask.units_of_panel(release, treated, said.time_format, wishes=self._wishes_of_several)
             else:
-                named = {"weight": columns.weight or None, "averages": columns.averages or None}
-                said = self._of_outcome(file.path, said, columns.unit, columns.start, *named.values())
-                found = self.read(several.read, file.path, said, start=columns.start, **named)
+                start = None if columns.treated else columns.start
+                said = self._of_outcome(file.path, said, columns.unit, columns.start, *columns.others.values())
+                found = self.read(several.read, file.path, said, start=start, **columns.others)
                 with in_file(file.path):
-                    study = ask.of_targets(self._pooled(release), found, said.time_format)
+                    study = ask.of_targets(self._pooled(release), found, said.time_format, self._wishes_of_several)
             if self._asks("several", study.results):
                 return
             self.study = study

@@ -81,7 +81,7 @@ class CustodianDesk(Form):
 
     def under_way(self) -> str:
         """Show how far the work is."""
-        return render("custodian/under_way.html", work=self.work, note=self.note, phase=self.confirm.phase)
+        return render("custodian/under_way.html", work=self.work, note=self.note, phase=self.phase)
 
     @property
     def panels(self) -> dict[str, Callable[[], str]]:
@@ -91,13 +91,15 @@ class CustodianDesk(Form):
             "understood": self.data.understood,
             "public_files": self.each_donor.public_files,
             "check_command": self.data.command,
+            "to_do_check": partial(self.confirm.to_do_list, "Check"),
             "findings": self.data.findings,
             "check_command_again": self.data.command,
             "gauge": self.budget.gauge,
             "numbers": self.budget.numbers,
+            "to_do_budget": partial(self.confirm.to_do_list, "Budget"),
             "budget_commands": self.budget.commands,
             "cost": self.confirm.cost,
-            "to_do": self.confirm.to_do_list,
+            "to_do": partial(self.confirm.to_do_list, "Confirm"),
             "release_command": self.confirm.commands,
             "handover": self.confirm.handover,
             "book": self.book.shown,
@@ -113,6 +115,7 @@ class CustodianDesk(Form):
             "check_again": self.data.check,
             "without_public_files": self.each_donor.without_public_files,
             "enter_dataset": self.budget.enter_dataset,
+            "to_confirm": self.budget.agree,
             "spend": self.confirm.spend,
             "begin_anew": self.confirm.begin_anew,
             "look_into_book": self.book.look,
@@ -201,7 +204,7 @@ class _ChangedByTheDesk:
         desk, seen = self._desk, self._desk.book.seen
         if (seen.datasets, seen.dataset) != (self._datasets, self._dataset):
             self._datasets, self._dataset = seen.datasets, seen.dataset
-            none = {} if len(seen.datasets) == 1 else {"": "–"}
+            none = {} if len(seen.datasets) == 1 else {"": "choose one"}
             known = none | {name: name for name in seen.datasets}
             ui.update_select("dataset", choices=known, selected=seen.dataset)
             ui.update_text("new_name", value=desk.fields["new_name"])
@@ -212,12 +215,26 @@ class _ChangedByTheDesk:
 
 def _state(desk: CustodianDesk) -> dict[str, object]:
     """Return what the page's script must know."""
-    idle, confirm = not desk.work.what, desk.confirm
-    ready = idle and confirm.phase == "open" and not confirm.to_do
+    idle, confirm, made = not desk.work.what, desk.confirm, desk.phase == "done"
+    done = confirm.done
     return {
         "problems": dict(desk.problems),
-        "enabled": {"spend": ready, "check": idle, "check_again": idle and desk.data.donors is not None},
-        "shown": {"stop": desk.work.can_be_stopped, "begin_anew": confirm.phase == "done"},
+        "idle": idle,
+        "done": [f"tab-{page.lower()}" for page in done],
+        "enabled": {
+            "check": idle,
+            "check_again": idle and desk.data.donors is not None,
+            "to_budget": "Check" in done,
+            "to_confirm": not confirm.to_do_until("Budget"),
+            "spend": idle and desk.phase == "open" and not confirm.to_do,
+        },
+        "shown": {
+            "stop": desk.work.can_be_stopped,
+            "choose_dataset": bool(desk.book.seen.datasets),
+            "to_pay": not made,
+            "paid": made,
+            "begin_anew": made,
+        },
         "opened": {"new_dataset": not desk.book.seen.datasets},
         "grid": {"epsilon_slider": desk.book.seen.grid},
     }

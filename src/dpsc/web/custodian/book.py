@@ -12,6 +12,7 @@ from dpsc.ledger import Entry, Ledger, address
 from dpsc.ledger.chain import Head
 from dpsc.ledger.export import as_csv, as_json
 from dpsc.ledger.history import Balance
+from dpsc.ledger.words import cost_of
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.web.custodian.form import Form, commands
 from dpsc.web.server import render
@@ -28,7 +29,9 @@ class Seen:
     ----------
     datasets : tuple of str
     balance, after : Balance or None
-        Of the data set that pays: now, and after the release at hand.
+        Of the data set whose budget is used: now, and after the release at hand.
+    cost : str
+        Of the release at hand, in words.
     left : float
         The largest epsilon of a release at the delta at hand, which may differ from the budget's.
     over : bool
@@ -40,6 +43,7 @@ class Seen:
     datasets: tuple[str, ...] = ()
     balance: Balance | None = None
     after: Balance | None = None
+    cost: str = ""
     left: float = 0.0
     over: bool = False
     entries: tuple[Entry, ...] = ()
@@ -47,7 +51,7 @@ class Seen:
 
     @property
     def dataset(self) -> str:
-        """The name of the data set that pays; empty if there is none yet."""
+        """The name of the data set whose budget is used; empty if there is none yet."""
         return "" if self.balance is None else self.balance.dataset.name
 
     @property
@@ -93,7 +97,8 @@ class BookPage:
             seen = replace(seen, balance=history.balance(payer))
             if promise is not None:
                 left, over = history.remaining(payer, delta=promise.delta), not history.allows(payer, promise)
-                seen = replace(seen, left=left, over=over, after=history.balance(payer, after=promise))
+                cost, after = cost_of(promise, history.dataset(payer)), history.balance(payer, after=promise)
+                seen = replace(seen, left=left, over=over, after=after, cost=cost)
         self.seen = seen
 
     def enter(self, name: str, epsilon: float, delta: float) -> str:

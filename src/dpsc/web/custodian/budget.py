@@ -17,10 +17,22 @@ from dpsc.web.server import render
 
 
 class BudgetPage:
-    """What the release at hand costs."""
+    """What the release at hand costs.
+
+    Attributes
+    ----------
+    agreed : bool
+        Whether somebody went on from this page.
+    """
 
     def __init__(self, form: Form, book: BookPage) -> None:
         self._form, self._book = form, book
+        self.agreed = False
+
+    def agree(self) -> None:
+        """Go on with this budget."""
+        with self._form.changing():
+            self.agreed = True
 
     def enter_dataset(self) -> None:
         """Give a data set its budget in the ledger, as ``dpsc ledger init`` does."""
@@ -45,6 +57,8 @@ class BudgetPage:
             require_reasonable(epsilon, False)
             form.kind.require_delta(delta)
             promise = form.kind.promise(epsilon, delta)
+        if form.phase == "done":
+            promise = None  # what was made is booked: no other release is at hand yet
         with form.about("dataset"):
             self._book.read(form.fields["dataset"], promise)
             form.fields["dataset"] = self._book.seen.dataset
@@ -71,7 +85,7 @@ class BudgetPage:
         seen = self._book.seen
         room = partial(room_for, people=self._form.kind.one == "person")
         before = released_before([entry for entry in seen.entries if entry.dataset == seen.dataset])
-        said = {"room": room, "spent_of": spent_of, "before": before}
+        said = {"room": room, "spent_of": spent_of, "before": before, "cost": seen.cost}
         return {"balance": seen.balance, "after": seen.after, "over": seen.over, **said}
 
     def numbers(self) -> str:

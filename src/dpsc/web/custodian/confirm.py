@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 
 from dpsc import checks, files
@@ -66,8 +67,6 @@ class ConfirmPage:
 
     Attributes
     ----------
-    phase : str
-        "open", then "working", then "done" until it is begun anew.
     made : Made or None
     emptied : int
         How often the typed name was taken away.
@@ -76,7 +75,6 @@ class ConfirmPage:
     def __init__(self, form: Form, data: DataPage, budget: BudgetPage, book: BookPage, folder: Path) -> None:
         self._form, self._data, self._budget, self._book = form, data, budget, book
         self.folder = folder
-        self.phase = "open"
         self.made: Made | None = None
         self.emptied = 0
 
@@ -84,42 +82,70 @@ class ConfirmPage:
         """Make the release: only from a desk that is ready, and once."""
         form = self._form
         with form.changing():
-            if self.phase != "open" or form.work.what or self.to_do:
+            if form.phase != "open" or form.work.what or self.to_do:
                 return
             with form.about("spend", *self._data.files):
                 request = self.request()
-                self.phase = "working"
+                form.phase = "working"
                 step, end = partial(self._release, request), partial(self._released, request)
                 if not form.begin("Making the release", "spend", self._data.files, step, end):
-                    self.phase = "open"
+                    form.phase = "open"
 
     def begin_anew(self) -> None:
         """Make room for another release; the last one stays where it was written."""
-        with self._form.changing():
-            if self.phase == "done":
-                self.phase, self.made, self._form.note = "open", None, ""
+        form = self._form
+        with form.changing():
+            if form.phase == "done":
+                form.phase, form.note, self.made, self._budget.agreed = "open", "", None, False
                 self._take_name_away()
+                form.judge()
 
     @property
     def to_do(self) -> list[str]:
         """What must be done before the release can be paid for; empty if it can."""
-        form, checked, dataset = self._form, self._data.checked, self._book.seen.dataset
+        return self.to_do_until("Confirm")
+
+    def to_do_until(self, page: str) -> list[str]:
+        """Return what must be done on a page and those before it."""
         found = []
+        for name, missing in self._missing.items():
+            found += missing
+            if name == page:
+                break
+        return found
+
+    @property
+    def done(self) -> list[str]:
+        """The pages that are done: a page is done only if those before it are."""
+        form, missing = self._form, self._missing
+        if form.phase == "done":
+            return list(missing)
+        asked = any(name in form.problems for name in form.kind.fields)
+        still = {"Data": asked, "Budget": not self._budget.agreed, "Confirm": True}
+        return list(takewhile(lambda page: not missing[page] and not still.get(page), missing))
+
+    @property
+    def _missing(self) -> dict[str, list[str]]:
+        """What must still be done, by page and in their order."""
+        form, checked, seen = self._form, self._data.checked, self._book.seen
+        found: dict[str, list[str]] = {page: [] for page in ("Data", "Check", "Budget", "Confirm")}
         if self._data.donors is None:
-            found.append(f"Drop the {form.kind.rows}, under “Data”.")
+            found["Data"].append(f"Drop the {form.kind.rows}, under “Data”.")
         elif checked is None:
-            found.append(f"Check the {form.kind.rows}, under “Data”.")
+            found["Data"].append(f"Check the {form.kind.rows}, under “Data”.")
         elif not self._data.current:
-            found.append("Check again, under “Check”: something was changed since.")
+            found["Data"].append("Check again: something was changed since.")
         elif not checked.seen.ready:
-            found.append("Correct what the check found, under “Check”.")
-        if not dataset:
-            found.append("Choose the data set that pays, under “Budget”.")
-        for where, names in _PAID_BY.items():
-            found += [f"Correct “{LABELS[name]}”, under “{where}”." for name in names if name in form.problems]
-        found += [f"Say {FIELDS[name].label.lower()}." for name in ("recipient", "purpose") if not form[name]]
-        if dataset and form["typed_name"] != dataset:
-            found.append(f"Type {dataset} to spend.")
+            found["Check"].append("Correct what the check found, under “Check”.")
+        if not seen.dataset:
+            missing = "Choose the data set in the ledger" if seen.datasets else "Enter a data set with its budget"
+            found["Budget"].append(f"{missing}, under “Budget”.")
+        for page, names in _PAID_BY.items():
+            found[page] += [f"Correct “{LABELS[name]}”, under “{page}”." for name in names if name in form.problems]
+        unsaid = [FIELDS[name].label.lower() for name in ("recipient", "purpose") if not form[name]]
+        found["Confirm"] += [f"Say {label}." for label in unsaid]
+        if seen.dataset and form["typed_name"] != seen.dataset:
+            found["Confirm"].append(f"Type {seen.dataset} to spend.")
         return found
 
     def out(self) -> Path:
@@ -136,23 +162,19 @@ class ConfirmPage:
 
     def cost(self) -> str:
         """Show what the release costs and what remains."""
-        form = self._form
-        about = {
-            "what": form.kind.rows,
-            "donors": self._data.donors,
-            "epsilon": form["epsilon"],
-            "delta": form["delta"],
-        }
+        about = {"what": self._form.kind.rows, "donors": self._data.donors}
         where = {"place": self._book.place, "out": self.out()}
         return render("custodian/cost.html", **about, **where, **self._budget.costs())
 
-    def to_do_list(self) -> str:
-        """Show what must be done before anything can be spent."""
-        return render("custodian/to_do.html", phase=self.phase, to_do=self.to_do, epsilon=self._form["epsilon"])
+    def to_do_list(self, page: str) -> str:
+        """Show what must be done before somebody can go on from a page."""
+        ready = f"Everything is ready. One click spends epsilon {self._form['epsilon']}." if page == "Confirm" else ""
+        to_do = [what.replace(f", under “{page}”", "") for what in self.to_do_until(page)]
+        return render("custodian/to_do.html", to_do=to_do, phase=self._form.phase, ready=ready)
 
     def handover(self) -> str:
         """Show the files of the release, and what to say about them."""
-        return render("custodian/handover.html", made=self.made)
+        return render("custodian/handover.html", made=self.made, book=self._book.place)
 
     def commands(self) -> str:
         """Show the command of the release."""
@@ -199,12 +221,12 @@ class ConfirmPage:
         """Run in the thread of a release."""
         made = make(request, self._form.work)
         with self._form.changing():
-            self.made, self.phase = made, "done"
+            self.made, self._form.phase = made, "done"
 
     def _released(self, request: Request) -> None:
-        failed = self.phase == "working"
+        failed = self._form.phase == "working"
         if failed:
-            self.phase = "open"
+            self._form.phase = "open"
         self._take_name_away()
         self._form.judge()
         if failed and str(request.out) in [entry.output for entry in self._book.seen.entries]:

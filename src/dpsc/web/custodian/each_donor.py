@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from dpsc.analyst.plan import MOST_AVERAGED
+from dpsc.analyst.plan import MOST_AVERAGED, in_range
 from dpsc.answers.words import sentence
 from dpsc.checks import options
 from dpsc.custodian.check import check_report
@@ -207,7 +207,7 @@ class EachDonor:
 
     def numbers(self) -> str:
         """Show how well an attacker guesses and which effects would be seen, from public numbers only."""
-        about = {"series": self.like, "averages": self.averages, "about": lambda value: float(f"{value:.2g}")}
+        about = {"series": self.like, "averages": self.averages, "in_range": in_range}
         asked, made = self._asked, self.simulations
         about["working"] = asked is not None and asked not in made.known
         about["first_look"] = asked in made.known and asked not in made.done

@@ -99,7 +99,7 @@ FIELDS = {
     "labels": Field("Segments", "basic, plus, pro"),
     "like_before": Field("First treated period of that series", "2023-04"),
     "scale": Field("How much a donor moves", "from public knowledge, or empty"),
-    "dataset": Field("Data set that pays"),
+    "dataset": Field("Data set in the ledger"),
     "new_name": Field("Name of the data set", "patients"),
     "new_epsilon": Field("Epsilon in total", default="2"),
     "new_delta": Field("Delta in total", default="1e-6"),
@@ -228,6 +228,7 @@ class Form(Desk):
 
     labels = LABELS
     kinds: Mapping[str, Kind]
+    phase = "open"  # of the release: then "working", then "done" until another is begun
 
     def __init__(self, folder: Path, reader: Reader | None) -> None:
         super().__init__(folder, reader)

@@ -5,8 +5,10 @@
   document.documentElement.dataset.shinyBusyPulse = "true"; // a line at the top while something is computed
 
   // Tabs: arrows move, as everywhere.
+  let wish = null, done = [], idle = true; // a button that leads to the next tab when what it does is done
   const tabs = Array.from(document.querySelectorAll("[role=tab]"));
   function show(tab, focus) {
+    wish = null;
     for (const other of tabs) {
       const chosen = other === tab;
       other.setAttribute("aria-selected", String(chosen));
@@ -27,6 +29,20 @@
       event.preventDefault();
       show(tabs[to], true);
     });
+  });
+
+  function goOn() {
+    if (!wish || (wish.dataset.done && !done.includes(wish.dataset.done))) return;
+    const tab = document.getElementById(wish.dataset.next);
+    show(tab, false);
+    document.getElementById(tab.getAttribute("aria-controls")).focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest && event.target.closest("button[data-next]");
+    if (!button) return;
+    wish = button;
+    goOn();
   });
 
   // The chart: a line follows the pointer to the nearest period; letting go chooses it.
@@ -131,6 +147,16 @@
   function told(state) {
     problems = state.problems;
     tellProblems({ ...problems, ...notSent });
+    done = state.done;
+    for (const tab of tabs) {
+      const isDone = done.includes(tab.id), step = tab.querySelector(".step");
+      tab.classList.toggle("done", isDone);
+      tab.querySelector(".sr-only").hidden = !isDone;
+      if (step) step.textContent = isDone ? "✓" : step.dataset.number;
+    }
+    goOn();
+    if (state.idle && !idle) wish = null; // it came to nothing: why is said beside the fields
+    idle = state.idle;
     for (const id of Object.keys(state.enabled)) {
       document.getElementById(id).setAttribute("aria-disabled", String(!state.enabled[id]));
     }
