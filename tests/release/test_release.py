@@ -195,7 +195,9 @@ def test_other_json_is_refused(text: str) -> None:
 def test_a_release_that_does_not_say_who_pays_for_it_warns_when_it_is_saved(tmp_path: Path) -> None:
     path, panel = tmp_path / "donors.dpsc.json", make_panel(n=40)
     unsaid = MAKE.release(panel)
-    for made in (unsaid, Release.merge([unsaid], disjoint=True), MAKE.release({"x": panel.donors, "y": panel.donors})):
+    each = dict.fromkeys(["x", "y"], {"scale": 5.0})
+    both = GramRelease(epsilon=1.0, delta=1e-6).release({"x": panel.donors, "y": panel.donors}, each=each)
+    for made in (unsaid, Release.merge([unsaid], disjoint=True), both):
         with pytest.warns(DpscWarning, match=r'dataset="patients".*dataset=None.*ledger.spending'):
             made.save(path)
     for dataset in ("patients", None):  # warnings are errors here
