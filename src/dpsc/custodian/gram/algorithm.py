@@ -283,7 +283,7 @@ class GramRelease:
         loss = sum((promise.loss for promise in known), Loss())
         if not loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # where some parts are zCDP and others are not
             raise ParameterError(
-                f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
+                f"the grid is too coarse to be shared in this way; use a larger {Parameter('grid_bits')}."
             )
         basis = max((promise.basis for promise in known), key=len)
         return replace(self.guarantee, basis=f"{basis}, of {len(known)} outcomes together", loss=loss)
@@ -472,9 +472,8 @@ class GramRelease:
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
-        where = source_of(donors, missing, by=by, labels=labels)
-        with where.files.watched(on_progress) if isinstance(where, FileSource) else nullcontext():
-            return self._custodian_sum(donors, where, on_progress)
+        with donors.files.watched(on_progress) if isinstance(donors, FileSource) else nullcontext():
+            return self._custodian_sum(donors, source_of(donors, missing, by=by, labels=labels), on_progress)
 
     def _custodian_sum(self, donors: Any, where: DonorSource, on_progress: OnProgress) -> CustodianSum:
         require_public_periods(where.periods_from)
