@@ -195,7 +195,7 @@ def test_other_json_is_refused(text: str) -> None:
 def test_a_release_that_does_not_say_who_pays_for_it_warns_when_it_is_saved(tmp_path: Path) -> None:
     path, panel = tmp_path / "donors.dpsc.json", make_panel(n=40)
     unsaid = MAKE.release(panel)
-    each = dict.fromkeys(["x", "y"], {"scale": 5.0})
+    each = {name: {"scale": 5.0} for name in ("x", "y")}
     both = GramRelease(epsilon=1.0, delta=1e-6).release({"x": panel.donors, "y": panel.donors}, each=each)
     for made in (unsaid, Release.merge([unsaid], disjoint=True), both):
         with pytest.warns(DpscWarning, match=r'dataset="patients".*dataset=None.*ledger.spending'):
