@@ -26,7 +26,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import LEFT_OUT, OFF, ON, Phase
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, Times
 
 if TYPE_CHECKING:
@@ -139,9 +139,14 @@ class Answer:
         return self.guarantee is not None
 
     @property
+    def mark(self) -> str:
+        """What stands on everything made of it if it carries no guarantee of dpsc; empty if it does."""
+        return "" if self.private else mark_of(self.reason)
+
+    @property
     def headline(self) -> str:
         """What this is, in a few words."""
-        return self.algorithm if self.private else f"{self.algorithm}, NOT PRIVATE"
+        return self.algorithm if self.private else f"{self.algorithm}, {self.mark}"
 
     @property
     def observed(self) -> pd.Series[float]:

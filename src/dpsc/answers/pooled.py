@@ -26,7 +26,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import OFF, ON
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, GroupsLike, Times
 
 EVENT_TIME = "periods since the treatment"
@@ -87,6 +87,11 @@ class Pooled:
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def mark(self) -> str:
+        """What stands on everything made of it if it carries no guarantee of dpsc; empty if it does."""
+        return "" if self.private else mark_of(self.reason)
 
     @property
     def interval_kind(self) -> IntervalKind:

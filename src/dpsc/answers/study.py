@@ -66,7 +66,7 @@ class Study(Pooled, Reportable):
         """Return what a notebook shows: the pooled effect in words, and the figure."""
         figure = plot.figure_of(plot.draw(self, "event"))
         heading = self.title or f"Study of {len(self.results)} treated units"
-        return report.card(heading, self._words(), figure, self.private, self.reason)
+        return report.card(heading, self._words(), figure, self.mark, self.reason)
 
     def _document(self, units: str | None = None, dates_tried: Sequence[str] = ()) -> Document:
         """Return everything as plain values, for programs."""

@@ -147,7 +147,7 @@ def _facts(found: Result | Study, known: Mapping[str, str]) -> Table:
     if found.guarantee:
         facts.add_row("guarantee", Text(found.guarantee.brief))
     else:
-        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {found.reason}"), style="bold red")
+        facts.add_row("guarantee", Text(f"none, {found.mark}: {found.reason}"), style="bold red")
     for note in found.notes:
         facts.add_row("note", Text(note), style="yellow")
     return facts

@@ -25,6 +25,7 @@ from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
+from dpsc.privacy.guarantee import mark_of
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.outcomes import ReleasedOutcomes
@@ -309,8 +310,8 @@ def card(release: ReleasedMatrix) -> str:
         "Any number of questions can be asked of it, at no further cost: estimate(target, treatment_time).",
     ]
     figure = plot.figure_of(movement(release, Sheet()))
-    private = release.guarantee is not None
-    return report.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
+    mark = "" if release.guarantee else mark_of(release.no_guarantee)
+    return report.card(f"A release of {release.outcome}", lines, figure, mark, release.no_guarantee)
 
 
 _SAYINGS = donors, noise, segment_rows, seen, mechanism, periods, kernel, directions, scale, reference
@@ -356,5 +357,5 @@ def movement(release: ReleasedMatrix, sheet: Sheet) -> Axes:
         sheet,
         outcome=release.outcome,
         caption=promise(release.guarantee, release.no_guarantee),
-        private=release.guarantee is not None,
+        mark="" if release.guarantee else mark_of(release.no_guarantee),
     )

@@ -22,7 +22,7 @@ from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, composed, weakest
+from dpsc.privacy.guarantee import PUBLISHERS_WORD, REPLACE_PERSON, Guarantee, composed, weakest
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.lengths import BINS, SHARE, Bins, NoisyLengths, require_lengths
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
@@ -321,8 +321,9 @@ class ReleasedPanel:
     @property
     def no_guarantee(self) -> str:
         """Why there is no guarantee, empty if there is one."""
-        if self.publisher:
-            return f"{self.publisher}: the publisher's word, which dpsc cannot check"
+        if self.published is not None:
+            noisy = (self.published.noise > 0).any()
+            return f"{self.publisher} ({PUBLISHERS_WORD if noisy else 'the table has no noise'})"
         return next((block.no_guarantee for block in self.blocks if block.guarantee is None), "")
 
     @cached_property
