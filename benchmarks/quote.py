@@ -105,9 +105,9 @@ def printed() -> str:
     return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
-def planning() -> str:
-    """Return how right plans are."""
-    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
+def planning(part: int) -> str:
+    """Return a table on plans: how right they are, or what a pilot does."""
+    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
 def averages(part: int) -> str:
@@ -118,6 +118,11 @@ def averages(part: int) -> str:
 def segments(part: int) -> str:
     """Return a table of segments: by their size, or by panel."""
     return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+
+
+def rolling() -> str:
+    """Return what two releases of the same donors would bring together."""
+    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
 
 
 def smoothness() -> str:
@@ -213,11 +218,13 @@ QUOTES = {
     "study": study,
     "study before": study_before,
     "printed": printed,
-    "planning": planning,
+    "planning": lambda: planning(0),
+    "planning pilot": lambda: planning(3),
     "averages": lambda: averages(0),
     "averages floor": lambda: averages(1),
     "averages plans": lambda: averages(2),
     "smoothness": smoothness,
+    "rolling": rolling,
     "segments by size": lambda: segments(0),
     "segments by panel": lambda: segments(1),
     "missing": lambda: missing("All donors"),

@@ -89,7 +89,7 @@ def test_regions_with_their_own_dates_become_a_study(files: Path) -> None:
     assert [row["for"] for row in document["dates_tried"]] == [["north"], ["south"]]
     page = (folder / "report.html").read_text("utf-8")
     for text in ("<h1>Costs, had no clinic opened</h1>", "average over unit-periods", "Units count by their weights",
-                 "Never treated: west. They are for the reader only", "What was protected",
+                 "Never treated: west. They are shown for comparison only", "What was protected",
                  "--treatment-time-column start"):  # fmt: skip
         assert text in page
     long = pd.read_csv(folder / "counterfactual.csv")

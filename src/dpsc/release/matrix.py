@@ -114,7 +114,7 @@ class ReleasedMatrix:
         loss = guarantee.loss
         claimed = (loss.mu_squared + 2 * loss.rho) * (1 - self.scale.share)
         if not claimed * s**2 >= 2 * self.sites or not self._slack_is_charged(loss):
-            raise ReleaseError("the noise scales do not pay for the guarantee: there is less noise than it claims.")
+            raise ReleaseError("the noise scales are too small for the guarantee: there is less noise than it claims.")
 
     def _slack_is_charged(self, loss: Loss) -> bool:
         """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""

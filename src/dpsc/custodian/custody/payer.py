@@ -94,8 +94,8 @@ class Account:
         promise = getattr(algorithm, "guarantee", None) if promise is None else promise
         if promise is None:
             raise LedgerError(
-                f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
-                f"look of your own, which you hand on to nobody, add {NO_LEDGER}."
+                f"this run has no guarantee, so its cost is not known and it cannot be booked in {self.ledger.place}. "
+                f"To look at it yourself, without passing it on, add {NO_LEDGER}."
             )
         if promise.arithmetic == "exact":
             from dpsc.privacy.discrete import require_unbiased
@@ -149,7 +149,7 @@ class Account:
     def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
         raise ParameterError(
             f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with "
-            f"{Parameter('dataset')} which of them pays."
+            f"{Parameter('dataset')} whose budget is used."
         )
 
 

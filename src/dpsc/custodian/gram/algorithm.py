@@ -283,7 +283,7 @@ class GramRelease:
         loss = sum((promise.loss for promise in known), Loss())
         if not loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # where some parts are zCDP and others are not
             raise ParameterError(
-                f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
+                f"the grid is too coarse to be shared in this way; use a larger {Parameter('grid_bits')}."
             )
         basis = max((promise.basis for promise in known), key=len)
         return replace(self.guarantee, basis=f"{basis}, of {len(known)} outcomes together", loss=loss)
