@@ -338,4 +338,4 @@ class Account(payer.Account):
         if not _is_terminal():
             return super()._one_of(ledger, names)
         listed = ", ".join(map(repr, names))
-        return ledger.dataset(typer.prompt(f"Which data set pays? The ledger has {listed}", err=True)).name
+        return ledger.dataset(typer.prompt(f"Whose budget is used? The ledger has {listed}", err=True)).name
