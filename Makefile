@@ -45,6 +45,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/segments.py
+	$(BIN)/python benchmarks/rolling.py
 	$(BIN)/python benchmarks/groups.py --half design --runs 5
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/demo.py

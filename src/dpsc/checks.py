@@ -274,4 +274,6 @@ def command(parts: Sequence[str], options: Sequence[str]) -> str:
 
 def deprecated(old: str, new: str) -> None:
     """Warn whoever calls our caller that ``old`` goes after one version, and say what to write instead."""
-    warnings.warn(f"{old} is deprecated and goes in dpsc 0.4: write {new}.", DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        f"{old} is deprecated and will be removed in dpsc 0.4: write {new}.", DeprecationWarning, stacklevel=3
+    )

@@ -349,7 +349,7 @@ def test_a_gaussian_path_given_its_past_is_as_the_formulas_of_a_fresh_start(free
 
 
 @pytest.mark.parametrize("free_level", [True, False])
-def test_the_fit_before_the_intervention_is_each_period_as_all_others_foretell_it(free_level: bool) -> None:
+def test_the_fit_before_the_intervention_is_each_period_as_all_others_predict_it(free_level: bool) -> None:
     D, y = Kernel.named("high").matrix(9), np.random.default_rng(1).normal(size=9)
     zero = np.zeros(9)
     fit, missed = Gaussian(zero, D, free_level).observed(y).left_out

@@ -192,3 +192,21 @@ def test_ridge_without_privacy_is_ridge() -> None:
 def test_senseless_parameters_are_refused_by_name(changes: dict[str, object], name: str) -> None:
     with pytest.raises(ParameterError, match=name):
         plan(**({"n": 100, "T0": 10, "h": 2} | changes))  # type: ignore[arg-type]
+
+
+def test_a_pilot_says_how_closely_donors_follow_and_the_range_is_narrower() -> None:
+    """Donors that follow the target closely, and donors that have nothing to do with it."""
+    rng = np.random.default_rng(0)
+    n, T0, h = 400, 9, 2
+    walk, own = np.cumsum(rng.normal(size=T0 + h)), 0.3 * rng.normal(size=(n, T0 + h))
+    y, seen = walk[:T0], []
+    for donors in (walk + own, np.cumsum(rng.normal(size=(n, T0 + h)), axis=1)):
+        pilot = GramRelease(epsilon=0.5, delta=1e-6, like=y).release(donors)
+        row = plan(n, T0, h, 1.0, target=y, runs=1, pilot=pilot).table.iloc[0]
+        seen.append(row["detectable"])
+        assert row["detectable_high"] / row["detectable_low"] == pytest.approx(3.0)
+    plain = plan(n, T0, h, 1.0, target=y, runs=1).table.iloc[0]
+    assert plain["detectable_high"] / plain["detectable_low"] == pytest.approx(5.0)
+    assert seen[0] < 0.7 * seen[1]
+    with pytest.raises(ParameterError, match="10 and 8"):
+        plan(n, T0 - 1, h, 1.0, target=y, runs=1, pilot=pilot)

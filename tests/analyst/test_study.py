@@ -68,7 +68,7 @@ def test_weights_count(study: Study) -> None:
 
 def test_never_treated_units_are_shown_and_not_used(study: Study) -> None:
     assert list(study.never_treated) == ["never"]
-    assert "never treated, shown for the reader only: never" in study.summary()
+    assert "never treated, shown for comparison only: never" in study.summary()
     assert "never" not in set(study.to_frame()["unit"])
 
 

@@ -85,7 +85,8 @@ def test_it_says_whom_a_guarantee_protects_and_when_there_is_none(panel_result: 
     seeded = GramRelease(epsilon=1.0, delta=1e-6, seed=1, scale=1.0).release(panel.donors)
     assert f"NOT PRIVATE: {SEEDED}." in seeded.estimate(panel.target.to_numpy(), 8).paragraph()
     published = panel_result.paragraph()
-    assert "NOT PRIVATE: published by a friend" in published
+    assert "a table that others protected" in published
+    assert "published by a friend (the publisher's word, which dpsc cannot check)." in published
     assert f"{panel_result.leave_one_out()}."[1:] in published
     of_people = Guarantee(1.0, adjacency=REPLACE_PERSON, arithmetic="exact")
     people = replace(gram_result(), guarantee=of_people).paragraph()

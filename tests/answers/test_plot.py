@@ -304,8 +304,8 @@ def test_every_unit_has_a_panel_and_those_never_treated_are_for_the_reader(study
     for panel, result in zip(panels, study.results.values(), strict=False):
         np.testing.assert_array_equal(lines(panel)["observed"], result.target)
         assert [line.get_gid() for line in panel.lines].count("intervention") == 1
-    assert list(lines(panels[-1])) == ["never treated: for the reader only"]
-    assert "never treated: for the reader only" in legend(first)
+    assert list(lines(panels[-1])) == ["never treated: for comparison only"]
+    assert "never treated: for comparison only" in legend(first)
     assert len(legend(first)) == 4
     with pytest.raises(ParameterError, match="leave out ax"):
         study.plot("units", ax=Figure().subplots())

@@ -196,7 +196,7 @@ def test_a_study_has_a_sheet_of_units(release: Release, tmp_path: Path) -> None:
     units = sheet(path, "units")
     assert [row[0] for row in units] == ["unit", "north", "'-south"]
     assert [row[1] for row in units[1:]] == ["w5", "w6"]
-    assert dict(sheet(path, "answer"))["never treated, for the reader only"] == "west"
+    assert dict(sheet(path, "answer"))["never treated, for comparison only"] == "west"
     assert [row[0] for row in sheet(path, "event time")] == ["periods after", -1, 0, 1, 2, 3, 4]
 
 

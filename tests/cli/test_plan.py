@@ -173,6 +173,7 @@ def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all
     [
         (("--detect", "5%"), "--target"),
         (("--detect", "much"), "--detect"),
+        (("--detect", "1", "--pilot", "pilot.dpsc.json"), "--pilot is for budgets of one release"),
         (("--detect", "-3"), "--detect"),
         (("--detect", "1", "--error", 1), "one of --error and --detect"),
         (("--detect", "1", "--n", 50), "one --n"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Callable
@@ -19,13 +20,14 @@ from dpsc.answers.result import SEEDED
 from dpsc.ledger.contents import promises_something_else, release_in
 from dpsc.ledger.records import guarantee_to_json
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_ONE, REPLACE_PERSON, Guarantee
-from dpsc.release import panel_file
+from dpsc.privacy.guarantee import PUBLISHERS_WORD, REPLACE_ONE, REPLACE_PERSON, Guarantee, mark_of
+from dpsc.release import describe_panel, panel_file
 from dpsc.release.file_format import checksum_of
 from dpsc.release.panel import Block
 from tests.making import make_private_panel
 
 LAWS = {"gaussian": 1e-6, "laplace": 0.0}
+BY_ITS_PUBLISHER = mark_of(PUBLISHERS_WORD)
 MONTHS = pd.period_range("2024-01", periods=12, freq="M")
 NORTH, SOUTH = ("a", "b", "c"), ("d", "e", "f", "g")
 
@@ -82,14 +84,14 @@ FORGED = {
 def test_a_claim_that_the_noise_does_not_pay_for_is_refused(law: str, how: str) -> None:
     (block,) = make_private_panel(delta=LAWS[law]).blocks
     claim = forged_claims(block)[how]
-    with pytest.raises(ReleaseError, match="does not pay"):
+    with pytest.raises(ReleaseError, match="too small for the guarantee"):
         replace(block, guarantee=claim)
 
 
 def test_neither_a_wider_rule_nor_other_neighbours_are_paid_by_the_same_noise() -> None:
     (block,) = make_private_panel().blocks
     for wider in (2, 3):
-        with pytest.raises(ReleaseError, match="does not pay"):
+        with pytest.raises(ReleaseError, match="too small for the guarantee"):
             replace(block, rule=replace(block.rule, cells_per_period=wider))
     assert block.guarantee is not None
     with pytest.raises(ReleaseError, match=REPLACE_PERSON):
@@ -123,7 +125,28 @@ def test_a_published_table_comes_back_as_the_publishers_word() -> None:
     again = panel_file.loads(panel_file.dumps(made), PrivatePanel)
     pd.testing.assert_frame_equal(again.to_frame(), made.to_frame())
     assert again.guarantee is None
-    assert again.no_guarantee.startswith("published by a friend: the publisher's word")
+    assert again.no_guarantee.startswith("published by a friend (the publisher's word")
+
+
+@pytest.mark.parametrize(
+    ("noise", "mark", "other"), [(0.3, BY_ITS_PUBLISHER, "NOT PRIVATE"), (0.0, "NOT PRIVATE", BY_ITS_PUBLISHER)]
+)
+def test_answers_from_a_published_table_say_whose_word_their_guarantee_is(
+    noise: float, mark: str, other: str, tmp_path: Path
+) -> None:
+    """Only a table without any noise is called not private: nothing protects it, whatever its publisher says."""
+    frame = pd.DataFrame(np.cumsum(np.random.default_rng(0).normal(size=(8, 12)), axis=1), columns=range(2001, 2013))
+    panel = PrivatePanel.from_noisy_table(frame.rename(index="u{}".format), noise=noise, guarantee="of a friend")
+    result, study = panel.estimate("u3", treatment_time=2009), panel.study({"u3": 2009, "u4": 2009})
+    panel.save(tmp_path / "p.json")
+    said = [result.headline, result._repr_html_(), study._repr_html_(), describe_panel.page(panel, "p.json", "0" * 64)]
+    for brief in (False, True):
+        result.report(tmp_path / "r.html", brief=brief)
+        said.append((tmp_path / "r.html").read_text("utf-8"))
+    for text in map(html.unescape, said):
+        assert mark in text
+        assert other not in text
+    assert other not in result.paragraph()
 
 
 def edited(change: Callable[[dict[str, Any]], object], made: PrivatePanel | None = None) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, ReleaseError
 from dpsc.checks import is_printable
+from dpsc.errors import DpscWarning
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.release import file_format
 from dpsc.release import file_format as period_labels
@@ -35,13 +36,13 @@ def loads(text: str) -> Release:
 
 @pytest.fixture
 def release() -> Release:
-    return MAKE.release(make_panel(n=40), provenance="hospital A, 2026 – patients’ “wages”")
+    return MAKE.release(make_panel(n=40), provenance="hospital A, 2026 – patients’ “wages”", dataset=None)
 
 
 @pytest.fixture(scope="module")
 def counted() -> Release:
     """A release that spent a share of its budget on the scale."""
-    return COUNTING.release(np.random.default_rng(0).normal(size=(400, 11)).cumsum(axis=1))
+    return COUNTING.release(np.random.default_rng(0).normal(size=(400, 11)).cumsum(axis=1), dataset=None)
 
 
 def same(one: Release, other: Release) -> bool:
@@ -57,7 +58,7 @@ def same(one: Release, other: Release) -> bool:
 
 def test_a_file_gives_back_the_same_release(release: Release, counted: Release, tmp_path: Path) -> None:
     path = tmp_path / "donors.dpsc.json"
-    few = replace(MAKE, directions=3).release(make_panel(n=40))
+    few = replace(MAKE, directions=3).release(make_panel(n=40), dataset=None)
     for made in (release, few, counted):
         made.save(path)
         assert same(Release.load(path), made)
@@ -189,6 +190,19 @@ def test_what_breaks_the_schema_is_refused_even_with_a_fitting_checksum(
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(ReleaseError):
         loads(text)
+
+
+def test_a_release_that_does_not_say_who_pays_for_it_warns_when_it_is_saved(tmp_path: Path) -> None:
+    path, panel = tmp_path / "donors.dpsc.json", make_panel(n=40)
+    unsaid = MAKE.release(panel)
+    each = {name: {"scale": 5.0} for name in ("x", "y")}
+    both = GramRelease(epsilon=1.0, delta=1e-6).release({"x": panel.donors, "y": panel.donors}, each=each)
+    for made in (unsaid, Release.merge([unsaid], disjoint=True), both):
+        with pytest.warns(DpscWarning, match=r'dataset="patients".*dataset=None.*ledger.spending'):
+            made.save(path)
+    for dataset in ("patients", None):  # warnings are errors here
+        MAKE.release(panel, dataset=dataset).save(path)
+        Release.load(path).save(path)
 
 
 def test_files_that_cannot_be_read_or_written_are_named(release: Release, tmp_path: Path) -> None:
@@ -340,18 +354,18 @@ def test_noise_that_does_not_pay_for_the_claim_is_refused(release: Release, coun
         (counted, 0.9999),
     ):
         noise = {"diagonal": made.diagonal_scale * share, "off_diagonal": made.off_diagonal_scale * share}
-        with pytest.raises(ReleaseError, match=r"do not pay|fit n and the noise"):
+        with pytest.raises(ReleaseError, match=r"too small for the guarantee|fit n and the noise"):
             loads(edited(made, noise=noise))
     for diagonal, above in ((1.0, 0.9), (1.0, 1.1), (1.1, 1.0)):
         noise = {"diagonal": diagonal * release.diagonal_scale, "off_diagonal": above * release.off_diagonal_scale}
         with pytest.raises(ReleaseError, match="belong together"):
             loads(edited(release, noise=noise))
-    with pytest.raises(ReleaseError, match="do not pay"):
+    with pytest.raises(ReleaseError, match="too small for the guarantee"):
         loads(edited(release, sites=2))
     assert release.guarantee is not None
     other_kind = Guarantee(1.0, 1e-6, arithmetic="exact", basis="none of which noise pays for")
     for claim in (other_kind, replace(release.guarantee, adjacency="add or remove one donor")):
-        with pytest.raises(ReleaseError, match=r"do not pay|the claim is another"):
+        with pytest.raises(ReleaseError, match=r"too small for the guarantee|the claim is another"):
             loads(edited(release, guarantee=asdict(claim)))
 
 
@@ -359,7 +373,7 @@ def test_a_share_that_the_matrix_did_not_leave_is_refused(release: Release, coun
     """A file that says less than was spent on counts cannot be told; one whose noise does not leave the share can."""
     for made, share in ((release, 0.01), (counted, 1.01 * counted.scale.share), (counted, 0.15), (counted, 0.151)):
         scale = {"value": 1.0, "source": "counted", "share": share}
-        with pytest.raises(ReleaseError, match=r"do not pay|share of the budget is wrong"):
+        with pytest.raises(ReleaseError, match=r"too small for the guarantee|share of the budget is wrong"):
             loads(edited(made, scale=scale))
     assert loads(edited(counted)).scale == counted.scale
     scale = {"value": 1.0, "source": "counted", "share": 0.151}
@@ -372,7 +386,7 @@ def test_a_gaussian_claim_without_its_slack_is_refused(release: Release, counted
     for made in (release, counted):
         assert made.guarantee is not None
         claim = asdict(replace(made.guarantee, loss=replace(made.guarantee.loss, **{forgotten: 0.0})))
-        with pytest.raises(ReleaseError, match="do not pay"):
+        with pytest.raises(ReleaseError, match="too small for the guarantee"):
             loads(edited(made, guarantee=claim))
 
 
@@ -385,7 +399,7 @@ def test_the_slack_of_the_matrix_alone_does_not_cover_the_counts(release: Releas
         if made is release:
             assert loads(edited(made, guarantee=asdict(claim))).guarantee == claim
             continue
-        with pytest.raises(ReleaseError, match="do not pay"):
+        with pytest.raises(ReleaseError, match="too small for the guarantee"):
             loads(edited(made, guarantee=asdict(claim)))
 
 
@@ -394,7 +408,7 @@ def test_the_slack_of_a_coarse_grid_is_not_that_of_a_fine_one(release: Release) 
     unit = 4**10
     noise = {"diagonal": release.diagonal_scale / unit, "off_diagonal": release.off_diagonal_scale / unit}
     coarse = [int(v) for v in release.matrix[np.triu_indices(11)] // unit]
-    with pytest.raises(ReleaseError, match="do not pay"):
+    with pytest.raises(ReleaseError, match="too small for the guarantee"):
         loads(edited(release, noise=noise, grid_bits=8, matrix=coarse))
 
 
@@ -564,10 +578,10 @@ def test_a_stored_guarantee_cannot_promise_less_than_it_costs(release: Release) 
 
 def test_a_site_whose_scale_was_counted_merges_with_one_that_took_it_over(tmp_path: Path) -> None:
     rows = np.cumsum(np.random.default_rng(0).normal(size=(800, 12)), axis=1)
-    first = GramRelease(epsilon=1.0, delta=1e-6, directions=5).release(rows[:400])
+    first = GramRelease(epsilon=1.0, delta=1e-6, directions=5).release(rows[:400], dataset=None)
     scale = first.scale.value / whitened_size(1.0, 12, first.kernel)
     for epsilon in (1.0, 0.8):
-        second = GramRelease(epsilon=epsilon, delta=1e-6, directions=5, scale=scale).release(rows[400:])
+        second = GramRelease(epsilon=epsilon, delta=1e-6, directions=5, scale=scale).release(rows[400:], dataset=None)
         for number, sites in enumerate(([first, second], [second, first])):
             merged = Release.merge(sites, disjoint=True)
             assert merged.scale.share == 0

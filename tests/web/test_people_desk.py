@@ -63,6 +63,22 @@ def checked(desk: CustodianDesk) -> None:
     desk.work.wait()
 
 
+def test_a_smaller_budget_needs_another_check_and_a_larger_one_does_not(ready: CustodianDesk) -> None:
+    """The check says which cells would be missing, and with more noise there are more of them."""
+    for epsilon, delta, again in (
+        ("2", "1e-6", False),
+        ("1", "1e-7", True),
+        ("x", "1e-6", False),
+        ("0.05", "1e-6", True),
+    ):
+        says(ready, epsilon=epsilon, delta=delta)
+        assert (ready.confirm.to_do[:1] == ["Check again: something was changed since."]) == again
+    before = ready.data.findings()
+    checked(ready)
+    assert ready.data.current
+    assert ready.data.findings() != before
+
+
 def test_the_columns_are_shown_before_anything_is_said(empty: CustodianDesk) -> None:
     assert set(empty.problems) == {"person"}
     assert "“column of people”" in empty.problems["person"]

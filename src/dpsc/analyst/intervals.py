@@ -1,14 +1,14 @@
 """How large the error of a forecast may be, for one target and for several whose errors are alike.
 
 All targets are compared with the same estimated population. With A_i the map of a path to the error of target i's
-forecast (later periods less what the earlier ones foretell), path_i = shared mean's error + what the targets have in
+forecast (later periods less what the earlier ones predict), path_i = shared mean's error + what the targets have in
 common + its own, so that
 
     Cov(error_i, error_j) = A_i (mean_error + kappa c_i c_j (common + direction_error + sqrt(b_i b_j) bulk)) A_j'.
 
 The mean's error is the same for all targets. kappa is how alike the targets are beyond what donors explain (a group
 of regions that differs from the donors in the same way): it is found from how their average moved around what the
-donors foretell before the first intervention, averaged over its values by evidence. (The noise counts once between
+donors predict before the first intervention, averaged over its values by evidence. (The noise counts once between
 targets and more within one: with more everywhere, pooled intervals hold too often.)
 """
 

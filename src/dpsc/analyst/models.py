@@ -149,7 +149,7 @@ class Observed:
 
     @cached_property
     def left_out(self) -> tuple[Array, Array]:
-        """Each of the first periods as the others foretell it, and the standard deviation of what they miss it by.
+        """Each of the first periods as the others predict it, and the standard deviation of what they miss it by.
 
         With P the inverse covariance (less the level's direction), ``y_t - E[y_t | others] = (P (y - mean))_t / P_tt``
         and its variance is ``1 / P_tt``.

@@ -193,7 +193,7 @@ class DonorRows:
     def weights(self, candidate: Candidate, periods: Integers) -> Array:
         """Return how much of each donor's movement is in a candidate's forecast.
 
-        What is foretold of the common movement is ``c^2 common C^-1 left``, C the target's covariance before the
+        What is predicted of the common movement is ``c^2 common C^-1 left``, C the target's covariance before the
         intervention and ``left`` its path less mean and level. As the common covariance is that of the donors' own
         common movements, it is a sum over donors: mean and common movement together are the donors', each with the
         weight ``count (1 + c^2 f_j' Q' C^-1 left)``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from dpsc.types import Array, TargetLike, one_thread, to_floats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dpsc.analyst.release import Release
+
 
 _ERRORS = ("error", "without_privacy", "last_value")
 _IN_SHOCK = tuple(f"{name}_in_shock" for name in _ERRORS)
@@ -41,6 +43,8 @@ _TINY = 1e-300  # no error is smaller, so that it has a logarithm
 Factors = Mapping[str, tuple[float, float]]
 # What answers say over what simulated ones do, and ranges that hold 80% of what comes (docs/choosing-epsilon.md):
 _SAID = 1.2
+BELIEVED = 0.75  # how much of what a pilot says over what was planned for it, as a power
+AFTER_PILOT = (0.6, 1.8)
 WITHIN: Factors = {"error": (1 / 3, 3.0), "error_in_shock": (1 / 3, 3.0), "detectable": (0.5, 2.5)}
 
 
@@ -103,7 +107,7 @@ class Plan:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what to expect, in words, and the curves."""
         figure = plot.figure_of(plan_curves(self.table, self.unit, Sheet()))
-        return report.card("The error to expect from a release", self._words(), figure, True, "")
+        return report.card("The error to expect from a release", self._words(), figure, "", "")
 
     def _words(self) -> list[str]:
         """Say what to expect with the smallest and the largest budget, for each number of donors."""
@@ -166,6 +170,7 @@ def plan(
     rank: int = 3,
     signal_to_noise: float | None = None,
     target: TargetLike | None = None,
+    pilot: Release | None = None,
     runs: int | None = None,
     seed: int = 0,
     on_progress: Callable[[], None] | None = None,
@@ -189,6 +194,10 @@ def plan(
     target : Series or array, optional
         The target before the intervention, public. Simulated targets change from one period to the next as much as
         this one, and share with donors what its history makes likely.
+    pilot : Release, optional
+        A release of the same donors with a small part of the budget, which costs nothing to read: it tells how closely
+        donors follow this target, so that ``detectable`` is nearer and its range narrower. The target then has all T0
+        periods. Budgets add up: the ledger says what is left after a pilot.
     runs, seed : int
         Of the simulation; by default :func:`default_runs`, which takes some seconds.
     on_progress : callable, optional
@@ -231,8 +240,26 @@ def plan(
         for i, size in enumerate(sizes)
         for j, e in enumerate(epsilons)
     ]
-    columns = ["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"]
-    return Plan(with_ranges(pd.DataFrame(rows, columns=columns), WITHIN), _unit(target))
+    table = pd.DataFrame(rows, columns=["n", "epsilon", *_ERRORS, *_IN_SHOCK, "detectable", "guess"])
+    if pilot is None:
+        return Plan(with_ranges(table, WITHIN), _unit(target))
+    table["detectable"] *= _said_by(pilot, setting, target)
+    return Plan(with_ranges(table, {**WITHIN, "detectable": AFTER_PILOT}), _unit(target))
+
+
+def _said_by(pilot: Release, setting: _Setting, target: TargetLike | None) -> float:
+    """Return the smallest effects after a pilot over those planned without it. Pure post-processing."""
+    if pilot.guarantee is None or target is None:
+        raise ParameterError(f"{Parameter('pilot')} needs {Parameter('target')}, and a release with a guarantee.")
+    history = to_floats(target, "target")
+    if len(history) != setting.T0 or len(pilot.times) != setting.T0 + setting.h:
+        raise ParameterError(
+            f"{Parameter('pilot')} has {len(pilot.times)} periods, and the target {len(history)} before the "
+            f"intervention; the plan has {setting.T0 + setting.h} and {setting.T0}."
+        )
+    said = pilot.estimate(history, pilot.times[setting.T0]).detectable()
+    same = replace(setting, delta=pilot.guarantee.delta)
+    return float((said / same.reached(pilot.n, pilot.guarantee.epsilon, "detectable", None)) ** BELIEVED)
 
 
 @dataclass(frozen=True)

@@ -91,22 +91,8 @@ class PrivatePanel(ReleasedPanel):
             The first treated period; any period with at least 2 before it.
         exclude : names
             Units that are no donors: treated ones, and those that the treatment may have reached.
-        level : float
-            The level of the intervals in the summary and the plots.
-        title : str
-            The question, for figures and reports.
-        treatment_end : optional
-            The last treated period, if the treatment ended: the effect is that of the treated periods, and
-            ``contrasts()`` has what was seen after, and whether the effect fades.
-        gap : int
-            How many periods are left out, the first treated one and those that follow: they are neither fitted nor in
-            the effect.
-        treated : Series of 0 and 1, optional
-            Instead of ``treatment_time`` and ``treatment_end``: 1 in each treated period, which may come in spells.
-            Nothing after the first treated period is fitted.
-        value_per_unit, cost, currency : optional
-            What one unit of the outcome is worth in one period, what the intervention cost, and in which money:
-            ``worth()``, words and reports then say what the total effect is worth.
+        level, title, treatment_end, gap, treated, value_per_unit, cost, currency
+            As in :meth:`dpsc.Release.estimate`.
 
         Returns
         -------
@@ -161,14 +147,8 @@ class PrivatePanel(ReleasedPanel):
         weights : mapping or Series, or "size", optional
             Of the units in pooled effects; equal if left out. "size" counts each unit by its people before its
             treatment, as far as the panel says how many they are: the pooled effect is then that on a usual person.
-        groups : mapping or Series, optional
-            The group of each unit, such as its region, for :meth:`dpsc.Study.by_group`.
-        treatment_ends : mapping or Series, or one period for all, optional
-            The last treated period of each unit whose treatment ended.
-        gap, value_per_unit, cost, currency
-            As in :meth:`estimate`; the cost is that of all units together.
-        treated : mapping of names to Series, or frame, optional
-            Instead of ``treatment_times`` and ``treatment_ends``: 1 in each treated period of each unit, 0 in others.
+        groups, treatment_ends, gap, treated, value_per_unit, cost, currency
+            As in :meth:`dpsc.Release.study`.
         """
         return panel.study(
             self,

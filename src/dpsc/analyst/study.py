@@ -297,7 +297,7 @@ def weights_of(
     given = dict(weights)
     missing = [name for name in names if name not in given]
     if missing:
-        raise ReleaseError(f"weights say nothing about {missing[0]!r}.")
+        raise ReleaseError(f"weights have no number for {missing[0]!r}.")
     values = pd.Series({name: float(given[name]) for name in names})
     if not (np.isfinite(values) & (values >= 0)).all() or values.sum() == 0:
         raise ReleaseError("weights must be numbers of at least 0, not all of them 0.")

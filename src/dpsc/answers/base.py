@@ -26,7 +26,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import LEFT_OUT, OFF, ON, Phase
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, Times
 
 if TYPE_CHECKING:
@@ -139,9 +139,14 @@ class Answer:
         return self.guarantee is not None
 
     @property
+    def mark(self) -> str:
+        """What stands on everything made of it if it carries no guarantee of dpsc; empty if it does."""
+        return "" if self.private else mark_of(self.reason)
+
+    @property
     def headline(self) -> str:
         """What this is, in a few words."""
-        return self.algorithm if self.private else f"{self.algorithm}, NOT PRIVATE"
+        return self.algorithm if self.private else f"{self.algorithm}, {self.mark}"
 
     @property
     def observed(self) -> pd.Series[float]:
@@ -248,11 +253,8 @@ class Answer:
         Rows: ``total effect`` (the sum over the treated periods, times how many units the target is the average of, if
         that was said), ``value``, and if there is a cost ``value minus cost`` and ``return``, the value over the cost.
         """
-        if self.prices is None:
-            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
         weights = self.stands_for * self.counted
-        found = self.prices.worth(self._effects(weights[np.newaxis], self._level(level))[0])
-        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
+        return worth_of(self.prices, self._effects(weights[np.newaxis], self._level(level))[0])
 
     @property
     def stands_for(self) -> int:
@@ -359,6 +361,14 @@ class Answer:
 def frame_of(found: list[Effect], names: list[str]) -> pd.DataFrame:
     """Return effects as a table with their names."""
     return pd.DataFrame(found, index=pd.Index(names, name="effect of", dtype=object), columns=Effect._fields)
+
+
+def worth_of(prices: Prices | None, total: Effect) -> pd.DataFrame:
+    """Return what a total effect is worth; refuse where no value was stated."""
+    if prices is None:
+        raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
+    found = prices.worth(total)
+    return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
 
 
 def _part(part: IntervalPart) -> IntervalPart:

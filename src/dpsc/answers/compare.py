@@ -21,7 +21,7 @@ from dpsc.answers.figures import choices
 from dpsc.answers.words import column, p_text
 from dpsc.errors import ReleaseError
 from dpsc.periods.match import listed
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.version import __version__
 
 NO_REPORTS: Mapping[str, str] = MappingProxyType({})
@@ -192,7 +192,7 @@ class Comparison:
             says=self.sentence(),
             tables=self._tables(),
             image=report.image(self._drawn),  # the page asks the question
-            private=all(document["private"] for _, document in self.answers),
+            marks=[mark_of(document["no_guarantee"] or "") for _, document in self.answers if not document["private"]],
             answers=dict(self.answers),
             each={name: report.image(draw) for name, draw in self.drawn.items()},
             reports=reports,
@@ -265,7 +265,7 @@ _FACTS: dict[str, Callable[[Document], Any]] = {
     "release": lambda document: document["parameters"].get("release"),
     "donors": lambda document: document["parameters"].get("n"),
     "segments of donors": lambda document: document["parameters"].get("pool"),
-    "budget": lambda document: _budget(document["guarantee"]),
+    "budget": lambda document: _budget(document["guarantee"], document["no_guarantee"]),
     "level": lambda document: document["level"],
     "units": lambda document: document.get("units"),
     "method": lambda document: document["method"],
@@ -280,8 +280,10 @@ def _target(document: Document, times: set[Any]) -> str:
     return f"average {words.number(sum(values) / len(values))}" if values else "not observed"
 
 
-def _budget(guarantee: Mapping[str, Any] | None) -> str:
-    return "NOT PRIVATE" if guarantee is None else f"ε = {guarantee['epsilon']:.4g}, δ = {guarantee['delta']:g}"
+def _budget(guarantee: Mapping[str, Any] | None, reason: str | None) -> str:
+    if guarantee is None:
+        return mark_of(reason or "")
+    return f"ε = {guarantee['epsilon']:.4g}, δ = {guarantee['delta']:g}"
 
 
 def _text(value: Any) -> str:

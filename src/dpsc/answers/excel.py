@@ -19,7 +19,7 @@ from dpsc.answers import words as parameters
 from dpsc.answers.document import Document
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, GRID, VERMILION
 from dpsc.errors import ParameterError
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 
 Rows = Sequence[Mapping[str, Any]]
 _NOT_PRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a workbook cannot hold them
@@ -192,7 +192,7 @@ def _answer(document: Document) -> Rows:
         "measured in": document["units"],
         "first treated period": document["treatment_time"] if document["kind"] == "result" else None,
         "treated units": len(document["by_unit"]) if document["kind"] == "study" else None,
-        "never treated, for the reader only": ", ".join(document.get("never_treated", [])) or None,
+        "never treated, for comparison only": ", ".join(document.get("never_treated", [])) or None,
         "average effect": document["average_effect"],
         "its interval from": interval[0],
         "its interval to": interval[1],
@@ -226,7 +226,7 @@ def _rank(document: Document) -> str | None:
 
 def _guarantee(document: Document, guarantee: Guarantee | None) -> Rows:
     if guarantee is None:
-        return [{"": "guarantee", "value": f"none, NOT PRIVATE: {document['no_guarantee']}"}]
+        return [{"": "guarantee", "value": f"none, {mark_of(document['no_guarantee'])}: {document['no_guarantee']}"}]
     numbers = [{"": name, "value": value} for name, value in (document["guarantee"] or {}).items()]
     return numbers + [{"": "what it means", "value": sentence} for sentence in words.meaning(guarantee)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpsc import checks
-from dpsc.answers.base import ONE_DEVIATION, Answer, Drawing, frame_of
+from dpsc.answers.base import ONE_DEVIATION, Answer, Drawing, frame_of, worth_of
 from dpsc.answers.effects import (
     AFTER,
     LATER_MINUS_EARLIER,
@@ -26,7 +26,7 @@ from dpsc.answers.effects import (
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import OFF, ON
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array, GroupsLike, Times
 
 EVENT_TIME = "periods since the treatment"
@@ -87,6 +87,11 @@ class Pooled:
     def private(self) -> bool:
         """Whether it carries a guarantee."""
         return self.guarantee is not None
+
+    @property
+    def mark(self) -> str:
+        """What stands on everything made of it if it carries no guarantee of dpsc; empty if it does."""
+        return "" if self.private else mark_of(self.reason)
 
     @property
     def interval_kind(self) -> IntervalKind:
@@ -163,11 +168,8 @@ class Pooled:
 
         Each unit counts as many times as it says that it averages, or once, whatever its weight.
         """
-        if self.prices is None:
-            raise ParameterError("say what one unit of the outcome is worth: value_per_unit=.")
         rows = np.concatenate([result.stands_for * result.counted for result in self.results.values()])
-        found = self.prices.worth(self._pooled(rows[np.newaxis], self._level(level))[0])
-        return frame_of(list(found.values()), list(found))[["effect", "lower", "upper"]]
+        return worth_of(self.prices, self._pooled(rows[np.newaxis], self._level(level))[0])
 
     def by_unit(self, level: float | None = None) -> pd.DataFrame:
         """Return one row per treated unit: its date, how many periods were observed, and its average effect."""
@@ -303,5 +305,5 @@ def group_of_each(units: list[Any], groups: GroupsLike) -> dict[Any, str]:
     given = dict(groups.items())
     missing = next((unit for unit in units if unit not in given or pd.isna(given[unit])), None)
     if missing is not None:
-        raise ParameterError(f"groups say nothing about {str(missing)!r}.")
+        raise ParameterError(f"groups have no group for {str(missing)!r}.")
     return {unit: period_name(given[unit]) for unit in units}

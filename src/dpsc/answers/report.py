@@ -314,7 +314,7 @@ def _shared(document: Document, answer: Answer | Pooled, command: str) -> dict[s
     guarantee = answer.guarantee
     return {
         "document": document,
-        "private": answer.private,
+        "mark": answer.mark,
         "verdict": answer.verdict if isinstance(answer, Answer) else words.study_verdict(answer),
         "tables": tables.of(document),
         "guarantee": guarantee,
@@ -356,10 +356,10 @@ def inline_png(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def card(heading: str, lines: Sequence[str], figure: Figure, private: bool, reason: str) -> str:
+def card(heading: str, lines: Sequence[str], figure: Figure, mark: str, reason: str) -> str:
     """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
     image = inline_png(plot.as_bytes(figure, "png", dpi=144))
-    return render("card.html", heading=heading, lines=lines, image=image, warning="" if private else reason)
+    return render("card.html", heading=heading, lines=lines, image=image, mark=mark, reason=reason)
 
 
 @lru_cache(maxsize=1)

@@ -186,7 +186,7 @@ class Result(Answer, Reportable):
         first = self.verdict is not None and self.verdict.comes_first
         lines = [*light, *words.answer(self)] if first else [*words.answer(self), *light]
         figure = plot.draw(self, "overview")
-        return report.card(self.title or one.question(self), lines, plot.figure_of(figure), self.private, self.reason)
+        return report.card(self.title or one.question(self), lines, plot.figure_of(figure), self.mark, self.reason)
 
     def summary(self) -> str:
         """Describe the answer in plain text."""

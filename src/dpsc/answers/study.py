@@ -66,7 +66,7 @@ class Study(Pooled, Reportable):
         """Return what a notebook shows: the pooled effect in words, and the figure."""
         figure = plot.figure_of(plot.draw(self, "event"))
         heading = self.title or f"Study of {len(self.results)} treated units"
-        return report.card(heading, self._words(), figure, self.private, self.reason)
+        return report.card(heading, self._words(), figure, self.mark, self.reason)
 
     def _document(self, units: str | None = None, dates_tried: Sequence[str] = ()) -> Document:
         """Return everything as plain values, for programs."""
@@ -190,7 +190,7 @@ class Study(Pooled, Reportable):
             f"{number(average.upper)}, {p_is(average.p_value)}",
         ]
         if self.never_treated:
-            lines.append(f"never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}")
+            lines.append(f"never treated, shown for comparison only: {', '.join(map(str, self.never_treated))}")
         lines += [f"note: {note}" for note in self.notes]
         lines.append(f"guarantee: {self.guarantee.brief}" if self.guarantee else f"no guarantee: {self.reason}")
         return "\n".join(lines)
@@ -206,7 +206,7 @@ class Study(Pooled, Reportable):
             f"{signed(average.upper)} ({p_is(average.p_value)})."
         ]
         if self.never_treated:
-            lines.append(f"Never treated, shown for the reader only: {', '.join(map(str, self.never_treated))}.")
+            lines.append(f"Never treated, shown for comparison only: {', '.join(map(str, self.never_treated))}.")
         return lines
 
 

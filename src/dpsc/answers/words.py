@@ -211,10 +211,9 @@ def in_units(what: str, units: str | None) -> str:
 
 def question(result: Answer) -> str:
     """Ask the usual question."""
-    return (
-        f"What would {outcome(result)} have been {span(result)} without the intervention at "
-        f"{period_name(result.treatment_time)}?"
-    )
+    begun = period_name(result.treatment_time)
+    when = "" if begun in span(result) else f" at {begun}"
+    return f"What would {outcome(result)} have been {span(result)} without the intervention{when}?"
 
 
 def parameter_text(value: Any) -> str:
@@ -256,12 +255,16 @@ def _second(result: Answer, unit: str) -> str:
             "how well the noisy weights fit is not known, so this is not an interval for the effect."
         )
     where = f"with a {level} interval from {written_low} to {written_high}{unit}"
+    return f"{effect}, {where}{_seen(low, high, result.level)}."
+
+
+def _seen(low: float, high: float, level: float) -> str:
+    """Say what an interval for an effect shows; those of a low level show little."""
     if low <= 0 <= high:
-        return f"{effect}, {where}: the data are also compatible with no effect at all."
-    direction = "an increase" if low > 0 else "a decrease"
-    if result.level < 0.9:
-        return f"{effect}, {where}."
-    return f"{effect}, {where}: {direction} that chance and privacy noise alone would rarely produce."
+        return ": the data are also compatible with no effect at all"
+    if level < 0.9:
+        return ""
+    return f": {'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
 
 
 def _in_percent(part: float) -> str:
@@ -490,16 +493,11 @@ def study_answer(study: Pooled, units: str | None = None) -> list[str]:
     share_of = _in_percent(average.percent)
     low, high = average.lower, average.upper
     middle, written_low, written_high = column([average.effect, low, high], sign=True)
-    verdict = (
-        "the data are also compatible with no effect at all"
-        if low <= 0 <= high
-        else f"{'an increase' if low > 0 else 'a decrease'} that chance and privacy noise alone would rarely produce"
-    )
     return [
         *sentences,
         f"On average over the treated units and periods, {outcome(results[0])} differs by {middle}{unit}{share_of} "
         f"from what it would have been without the intervention, with a {level} interval from {written_low} to "
-        f"{written_high}{unit}: {verdict}.",
+        f"{written_high}{unit}{_seen(low, high, study.level)}.",
     ]
 
 

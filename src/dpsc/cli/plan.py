@@ -147,10 +147,12 @@ class InGroups:
 
     units: int | None = _in_groups("How many units.")
     people: int | None = _in_groups("People in a usual cell: a unit in a period.")
-    statistic: str | None = _in_groups("Of the people in a cell: mean (default), total, share or count.")
+    statistic: str | None = _in_groups(
+        "What is released of the people in a cell: mean (default), total, share or count."
+    )
     bounds: tuple[float, float] | None = _in_groups("Public bounds of a person's value in a cell.", metavar="LO HI")
     person_bound: list[float] | None = _in_groups(
-        "A bound on the length of all values of a person together; may be repeated."
+        "A bound on all values of a person together (the root of the sum of their squares); may be repeated."
     )
     cells_per_period: int = _in_groups("In how many units a person counts in one period.", default=1)
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
@@ -158,7 +160,7 @@ class InGroups:
         "A usual value of the outcome; by default the target's mean, or that of the bounds."
     )
     change: float | None = _in_groups(
-        "How much the target usually changes from one period to the next, if no --target."
+        "Instead of --target, how much the target usually changes from one period to the next."
     )
     lengths: tuple[float, float] | None = _in_groups(
         "How long people's values are together, from public knowledge: half of the people are below the first number, "
@@ -170,12 +172,16 @@ class InGroups:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What it takes to reach something; one at a time."""
+    """What it takes to reach something, and what is known from a pilot."""
 
-    error: float | None = option("The error that may be made: say what it takes.")
+    error: float | None = option("Say what it takes to make an error no larger than this.")
     detect: str | None = option(
-        "The average effect that must be seen, as a number or, like 5%, a share of the target's mean before the "
-        "intervention: say what it takes."
+        "Say what it takes to see an average effect of this size: a number, or a percentage such as 5% of the "
+        "target's mean before the intervention."
+    )
+    pilot: Path | None = option(
+        "A release of the same donors with a small part of the budget: it tells how closely they follow the target, so "
+        "that the range of the smallest effect is narrower."
     )
     releases: int | None = option(
         "How many releases share --epsilon, for example one a quarter; with --detect or --error, each of which must "
@@ -189,6 +195,8 @@ class Question:
         budget = self.error is not None or self.detect is not None
         if self.error is not None and self.detect is not None:
             raise ParameterError("give one of --error and --detect.")
+        if self.pilot is not None and (budget or self.releases is not None):
+            raise ParameterError("--pilot is for budgets of one release; leave out --error, --detect and --releases.")
         if budget and len(asked.n) != 1:
             raise ParameterError(
                 "--error and --detect are for one --n; the answer says whether more donors would help."
@@ -203,10 +211,10 @@ class Question:
 class Assumed:
     """What donors are assumed to be like, and how many panels are simulated."""
 
-    rank: int = option("Assumed: how many factors the donors share.", default=3)
+    rank: int = option("An assumption: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "Assumed: size of what donors share over size of what is each one's own; by default what the target's "
-        "history makes likely."
+        "An assumption: how large what donors share is, over what each has alone. By default, what is likely after "
+        "the target's history."
     )
     runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
 
@@ -215,13 +223,13 @@ class Assumed:
 class Agreed:
     """What several sites agree on."""
 
-    settings: Path | None = option("Also write what sites must share: a file for dpsc release --settings.")
+    settings: Path | None = option("Also write what sites must agree on: a file for dpsc release --settings.")
     segments: int | None = option(
-        "How many segments the donors are divided into, of about equal size: also say how small one may be.",
+        "Into how many segments of about equal size the donors are divided: the plan also says how small one may be.",
         min=2,
         max=63,
     )
-    sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
+    sites: int = option("At how many sites the donors are, whose releases are added up.", min=1, default=1)
 
 
 @command("plan")
@@ -260,9 +268,10 @@ def plan(
         raise ParameterError(f"{Parameter('segments')} are for one {Parameter('n')}; give one.")
     from dpsc.analyst.plan import default_runs, what_it_takes
     from dpsc.analyst.plan import plan as expected
+    from dpsc.analyst.release import Release
 
     for path in (out, agreed.settings):
-        terminal.keep_apart(path, knowledge.like, knowledge.reference)
+        terminal.keep_apart(path, knowledge.like, knowledge.reference, question.pilot)
     history, wished = when.history, None
     if question.detect is not None:
         wished = _share_of(question.detect, None if history is None else float(history.mean()))
@@ -292,7 +301,8 @@ def plan(
             result, rows = _shared(question.releases, budgets[0], asked.delta, planned)
         else:
             n = asked.n if agreed.segments is None else [*asked.n, max(1, asked.n[0] // agreed.segments)]
-            result = expected(n, *sizes, budgets, asked.delta, **options)
+            pilot = None if question.pilot is None else Release.load(question.pilot)
+            result = expected(n, *sizes, budgets, asked.delta, pilot=pilot, **options)
     unit = "standard deviations of the target before the intervention" if history is None else str(history.name)
     if out is not None:
         _write(out, force, result.table, unit)
@@ -316,7 +326,7 @@ def plan(
     if smallest is not None:
         _show_segments(smallest, asked.n[0], agreed.segments or 1)
     if rows is None:
-        _show(result.table, unit)
+        _show(result.table, unit, question.pilot is not None)
     else:
         _show_releases(rows, (budgets[0], asked.delta), unit)
     if place is not None:
@@ -508,7 +518,7 @@ def _write(out: Path, force: bool, table: pd.DataFrame, unit: str) -> None:
             files.write(output.place / f"plan.{kind}", plot.as_bytes(figure, kind))
 
 
-def _show(table: pd.DataFrame, unit: str) -> None:
+def _show(table: pd.DataFrame, unit: str, pilot: bool) -> None:
     """Print one row per number of donors and budget, in plain words."""
     from dpsc.answers.words import number
 
@@ -521,7 +531,7 @@ def _show(table: pd.DataFrame, unit: str) -> None:
     )
     last = number(float(table["last_value"].iloc[0]))
     told = f"The error without privacy: {without}. Without donors, by the target's last value: {last}."
-    terminal.blocks(terminal.console(), shown, Text(told), Text("\n".join(_LEGEND), "dim"))
+    terminal.blocks(terminal.console(), shown, Text(told), Text("\n".join((*_LEGEND, _FROM[pilot])), "dim"))
 
 
 def _grid(title: str, heads: Sequence[str], ranges: Sequence[str]) -> Grid:
@@ -551,9 +561,13 @@ _LEGEND = (
     "Smallest effect seen: the average effect that would have a p-value below 0.05 in 8 of 10 cases.",
     "Error: root mean squared error of the counterfactual. Shock: something new hits target and donors alike.",
     "Without privacy: the better of ridge and this estimator, on the raw donors.",
-    "Simulated from public assumptions; no donor was touched and nothing was spent. On real panels 80% of errors and "
-    "82% of smallest effects were in their range (docs/choosing-epsilon.md).",
 )
+_FROM = {
+    False: "Simulated from public assumptions; no donor was touched and nothing was spent. On real panels 82% of "
+    "errors and 79% of smallest effects were in their range (docs/choosing-epsilon.md).",
+    True: "The pilot tells how closely these donors follow the target. To read it cost nothing; dpsc ledger show says "
+    "what is left of the budget. On real panels 83% of smallest effects were in such a range.",
+}
 
 
 def _show_ways(taking: Taking, wished: str) -> None:

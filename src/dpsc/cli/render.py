@@ -92,7 +92,7 @@ def show_study(study: Study, units: str | None = None) -> None:
         facts[str(name)] = f"{effect}   {percent(study.level)} interval {low} to {high}   {p_is(row['p_value'])}"
     if study.never_treated:
         names = ", ".join(map(str, study.never_treated))
-        facts["never treated"] = f"{names}: for the reader only, no number rests on them"
+        facts["never treated"] = f"{names}: shown for comparison only, in no number"
     if tests.pre_trend is not None:
         test = tests.pre_trend
         facts["pre-trend test"] = f"{p_is(test.p_value)}   that all differences before the treatment are zero"
@@ -140,16 +140,16 @@ def _question(found: Result | Study) -> Text | None:
 
 
 def _facts(found: Result | Study, known: Mapping[str, str]) -> Table:
-    """Return what is known, the guarantee, and what to beware of."""
+    """Return what is known, the guarantee, and notes."""
     facts = Table.grid(padding=(0, 2))
     for name, value in known.items():
         facts.add_row(name, Text(value))
     if found.guarantee:
         facts.add_row("guarantee", Text(found.guarantee.brief))
     else:
-        facts.add_row("guarantee", Text(f"none, NOT PRIVATE: {found.reason}"), style="bold red")
+        facts.add_row("guarantee", Text(f"none, {found.mark}: {found.reason}"), style="bold red")
     for note in found.notes:
-        facts.add_row("beware", Text(note), style="yellow")
+        facts.add_row("note", Text(note), style="yellow")
     return facts
 
 

@@ -240,8 +240,8 @@ def require_guarantee(guarantee: object) -> Guarantee:
     """Refuse a run without a guarantee: a budget for it would mean nothing."""
     if guarantee is None:
         raise LedgerError(
-            "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so it has no "
-            "price and cannot be booked. Leave the seed out, or choose an algorithm with a proof."
+            "this run has no guarantee (its noise comes from a seed, or nothing is proved about it), so its cost "
+            "is not known and it cannot be booked. Leave the seed out, or choose an algorithm with a proof."
         )
     if not isinstance(guarantee, Guarantee):
         raise LedgerError(f"the ledger books a Guarantee, not {checks.shown(guarantee)}.")

@@ -87,7 +87,7 @@ def create(connection: Connection) -> None:
 def migrate(connection: Connection, found: int) -> None:
     """Bring an older ledger up to date, one version at a time."""
     if found < 1:
-        raise LedgerError(f"the ledger says that it has version {found}, which there never was; restore a backup.")
+        raise LedgerError(f"the ledger says that it has version {found}, which does not exist; restore a backup.")
     if found > VERSION:
         raise LedgerError(
             f"the ledger has version {found}, and this dpsc knows versions up to {VERSION}; upgrade dpsc to use it."

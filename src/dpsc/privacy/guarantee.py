@@ -14,6 +14,7 @@ from dpsc.privacy.exact import safely_above
 
 Arithmetic = Literal["exact", "float"]
 REPLACE_ONE, REPLACE_PERSON = "replace one donor", "replace one person"
+PUBLISHERS_WORD = "the publisher's word, which dpsc cannot check"
 GRAM = "discrete Gaussian noise on the Gram matrix of the donors' unit vectors"
 _GRAM_OF_0_2_0 = "discrete Gaussian on unit vectors' Gram matrix"  # in files until version 0.2.0
 OF_PEOPLE = {REPLACE_ONE, REPLACE_PERSON}  # one budget holds both: where donors are people, one is the other
@@ -165,6 +166,17 @@ def weakest(guarantees: Sequence[Guarantee], whose: str, *, slacks_add: bool) ->
         basis=f"{', '.join(dict.fromkeys(g.basis for g in guarantees))} ({whose})",
         loss=worst,
     )
+
+
+def mark_of(reason: str) -> str:
+    """Return what stands on everything without a guarantee of dpsc, by the reason why it has none.
+
+    Examples
+    --------
+    >>> mark_of("the noise came from a seed"), mark_of(f"published by a friend ({PUBLISHERS_WORD})")
+    ('NOT PRIVATE', "PROTECTED BY THE PUBLISHER'S WORD")
+    """
+    return "PROTECTED BY THE PUBLISHER'S WORD" if PUBLISHERS_WORD in reason else "NOT PRIVATE"
 
 
 def best_guess(epsilon: float, delta: float) -> float:

@@ -25,6 +25,7 @@ from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
+from dpsc.privacy.guarantee import mark_of
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.outcomes import ReleasedOutcomes
@@ -87,7 +88,7 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as what {count} donors add who all move in the same way, {share:.1%} of the {n:,} donors"
+    return f"as large as the sum of {count} donors who all move in the same way ({share:.1%} of the {n:,} donors)"
 
 
 def segments(release: ReleasedMatrix) -> str:
@@ -96,8 +97,8 @@ def segments(release: ReleasedMatrix) -> str:
         return ""
     several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
     alone = release.of(OTHER).noise_in_donors
-    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as what "
-    error += f"{alone:,.0f} donors add who all move in the same way"
+    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as the sum "
+    error += f"of {alone:,.0f} donors who all move in the same way"
     return f"by {release.segments.by}: {', '.join(several)}; {error}"
 
 
@@ -309,8 +310,8 @@ def card(release: ReleasedMatrix) -> str:
         "Any number of questions can be asked of it, at no further cost: estimate(target, treatment_time).",
     ]
     figure = plot.figure_of(movement(release, Sheet()))
-    private = release.guarantee is not None
-    return report.card(f"A release of {release.outcome}", lines, figure, private, release.no_guarantee)
+    mark = "" if release.guarantee else mark_of(release.no_guarantee)
+    return report.card(f"A release of {release.outcome}", lines, figure, mark, release.no_guarantee)
 
 
 _SAYINGS = donors, noise, segment_rows, seen, mechanism, periods, kernel, directions, scale, reference
@@ -356,5 +357,5 @@ def movement(release: ReleasedMatrix, sheet: Sheet) -> Axes:
         sheet,
         outcome=release.outcome,
         caption=promise(release.guarantee, release.no_guarantee),
-        private=release.guarantee is not None,
+        mark="" if release.guarantee else mark_of(release.no_guarantee),
     )

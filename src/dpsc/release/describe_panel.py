@@ -12,6 +12,7 @@ from dpsc.answers.words import number
 from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
+from dpsc.privacy.guarantee import mark_of
 from dpsc.release.describe import accounting, mechanism
 from dpsc.release.lengths import SHARE, Bins, NoisyLengths
 from dpsc.release.panel import ENOUGH_PEOPLE, Block, ReleasedPanel
@@ -132,6 +133,7 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         shown=tables.TextTable(list(_HEADER), [list(row) for row in _rows(panel)[:_MOST_ROWS]]),
         provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
         made=made(panel),
+        mark=mark_of(panel.no_guarantee),
         words={say.__name__: say for say in SAYINGS},
     )
 

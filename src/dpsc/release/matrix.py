@@ -72,6 +72,7 @@ class ReleasedMatrix:
     segments: Segments | None = None
     pool: tuple[float, ...] = ()  # how often each segment counts in answers; once each if it is empty
     part_of: str = ""  # what it costs beside other outcomes of one release, in words; not stored
+    unpaid: bool = False  # nobody said which data set of a ledger pays for it; not stored
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
@@ -114,7 +115,7 @@ class ReleasedMatrix:
         loss = guarantee.loss
         claimed = (loss.mu_squared + 2 * loss.rho) * (1 - self.scale.share)
         if not claimed * s**2 >= 2 * self.sites or not self._slack_is_charged(loss):
-            raise ReleaseError("the noise scales do not pay for the guarantee: there is less noise than it claims.")
+            raise ReleaseError("the noise scales are too small for the guarantee: there is less noise than it claims.")
 
     def _slack_is_charged(self, loss: Loss) -> bool:
         """Return whether a Gaussian claim includes what discrete noise may cost beyond it."""

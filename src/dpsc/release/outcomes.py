@@ -88,7 +88,7 @@ class ReleasedOutcomes(Mapping[str, R], Generic[R]):
         added, stated = sum((claim.loss for claim in claims), Loss()), guarantee.loss
         fine = all(getattr(stated, name) >= value for name, value in vars(added).items())
         if not fine or {claim.adjacency for claim in claims} != {guarantee.adjacency}:
-            raise ReleaseError("the noise of the outcomes does not pay for the guarantee of all of them together.")
+            raise ReleaseError("the noise of the outcomes is too small for the guarantee of all of them together.")
 
     def __repr__(self) -> str:
         promise = self.guarantee if self.guarantee is not None else f"no guarantee: {self.parts[0].no_guarantee}"

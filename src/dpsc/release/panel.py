@@ -22,7 +22,7 @@ from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, composed, weakest
+from dpsc.privacy.guarantee import PUBLISHERS_WORD, REPLACE_PERSON, Guarantee, composed, weakest
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.lengths import BINS, SHARE, Bins, NoisyLengths, require_lengths
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
@@ -112,6 +112,7 @@ class Block:
     identity: str = field(default_factory=lambda: secrets.token_hex(16))
     dataset: str = ""
     provenance: str = ""
+    unpaid: bool = False  # nobody said which data set of a ledger pays for it; not stored
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 
@@ -163,7 +164,7 @@ class Block:
                 slack = discrete_gaussian_slack(math.sqrt(loss.mu_squared), *_grid(self.rule, lengths is not None))
                 paid = paid and loss.rest_epsilon >= slack[0] and loss.rest_delta >= slack[1]
         if not paid:
-            raise ReleaseError("the noise scale does not pay for the guarantee: there is less noise than it claims.")
+            raise ReleaseError("the noise scale is too small for the guarantee: there is less noise than it claims.")
 
     @property
     def deviation(self) -> float:
@@ -269,7 +270,7 @@ class ReleasedPanel:
             _require_fitting(self.blocks)
             return
         if self.blocks or not self.publisher:
-            raise ReleaseError("a table of somebody else names its publisher, and holds no release of ours.")
+            raise ReleaseError("a table of another publisher names the publisher, and holds no release of dpsc.")
         require_units(self.published.units)
         require_size(*self.published.values.shape)
         if any((np.abs(numbers) > LARGEST_NUMBER).any() for numbers in (self.published.values, self.published.noise)):
@@ -321,8 +322,9 @@ class ReleasedPanel:
     @property
     def no_guarantee(self) -> str:
         """Why there is no guarantee, empty if there is one."""
-        if self.publisher:
-            return f"{self.publisher}: the publisher's word, which dpsc cannot check"
+        if self.published is not None:
+            noisy = (self.published.noise > 0).any()
+            return f"{self.publisher} ({PUBLISHERS_WORD if noisy else 'the table has no noise'})"
         return next((block.no_guarantee for block in self.blocks if block.guarantee is None), "")
 
     @cached_property

@@ -39,7 +39,7 @@ class Segments:
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.labels) <= MOST_SEGMENTS:
-            raise ParameterError(f"{LABELS} must name 1 to {MOST_SEGMENTS - 1} segments; {OTHER!r} comes of itself.")
+            raise ParameterError(f"{LABELS} must name 1 to {MOST_SEGMENTS - 1} segments; {OTHER!r} is added to them.")
         if self.labels[-1] != OTHER or len(set(self.labels)) < len(self.labels):
             raise ParameterError(f"{LABELS} must name different segments.")
         if not all(text and len(text) <= LONGEST_NAME and is_printable(text) for text in (self.by, *self.labels)):
@@ -58,6 +58,8 @@ class Segments:
             if labels is not None:
                 raise ParameterError(f"{LABELS} belong to {BY}, the column of segments.")
             return None
+        if not isinstance(by, str | tuple) and hasattr(by, "__len__"):
+            raise ParameterError(f"{BY} is the name of a column; only of an array it is a label for each row.")
         if labels is None:
             raise ParameterError(
                 f"declare {Parameter('labels', 'A,B,C')}, a list of the segments of {str(by)!r}: those of single "

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
+import distributed
 import numpy as np
 import pytest
+from distributed import Security
 
 from dpsc import Ledger, Release
 from dpsc.custodian.donors.donor_files import Files
@@ -78,12 +84,49 @@ def test_a_corrupt_file_is_named_by_the_worker_that_met_it(donors: Array, cluste
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import distributed
-
     patient = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda address, timeout: patient(address, timeout=timeout / 10))
     with pytest.raises(DpscError, match="no Dask scheduler at tcp://127"), client_of("tcp://127.0.0.1:9", None):
         pass
+
+
+@pytest.mark.end_to_end
+def test_a_cluster_started_with_certificates_gives_the_same_integers_to_whoever_has_them(
+    donors: Array, tmp_path: Path
+) -> None:
+    """As an administrator starts it: a scheduler and two workers, each a process of its own."""
+    made = Security.temporary()
+    for name, text in {"ca": made.tls_ca_file, "cert": made.tls_worker_cert, "key": made.tls_worker_key}.items():
+        (tmp_path / f"{name}.pem").write_text(str(text))
+        (tmp_path / f"{name}.pem").chmod(0o600)
+    ca, cert, key = (str(tmp_path / f"{name}.pem") for name in ("ca", "cert", "key"))
+    where = tmp_path / "scheduler.json"
+    how = ["--tls-ca-file", ca, "--tls-cert", cert, "--tls-key", key, "--no-dashboard"]
+    scheduler = ["scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(where)]
+    folder = ["--local-directory", str(tmp_path), "--nthreads", "1", "--no-nanny"]
+    commands = [scheduler, *([["worker", "--scheduler-file", str(where), "--protocol", "tls", *folder]] * 2)]
+    silent: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([sys.executable, "-m", "dask", *command, *how], **silent) for command in commands]
+    try:
+        deadline = time.monotonic() + 120
+        while not where.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        address = json.loads(where.read_text())["address"]
+        assert address.startswith("tls://")
+        path = save(long(donors), tmp_path / "donors.parquet")
+        with pytest.raises(DpscError, match="needs a certificate"), client_of(address, None):
+            pass
+        tls = "distributed.comm.tls"
+        with dask.config.set({f"{tls}.ca-file": ca, f"{tls}.client.cert": cert, f"{tls}.client.key": key}):
+            with distributed.Client(address) as client:
+                client.wait_for_workers(2, timeout=120)
+            total, n = DaskDonors(Files(path, LONG), address).add_up(PRODUCTS, lambda rows: None)
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+    assert n == N
+    np.testing.assert_array_equal(total, expected(donors))
 
 
 class Victim:
@@ -150,7 +193,8 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     monkeypatch.setattr(DaskDonors, "add_up", interrupted)
     assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
     code, _, err = quick(
-        "release", path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",
+        "release", "--no-ledger",
+        path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",
         "--scheduler", own_cluster.scheduler_address, "--ledger", book, "--dataset", "patients",
     )  # fmt: skip
     assert code == 0, err

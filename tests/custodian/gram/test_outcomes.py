@@ -163,7 +163,7 @@ def test_a_file_keeps_all_outcomes(releases: Releases, tmp_path: Path) -> None:
 
 
 def test_outcomes_may_have_segments(rows: dict[str, Array], tmp_path: Path) -> None:
-    made = MAKE.release(rows, each=EACH, by=["a", "b", "c"] * (N // 3), labels=["a", "b"])
+    made = MAKE.release(rows, each=EACH, by=["a", "b", "c"] * (N // 3), labels=["a", "b"], dataset=None)
     made.save(tmp_path / "both.dpsc.json")
     back = load(tmp_path / "both.dpsc.json")
     assert isinstance(back, Releases)
@@ -179,12 +179,12 @@ def halve_the_noise(body: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (halve_the_noise, "do not pay"),
-        (lambda body: body["outcomes"][0]["guarantee"]["loss"].update(rest_delta=0.0), "do not pay"),
-        (lambda body: body["outcomes"][0]["guarantee"]["loss"].update(mu_squared=0.001), "do not pay"),
+        (halve_the_noise, "too small for the guarantee"),
+        (lambda body: body["outcomes"][0]["guarantee"]["loss"].update(rest_delta=0.0), "too small for the guarantee"),
+        (lambda body: body["outcomes"][0]["guarantee"]["loss"].update(mu_squared=0.001), "too small for the guarantee"),
         (lambda body: body["guarantee"].update(epsilon=0.7), "promise too much"),
-        (lambda body: body["guarantee"]["loss"].update(mu_squared=0.05), "does not pay for the guarantee of all"),
-        (lambda body: body["guarantee"]["loss"].update(rest_epsilon=0.0), "does not pay for the guarantee of all"),
+        (lambda body: body["guarantee"]["loss"].update(mu_squared=0.05), "too small for the guarantee of all"),
+        (lambda body: body["guarantee"]["loss"].update(rest_epsilon=0.0), "too small for the guarantee of all"),
         (lambda body: body.update(guarantee=None, no_guarantee="x"), "either a guarantee or"),
         (lambda body: body["outcomes"].pop(), None),
         (lambda body: body["outcomes"].__delitem__(slice(1, None)), "not a list of several"),
@@ -257,7 +257,7 @@ def test_each_belongs_to_several_outcomes(rows: dict[str, Array]) -> None:
 def test_a_claim_for_other_neighbours_is_refused(releases: Releases) -> None:
     assert releases.guarantee is not None
     other = Guarantee(1.0, 1e-6, adjacency="add or remove one donor", loss=releases.guarantee.loss)
-    with pytest.raises(ReleaseError, match="does not pay"):
+    with pytest.raises(ReleaseError, match="too small for the guarantee"):
         Releases(releases.parts, other)
 
 
@@ -267,7 +267,7 @@ def test_a_claim_that_leaves_out_a_slack_is_refused(releases: Releases, slack: s
     loss, own = releases.guarantee.loss, releases.parts[0].guarantee
     assert own is not None
     for value in (0.0, getattr(own.loss, slack)):
-        with pytest.raises(ReleaseError, match="does not pay"):
+        with pytest.raises(ReleaseError, match="too small for the guarantee"):
             Releases(releases.parts, replace(releases.guarantee, loss=replace(loss, **{slack: value})))
 
 

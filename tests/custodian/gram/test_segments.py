@@ -222,7 +222,7 @@ def test_a_file_of_a_folder_without_the_column_is_refused_by_name(rows: Array, p
 
 @pytest.fixture(scope="module")
 def release(rows: Array, plans: Array) -> Release:
-    return MAKE.release(rows, by=pd.Series(plans, name="plan"), labels=LABELS)
+    return MAKE.release(rows, by=pd.Series(plans, name="plan"), labels=LABELS, dataset=None)
 
 
 def test_pools_add_up_blocks_and_their_noise(release: Release) -> None:
@@ -266,7 +266,7 @@ def test_a_file_keeps_segments_and_one_without_stays_readable_for_earlier_versio
     np.testing.assert_array_equal(back.matrix, release.matrix)
     assert (back.segments, back.pool) == (PLANS, ())
     assert json.loads(path.read_text())["version"] == 3
-    MAKE.release(rows).save(path)
+    MAKE.release(rows, dataset=None).save(path)
     assert json.loads(path.read_text())["version"] == 2
     other = MAKE.release(rows + 1, by=["plus"] * N, labels=LABELS)
     agreed = replace(other, row_map=release.row_map, segments=PLANS)
@@ -283,8 +283,11 @@ def test_a_file_keeps_segments_and_one_without_stays_readable_for_earlier_versio
         (lambda body: body["segments"]["labels"].__setitem__(0, "plus"), "different texts"),
         (lambda body: body["segments"]["labels"].__setitem__(2, "rest"), "schema"),
         (lambda body: body["segments"].update(by="a\x1bb"), "schema"),
-        (lambda body: body["noise"].update({k: v / 2 for k, v in body["noise"].items()}), "do not pay"),
-        (lambda body: body["guarantee"]["loss"].update(rest_delta=0.0), "do not pay"),
+        (
+            lambda body: body["noise"].update({k: v / 2 for k, v in body["noise"].items()}),
+            "too small for the guarantee",
+        ),
+        (lambda body: body["guarantee"]["loss"].update(rest_delta=0.0), "too small for the guarantee"),
     ],
 )
 def test_a_forged_file_is_refused(release: Release, change: Any, match: str) -> None:
@@ -305,7 +308,7 @@ def test_a_claim_whose_slack_is_for_one_of_several_matrices_is_refused(release: 
         if matrices == 3:
             assert replace(release, guarantee=claim).guarantee == claim
             continue
-        with pytest.raises(ReleaseError, match="do not pay"):
+        with pytest.raises(ReleaseError, match="too small for the guarantee"):
             replace(release, guarantee=claim)
 
 
@@ -344,6 +347,11 @@ def test_what_does_not_go_together_is_refused(
     with pytest.raises(error, match=match) as problem:
         MAKE.release(scan(path, **given))
     assert not told(str(problem.value))
+
+
+def test_a_label_for_each_row_is_for_arrays(rows: Array, plans: Array) -> None:
+    with pytest.raises(ParameterError, match="the name of a column"):
+        GramRelease(epsilon=1.0, delta=1e-6).release(pd.DataFrame(rows), by=pd.Series(plans), labels=["a"])
 
 
 def test_a_pool_that_is_none_is_refused(release: Release, rows: Array) -> None:

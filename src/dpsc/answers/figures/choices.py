@@ -15,6 +15,7 @@ from dpsc.answers.placebos import Placebos, Sensitivity
 from dpsc.answers.words import in_units, outcome, percent
 from dpsc.errors import ParameterError
 from dpsc.periods.dates import period_name
+from dpsc.privacy.guarantee import mark_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ def in_time(result: Answer, found: Placebos, sheet: Sheet, units: str | None = N
     return sheet.finish(
         axes,
         "The effect beside those at earlier dates, when nothing happened",
-        result.private,
+        result.mark,
         measured=effect_on(result, units, result.level) + cut,
         along="date that the intervention is given",
         small_print=small_print(result),
@@ -84,7 +85,7 @@ def in_space(result: Answer, found: Placebos, sheet: Sheet, units: str | None = 
     return sheet.finish(
         axes,
         f"The effect beside those of {who}, which were not treated",
-        result.private,
+        result.mark,
         measured=f"number of {who}",
         along="effect over its standard error" if found.of_real_units else effect_on(result, units),
         small_print=small_print(result),
@@ -129,7 +130,7 @@ def weights(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(
         axes,
         "The donors that the answer is made of",
-        result.private,
+        result.mark,
         measured=f"weight: how much of a donor's movement is in the counterfactual; {many}",
         small_print=small_print(result),
         grid="x",
@@ -149,7 +150,7 @@ def sensitivity(result: Answer, found: Sensitivity, sheet: Sheet, units: str | N
     return sheet.finish(
         axes,
         f"The effect on {outcome(result)} under other choices",
-        result.private,
+        result.mark,
         measured=effect_on(result, units, result.level),
         small_print=small_print(result),
         grid="x",
@@ -164,7 +165,7 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     outcomes = list(dict.fromkeys(measured))
     names, rows, notes = [], [], []
     for (name, document), what in zip(documents, measured, strict=True):
-        mark = "" if document.get("private") else ", NOT PRIVATE"
+        mark = "" if document.get("private") else f", {mark_of(document.get('no_guarantee') or '')}"
         of = f": {what}" if len(outcomes) > 1 and document.get("outcome") != name else ""
         names.append(name + mark + of)
         effect, interval = document.get("average_effect"), document.get("average_effect_interval")
@@ -196,7 +197,7 @@ def compared(documents: Sequence[tuple[str, Any]], sheet: Sheet) -> Axes:
     return sheet.finish(
         ranges(sheet, names, pd.DataFrame(rows)),
         "Average effects side by side",
-        True,
+        "",
         measured=f"{what} and its {interval}",
         small_print="\n".join(notes),
         grid="x",

@@ -49,7 +49,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
     return sheet.finish(
         axes,
         "The error to expect from each budget",
-        True,
+        "",
         measured=f"likely error, {unit}" if unit else "likely error",
         along="privacy budget ε (smaller protects more)",
         small_print="Simulated; no donor was touched.",
@@ -57,7 +57,7 @@ def plan_curves(table: pd.DataFrame, unit: str, sheet: Sheet) -> Axes:
 
 
 def movement(
-    times: Times, mean: Array, error: Array, spread: Array, sheet: Sheet, *, outcome: str, caption: str, private: bool
+    times: Times, mean: Array, error: Array, spread: Array, sheet: Sheet, *, outcome: str, caption: str, mark: str
 ) -> Axes:
     """Draw how the donors move on average, how sure that is, and how far single donors are from it."""
     axes = sheet.axes(2.9)
@@ -73,4 +73,4 @@ def movement(
     outcome = "the outcome" if outcome == "outcome" else outcome
     periods.write(axes)
     measured = f"{outcome}, less each donor's own level"
-    return sheet.finish(axes, f"How the donors move in {outcome}", private, measured=measured, small_print=caption)
+    return sheet.finish(axes, f"How the donors move in {outcome}", mark, measured=measured, small_print=caption)

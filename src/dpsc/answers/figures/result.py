@@ -12,7 +12,7 @@ from dpsc.answers.base import Answer
 from dpsc.answers.figures.sheet import BLACK, BLUE, GREY, LABEL, LINE, THIN, VERMILION, PeriodAxis, Sheet
 from dpsc.answers.words import donors_help, in_units, outcome, percent, sentence
 from dpsc.periods.treatment import LEFT_OUT, OFF
-from dpsc.privacy.guarantee import Guarantee
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.types import Array
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def cumulative(result: Answer, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(
         axes,
         f"The effect on {outcome(result)}, added up",
-        result.private,
+        result.mark,
         measured=in_units(f"sum since the intervention of the effects on {outcome(result)}", units),
         along=_time_name(result),
         small_print=small_print(result),
@@ -174,7 +174,7 @@ def method_of(result: Answer) -> str:
 def promise(guarantee: Guarantee | None, reason: str) -> str:
     """Return the guarantee in a few words, or why there is none."""
     if guarantee is None:
-        return f"NOT PRIVATE: {reason}."
+        return f"{mark_of(reason)}: {reason}."
     delta = f", δ = {guarantee.delta:g}" if guarantee.delta else ""
     return f"Differentially private: ε = {guarantee.epsilon:.4g}{delta}."
 
@@ -190,7 +190,7 @@ def _finish(
     return sheet.finish(
         axes,
         title,
-        result.private,
+        result.mark,
         measured=measured,
         along=_time_name(result),
         small_print=small_print(result),

@@ -131,7 +131,7 @@ class Sheet:
         self,
         axes: Axes,
         usual: str,
-        private: bool,
+        mark: str,
         *,
         measured: str,
         along: str = "",
@@ -143,11 +143,12 @@ class Sheet:
         """Write what is around the axes, and put everything in its place.
 
         Of several axes, the first is given. ``measured`` is what the values are, in their units; they are read from the
-        axis ``grid``. ``along`` is what the other one is. Without a guarantee the title says so. In inches: ``above``
-        is for what stands over the axes, and ``between`` is between columns and between rows of several.
+        axis ``grid``. ``along`` is what the other one is. ``mark`` stands under the title of what has no guarantee. In
+        inches: ``above`` is for what stands over the axes, and ``between`` is between columns and between rows of
+        several.
         """
         title = usual if self.title is None else self.title
-        title = title if private else f"{title}\nNOT PRIVATE".strip()
+        title = f"{title}\n{mark}".strip()
         figure = figure_of(axes)
         panels = [axes] if self.ax is not None else [panel for panel in figure.axes if panel.get_visible()]
         key: dict[str, Any] = {}

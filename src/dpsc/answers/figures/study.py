@@ -52,7 +52,7 @@ def event(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(
         axes,
         study.title or f"The effect on {_outcome(study)} by the time since the treatment",
-        study.private,
+        study.mark,
         measured=_effect_on(study, units),
         along="periods since the treatment (0: the first treated); below: number of units",
         small_print=earlier + caption_of(study),
@@ -70,7 +70,7 @@ def calendar(study: Pooled, sheet: Sheet, units: str | None = None) -> Axes:
     return sheet.finish(
         axes,
         f"The effect on {_outcome(study)} in each period, over the units treated in it",
-        study.private,
+        study.mark,
         measured=_effect_on(study, units),
         along="below: number of units treated in the period",
         small_print=caption_of(study),
@@ -92,7 +92,7 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
             text = f"{name}, from {period_name(study.results[name].treatment_time)}"
         else:
             path = _on(index, study.never_treated[name])
-            panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for the reader only")
+            panel.plot(times.values, path, color=GREY, lw=1.4, label="never treated: for comparison only")
             text = f"{name}, never treated"
         colour = BLACK if name in study.results else GREY
         room = sheet.width / across - 2 * _GAP
@@ -105,7 +105,7 @@ def small_multiples(study: Pooled, sheet: Sheet, units: str | None = None) -> Ax
     return sheet.finish(
         first,
         f"Unit by unit: {_outcome(study)}, and without the intervention",
-        study.private,
+        study.mark,
         measured=in_units(_outcome(study), units),
         small_print=caption_of(study, shown=len(names)),
         above=_GAP,

@@ -45,7 +45,7 @@ class Outlook:
         Donors, periods, and periods before the intervention.
     epsilon, delta : float
     noise_share : float
-        The noise over what all donors say together; nothing can be learned from 1 on.
+        The noise over all donors together; nothing can be learned from 1 on.
     directions : int
         How many patterns of movement could be seen, of T - 1.
     guess : float
@@ -148,7 +148,7 @@ def problems_of(outlook: Outlook) -> list[Finding]:
     if not outlook.worth_having:
         words = (
             f"nothing could be learned: with {outlook.n:,} donors and epsilon {outlook.epsilon:g} the noise is "
-            f"{outlook.noise_share:.0%} of what all donors say together. Use more donors or a larger budget (dpsc plan)"
+            f"{outlook.noise_share:.0%} of all donors together. Use more donors or a larger budget (dpsc plan)"
         )
         found.append(Finding("correct", "useless", 1, words))
     elif not outlook.finds_scale:

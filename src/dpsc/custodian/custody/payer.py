@@ -94,8 +94,8 @@ class Account:
         promise = getattr(algorithm, "guarantee", None) if promise is None else promise
         if promise is None:
             raise LedgerError(
-                f"this run has no guarantee, so it has no price and cannot be booked in {self.ledger.place}. For a "
-                f"look of your own, which you hand on to nobody, add {NO_LEDGER}."
+                f"this run has no guarantee, so its cost is not known and it cannot be booked in {self.ledger.place}. "
+                f"To look at it yourself, without passing it on, add {NO_LEDGER}."
             )
         if promise.arithmetic == "exact":
             from dpsc.privacy.discrete import require_unbiased
@@ -117,7 +117,12 @@ class Account:
     def would_cost(self, promise: Guarantee | None) -> list[str]:
         """Say what a booking would cost, whether there is room for it, and what was released before; books nothing."""
         if self.ledger is None:
-            return ["cost: there is no ledger; nothing would be booked"]
+            why = (
+                ""
+                if self._silent
+                else f"; there is no ledger: make one with dpsc ledger init, or add {NO_LEDGER.option}"
+            )
+            return [f"cost: nothing would be booked{why}"]
         if promise is None:
             return ["cost: a run without a guarantee cannot be booked"]
         return self.ledger.would_cost(self.dataset, promise, partition=self._partition)
@@ -149,7 +154,7 @@ class Account:
     def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
         raise ParameterError(
             f"the ledger at {ledger.place} has several data sets: {', '.join(map(repr, names))}. Say with "
-            f"{Parameter('dataset')} which of them pays."
+            f"{Parameter('dataset')} whose budget is used."
         )
 
 

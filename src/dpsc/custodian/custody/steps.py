@@ -77,7 +77,7 @@ def require_worth_having(algorithm: GramRelease, n: int, T: int, i_know: bool) -
     if share >= 1 and not i_know:
         raise UnwiseError(
             f"nothing could be learned from this release: with {n:,} donors and {EPSILON} {algorithm.epsilon:g} its "
-            f"noise is {share:.0%} of what all donors say together. Use more donors or a larger {EPSILON}; a plan "
+            f"noise is {share:.0%} of all donors together. Use more donors or a larger {EPSILON}; a plan "
             "tells how large. Nothing was booked or written."
         )
 

@@ -73,7 +73,7 @@ def pandas_frame(table: Frame, names: Sequence[Hashable] = ()) -> pd.DataFrame:
         return table
     if not is_frame(table):
         raise PanelError(
-            f"expected a pandas DataFrame, not {type(table).__name__}; tables of polars and Arrow will do, too."
+            f"expected a pandas DataFrame, not {type(table).__name__}; tables of polars and Arrow are accepted, too."
         )
     import pyarrow as pa
 

@@ -283,7 +283,7 @@ class GramRelease:
         loss = sum((promise.loss for promise in known), Loss())
         if not loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # where some parts are zCDP and others are not
             raise ParameterError(
-                f"so coarse a grid cannot be shared in this way; use a larger {Parameter('grid_bits')}."
+                f"the grid is too coarse to be shared in this way; use a larger {Parameter('grid_bits')}."
             )
         basis = max((promise.basis for promise in known), key=len)
         return replace(self.guarantee, basis=f"{basis}, of {len(known)} outcomes together", loss=loss)
@@ -324,7 +324,7 @@ class GramRelease:
         each: Mapping[str, Mapping[str, Any]] | None = None,
         provenance: str = "",
         outcome: str | None = None,
-        dataset: str | None = None,
+        dataset: str | None = "",
         missing: Missing | None = None,
         by: Any | None = None,
         labels: str | Iterable[str] | None = None,
@@ -349,6 +349,7 @@ class GramRelease:
         dataset : str, optional
             The name under which the donors are booked in a ledger, published with the release: releases of the same
             data set do not merge. Partitions of one data set are disjoint, so each is given by a name of its own.
+            None says that no ledger is kept; if nothing is said, ``save`` warns of it.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             The rule for missing cells of a wide frame or an array, refused by default; other donors have theirs.
         by : column name or list, optional
@@ -430,7 +431,8 @@ class GramRelease:
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
             periods_from=summed.periods_from,
-            datasets=() if dataset is None else (str(dataset),),
+            datasets=(str(dataset),) if dataset else (),
+            unpaid=dataset == "" and self.seed is None,
             segments=summed.segments,
         )
 
@@ -470,9 +472,8 @@ class GramRelease:
 
         This is the long part of a release. Nothing is published yet, so it may fail or be repeated.
         """
-        where = source_of(donors, missing, by=by, labels=labels)
-        with where.files.watched(on_progress) if isinstance(where, FileSource) else nullcontext():
-            return self._custodian_sum(donors, where, on_progress)
+        with donors.files.watched(on_progress) if isinstance(donors, FileSource) else nullcontext():
+            return self._custodian_sum(donors, source_of(donors, missing, by=by, labels=labels), on_progress)
 
     def _custodian_sum(self, donors: Any, where: DonorSource, on_progress: OnProgress) -> CustodianSum:
         require_public_periods(where.periods_from)

@@ -179,7 +179,15 @@ def client_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     try:
         client = Client(scheduler, timeout=5)
     except (OSError, ValueError):
-        raise DpscError(f"there is no Dask scheduler at {scheduler} ({Parameter('scheduler', '')}).") from None
+        raise DpscError(
+            f"there is no Dask scheduler at {scheduler} ({Parameter('scheduler', '')}), or none that accepts this "
+            "user's certificate."
+        ) from None
+    except TypeError:
+        raise DpscError(
+            f"the scheduler at {scheduler} needs a certificate: name the files in the environment, in "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and ..._KEY."
+        ) from None
     with client:
         if not client.scheduler_info()["workers"]:
             raise DpscError(f"the scheduler at {scheduler} has no workers; start some with dask worker.")

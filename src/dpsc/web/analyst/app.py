@@ -27,6 +27,7 @@ from dpsc.answers.figures.sheet import BLACK, LINE, NARROW, WIDE, PeriodAxis, Sh
 from dpsc.answers.placebos import Trials
 from dpsc.answers.report import ReportFiles
 from dpsc.periods.dates import period_name
+from dpsc.privacy.guarantee import mark_of
 from dpsc.release import describe
 from dpsc.types import Times
 from dpsc.web.analyst.desk import FEWEST_BEFORE, PARTS, SAID, AnalystDesk, Columns
@@ -70,7 +71,7 @@ def target_alone(series: pd.Series[float], units: str | None, sheet: Sheet) -> A
     times = PeriodAxis(series.index)
     axes.plot(times.values, series, color=BLACK, lw=LINE, marker="o" if len(series) <= 60 else "", ms=3.2)
     times.write(axes)
-    return sheet.finish(axes, "", True, measured=words.in_units(str(series.name), units))
+    return sheet.finish(axes, "", "", measured=words.in_units(str(series.name), units))
 
 
 TARGET = "target.csv"
@@ -157,7 +158,9 @@ def release(desk: AnalystDesk, width: float) -> str:
     cost = words.sentence(desk.release.part_of) if isinstance(desk.release, Release) and desk.outcome else ""
     divided = describe.segments(desk.release) if isinstance(desk.release, Release) else ""
     problem = desk.problems.get("release") or desk.problems.get("pool")
-    return render("release.html", problem=problem, cost=cost, divided=divided, small=checks.small, **about)
+    mark = "" if desk.release is None else mark_of(desk.release.no_guarantee)
+    more = {"cost": cost, "divided": divided, "mark": mark, "small": checks.small}
+    return render("release.html", problem=problem, **more, **about)
 
 
 def target(desk: AnalystDesk, width: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ class Checked:
 
     key: tuple[object, ...]
     seen: Seen
+    budget: tuple[float, float] | None = None  # epsilon and delta, if the noise decides about what was found
 
 
 class DataPage:
@@ -67,8 +69,12 @@ class DataPage:
 
     @property
     def current(self) -> bool:
-        """Whether the check is about what is written in the fields now."""
-        return self.checked is not None and self.checked.key == self._key()
+        """Whether the check is about what is written in the fields now, and about no more noise than it would be."""
+        checked = self.checked
+        if checked is None or checked.key != self._key():
+            return False
+        then, now = checked.budget, self._budget()
+        return then is None or now is None or all(less <= more for less, more in zip(then, now, strict=True))
 
     # Each step ---------------------------------------------------------------------------------------------------
 
@@ -99,7 +105,7 @@ class DataPage:
             with form.about("donors_file", *self.files):
                 look = form.kind.look(donors, form.work.on_rows)
             said = TableSpec.of({name: form[name] for name in DIALECT})
-            step = partial(self._look, donors, said, look, form.kind, self._key())
+            step = partial(self._look, donors, said, look, form.kind, self._key(), self._budget())
             form.begin("Looking at the rows", "donors_file", self.files, step, form.judge)
 
     def judge(self) -> None:
@@ -149,8 +155,21 @@ class DataPage:
         kind = self._form.kind
         return (self.donors, *(self._form.fields[name].strip() for name in kind.fields))
 
+    def _budget(self) -> tuple[float, float] | None:
+        """Return epsilon and delta; None if they are none, or if the check does not depend on them."""
+        if self._form.kind.looks_at_noise:
+            with suppress(ParameterError):
+                return self._form.number("epsilon"), self._form.number("delta")
+        return None
+
     def _look(
-        self, donors: File, said: TableSpec, look: Callable[[], Seen] | None, kind: Kind, key: tuple[object, ...]
+        self,
+        donors: File,
+        said: TableSpec,
+        look: Callable[[], Seen] | None,
+        kind: Kind,
+        key: tuple[object, ...],
+        budget: tuple[float, float] | None,
     ) -> None:
         """Run in the thread of a check."""
         form, seen = self._form, None
@@ -164,7 +183,7 @@ class DataPage:
         with form.changing():
             self._typed = ("", "")
             if seen is not None:
-                self._checked[kind.one] = Checked(key, seen)
+                self._checked[kind.one] = Checked(key, seen, budget)
                 for name in seen.only_in_rows if form.kind is kind else ():
                     form.problems[name] = "Say this from what you know of the data, not from its rows."
 

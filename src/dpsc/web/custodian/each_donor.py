@@ -76,6 +76,7 @@ class EachDonor:
     """
 
     rows, one = "donors", "donor"
+    looks_at_noise = False
     fields: tuple[str, ...] = ("shape", *_TABLE, "low", "high")
 
     def __init__(self, form: Form, data: DataPage) -> None:

@@ -73,6 +73,7 @@ class EachPerson:
     """
 
     rows, one = "records", "person"
+    looks_at_noise = True  # with more of it, more cells have too few people
     fields: tuple[str, ...] = (*_TABLE, *_BOUNDING)
     files: Sequence[File] = ()
 

@@ -73,6 +73,10 @@ class Kind(Protocol):
         """Who is protected, in words."""
 
     @property
+    def looks_at_noise(self) -> bool:
+        """Whether what the check finds depends on the budget: with a smaller one it must look again."""
+
+    @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the check is about."""
 
