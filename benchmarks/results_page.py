@@ -243,6 +243,12 @@ where preparing its data alone takes minutes.
 
 {read("groups.md")}
 
+### What plans say, and what came
+
+`python benchmarks/planning.py`: targets of 24 real panels and 8 factor models, planned for, released and estimated; what came over what was likely by the plan, and how often it was in the planned range. Ranges were chosen on the design half.
+
+{read("planning.md")}
+
 ### The two-step algorithms
 
 {read("two_step.md")}

@@ -274,6 +274,13 @@ def test_a_password_is_in_no_text() -> None:
         assert "hunter" not in text
 
 
+def test_a_command_to_repeat_has_no_password_of_a_query() -> None:
+    query = "select * from dblink('host=h password=hunter2', 'select 1') as t(who text)"
+    place = place_of("postgresql://ann:hunter3@h/db", query=query)
+    assert isinstance(place, Selection)
+    assert "hunter" not in " ".join(place.typed())
+
+
 @pytest.mark.parametrize(
     "address",
     ["postgresql://ann:hun/ter2@h/db", "postgresql://ann:p[hunter2@h/db", "postgresql://ann:hunter2\u2100@h/db",

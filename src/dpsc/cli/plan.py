@@ -286,12 +286,14 @@ def plan(
     }
     place = agreed.settings
     writing = nullcontext() if place is None else terminal.output_file(place, force, "--settings")
-    with writing as file, terminal.progress("simulating panels", assumed.runs or default_runs(sum(sizes))) as advance:
+    searched = question.error is not None or wished is not None
+    panels = None if searched else assumed.runs or default_runs(sum(sizes))  # a search takes as many as it needs
+    with writing as file, terminal.progress("simulating panels", panels) as advance:
         if file is not None:
             _settings(asked, agreed, divided, spec, when, known).save(file.place)
         options["on_progress"] = advance
         taking = rows = None
-        if question.error is not None or wished is not None:
+        if searched:
             taking = what_it_takes(
                 asked.n[0], *sizes, error=question.error, detect=wished, delta=asked.delta, **options
             )
