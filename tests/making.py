@@ -63,7 +63,7 @@ def crowd_of(number: int, seed: int = 0, size: float = 0.3) -> Crowd:
 def make_bounded_panel(number: int = 3000, **options: Any) -> PrivatePanel:
     """A released panel of totals in 0..10 whose bound on a person was found privately."""
     given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "bounds": (0.0, 10.0), "statistic": "total"}
-    return PanelRelease(**given | {"person_bound_quantile": 0.5} | options).release(crowd_of(number))
+    return PanelRelease(**given | {"person_bound_quantile": 0.5} | options).release(crowd_of(number), dataset=None)
 
 
 def row_map(

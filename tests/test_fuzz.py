@@ -227,7 +227,7 @@ def test_any_arrays_are_a_panel_or_refused(donors: Any, target: Any, bounds: Any
 PANEL = "who,t,x\n" + "".join(f"p{i},{t},{i + t * 0.5}\n" for i in range(12) for t in range(2000, 2006))
 TARGET = "t,x\n" + "".join(f"{t},{t * 0.5 - 1000}\n" for t in range(2000, 2006))
 COLUMNS = ("--unit", "who", "--time", "t", "--outcome", "x")
-BUDGET = ("--epsilon", "1", "--delta", "1e-6")
+BUDGET = ("--epsilon", "1", "--delta", "1e-6", "--no-ledger")
 FIT = (*COLUMNS, "--treated-unit", "p3", "--treatment-time", "2004")
 
 
@@ -277,8 +277,8 @@ COMMANDS = [
     Command("fit", ("panel.csv", *FIT, *BUDGET, "--json"),
             ("--treated-unit", "--treatment-time", "--method", "--epsilon", "--delta", "--split", "--lambda", "--level",
              "--repeated"), out=""),
-    Command("fit", ("panel.csv", *FIT, "--method", "output", "--epsilon", "1", "--bounds", "-10", "5000"), (),
-            "panel.csv", out=""),
+    Command("fit", ("panel.csv", *FIT, "--method", "output", "--epsilon", "1", "--bounds", "-10", "5000",
+                    "--no-ledger"), (), "panel.csv", out=""),
     Command("ledger", ("show", "--ledger", "panel.csv"), (), "panel.csv", out=""),
 ]  # fmt: skip
 

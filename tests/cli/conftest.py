@@ -55,6 +55,12 @@ def quick(*arguments: object) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+def unbooked(*said: object) -> tuple[str, ...]:
+    """Return what a release says where no ledger is at hand or said."""
+    here = Path("dpsc-ledger.sqlite").exists() or "DPSC_LEDGER" in os.environ or "--ledger" in said
+    return () if here or "--no-ledger" in said else ("--no-ledger",)
+
+
 @pytest.fixture(autouse=True)
 def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every command in an empty folder: a ledger that is found there, or in the environment, would be used."""

@@ -113,7 +113,7 @@ def test_it_is_marked_private_spends_nothing_and_names_a_command_that_works(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--target", "x.csv"), "--target is for donors"),
+        (("--target", "x.csv"), "--like is for donors"),
         (("--person", "whom"), "no column 'whom'"),
         (("--units", "a" * (LONGEST_NAME + 1) + ",b,c"), "longer than 200 characters"),
         (("--statistic", "count", "--person-bound", 3), "are for means and totals"),

@@ -16,7 +16,9 @@ COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
 
 
 def release(donors: Path, out: Path, epsilon: float = 1.0) -> None:
-    code, _, err = quick("release", donors, *COLUMNS, "--epsilon", epsilon, "--delta", 1e-6, "--scale", 3, "-o", out)
+    code, _, err = quick(
+        "release", "--no-ledger", donors, *COLUMNS, "--epsilon", epsilon, "--delta", 1e-6, "--scale", 3, "-o", out
+    )
     assert code == 0, err
 
 
@@ -95,7 +97,16 @@ def test_studies_and_answers_without_privacy_are_compared(files: Path) -> None:
     code, _, err = quick("estimate", files / "low.dpsc.json", files / "regions.csv", "--unit", "who",
                          "--treatment-time-column", "start", "-o", files / "study.json")  # fmt: skip
     assert code == 0, err
-    fit = ("fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03")
+    fit = (
+        "fit",
+        "--no-ledger",
+        files / "panel.csv",
+        *COLUMNS,
+        "--treated-unit",
+        "clinic",
+        "--treatment-time",
+        "2021-03",
+    )
     code, _, err = quick(*fit, "--method", "nonprivate", "--bounds", -10, 60, "-o", files / "raw.json")  # fmt: skip
     assert code == 0, err
     three = (files / "study.json", files / "raw.json", files / "low")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsc import GramRelease, Ledger
+from dpsc.cli.fit import Analysis
 from dpsc.cli.terminal import Account
 from dpsc.errors import ParameterError
 from dpsc.ledger.budget import Cost
@@ -68,20 +69,34 @@ def test_fit_finds_the_ledger_too() -> None:
     assert "spent  epsilon 1 of 2" in err
 
 
-def test_without_a_ledger_it_is_said_that_nothing_was_booked() -> None:
-    """A release was followed by a word that it may be handed on, and by none about adding up."""
-    for code, out, err in (release("a.json"), fit(*BUDGET, "-o", "answer.csv")):
-        assert code == 0, err
-        assert "Nothing was booked" in err
-        assert "dpsc ledger init NAME" in err
-        assert "--no-ledger" in err
-        assert "booked" not in out
-    code, out, err = release("b.json", "--json")
-    assert json.loads(out)["file"] == "b.json"
-    assert "Nothing was booked" in err
+def test_without_a_ledger_a_release_is_refused_before_donors_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That nothing was booked used to be said afterwards."""
+    with monkeypatch.context() as reading:
+        reading.setattr(GramRelease, "custodian_sum", lambda *_, **__: pytest.fail("donors were read"))
+        reading.setattr(Analysis, "panel", lambda *_: pytest.fail("donors were read"))
+        for code, out, err in (release("a.json"), fit(*BUDGET, "-o", "answer.csv")):
+            assert (code, out) == (2, "")
+            assert "there is no ledger" in err
+            assert "dpsc ledger init NAME" in err
+            assert "--no-ledger" in err
+    code, out, _ = release("a.json", "--dry-run")
+    assert (code, Path("a.json").exists()) == (0, False)
+    assert "there is no ledger: make one with dpsc ledger init, or add --no-ledger" in " ".join(out.split())
     two_step = ("--method", "output", "--bounds", -10, 60)  # whose numbers are all there is to keep
     for code, _, err in (release("c.json", "--no-ledger"), fit(*BUDGET, *two_step, "--no-ledger", "-o", "d.json")):
         assert (code, err) == (0, "")
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_without_a_ledger_a_user_at_a_terminal_is_asked(goes_on: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("dpsc.cli.terminal._is_terminal", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda question, **_: asked.append(question) or goes_on)  # type: ignore[func-returns-value]
+    code, _, err = release("a.json", "--no-page")
+    assert (code, Path("a.json").exists()) == ((0, True) if goes_on else (2, False))
+    assert len(asked) == 1
+    assert asked[0].endswith("Release without one?")
+    assert ("nothing was read and nothing was spent" in err) is not goes_on
 
 
 def test_no_ledger_books_nothing_whatever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

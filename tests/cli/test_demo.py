@@ -98,7 +98,9 @@ def test_the_second_act_says_that_it_cannot_tell(told: Told) -> None:
 
 def test_the_next_commands_work_as_printed(told: Told) -> None:
     out, done, _ = told
-    commands = [line.strip() for line in done.stdout[done.stdout.index("Try next") :].splitlines()[1:]]
+    assert max(map(len, done.stdout.splitlines())) <= 88
+    printed = done.stdout[done.stdout.index("Try next") :].replace("\\\n", " ")
+    commands = [line.strip() for line in printed.splitlines()[1:]]
     assert len(commands) == 3
     ran = subprocess.run(commands[0], shell=True, cwd=out.parent, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
@@ -118,7 +120,7 @@ def test_the_tour_of_the_readme_runs_in_its_folder(told: Told, monkeypatch: pyte
     monkeypatch.chdir(told[0])
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8").split("```console\n")[1].split("```")[0]
     tour = [shlex.split(line, comments=True)[2:] for line in readme.replace("\\\n", " ").splitlines()]
-    assert [command[0] for command in tour] == ["plan", "check", "release", "inspect", "estimate"]
+    assert [command[0] for command in tour] == ["ledger", "plan", "check", "release", "inspect", "estimate"]
     for command in tour:
         more = ["--runs", "2"] if command[0] == "plan" else []
         if command[-1] == "answer":

@@ -85,7 +85,8 @@ def test_fit_does_both_roles_in_one_step(files: Path, method: str) -> None:
     bounds = [] if method == "gram" else ["--bounds", -10, 60]
     written = "result.json" if method in ("output", "objective") else ""  # else a folder with page and figures
     code, out, _ = quick(
-        "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
+        "fit", "--no-ledger",
+        files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
         "--method", method, *private, *bounds, "-o", files / "fit" / written,
     )  # fmt: skip
     assert code == 0
@@ -132,7 +133,9 @@ def test_every_kind_of_file_gives_the_same_donors(files: Path, kind: str, monkey
         columns = ("--wide", "--unit", "who")
     path = files / f"other.{kind}"
     save(table, path)
-    code, _, err = quick("release", path, *columns, "--epsilon", 1, "--delta", 1e-6, "-o", files / "r.json")
+    code, _, err = quick(
+        "release", "--no-ledger", path, *columns, "--epsilon", 1, "--delta", 1e-6, "-o", files / "r.json"
+    )
     assert code == 0, err
     as_csv = pd.read_csv(files / "donors.csv")["cost"].to_numpy().reshape(N, T0 + H)
     np.testing.assert_array_equal(seen[0], as_csv)
@@ -142,7 +145,8 @@ def test_the_treated_unit_can_be_left_out_and_a_reference_subtracted(files: Path
     reference = pd.DataFrame({"month": months(), "index": np.linspace(1, 2, T0 + H)})
     reference.to_csv(files / "reference.csv", index=False)
     code, _, err = quick(
-        "release", files / "panel.csv", *COLUMNS, "--exclude", "clinic", "--reference", files / "reference.csv",
+        "release", "--no-ledger",
+        files / "panel.csv", *COLUMNS, "--exclude", "clinic", "--reference", files / "reference.csv",
         "--smoothness", "mild", "--epsilon", 1, "--delta", 1e-6, "-o", files / "r.json",
     )  # fmt: skip
     assert code == 0, err
@@ -154,7 +158,8 @@ def test_the_treated_unit_can_be_left_out_and_a_reference_subtracted(files: Path
 
 def test_a_fit_answers_at_the_level_that_is_asked_for(files: Path) -> None:
     code, _, err = quick(
-        "fit", files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
+        "fit", "--no-ledger",
+        files / "panel.csv", *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01",
         "--epsilon", 1, "--delta", 1e-6, "--level", 0.9, "-o", files / "fit.json",
     )  # fmt: skip
     assert code == 0, err
@@ -216,7 +221,18 @@ def test_units_that_look_alike_are_told_to_the_custodian_who_asks(files: Path) -
     table = pd.read_csv(files / "donors.csv")
     one, other = table["who"].unique()[:2]
     table.assign(who=table["who"].replace({other: f" {one.upper()}"})).to_csv(files / "alike.csv", index=False)
-    arguments = ["release", files / "alike.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "--force", "-o"]
+    arguments = [
+        "release",
+        "--no-ledger",
+        files / "alike.csv",
+        *COLUMNS,
+        "--epsilon",
+        1,
+        "--delta",
+        1e-6,
+        "--force",
+        "-o",
+    ]
     code, out, err = quick(*arguments, files / "r.json")
     assert code == 0, err
     assert "PRIVATE" not in out + err
@@ -239,7 +255,9 @@ def test_custodian_and_analyst_write_months_in_their_own_ways(files: Path, monke
     donors["month"] = pd.to_datetime(donors["month"]).dt.strftime("%b %Y")
     donors[donors["month"] != "May 2020"].to_csv("names.csv", index=False)
     hole = "2020-05 is missing between 2020-04 and 2020-06"
-    code, out, err = quick("release", "names.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json")
+    code, out, err = quick(
+        "release", "--no-ledger", "names.csv", *COLUMNS, "--epsilon", 1, "--delta", 1e-6, "-o", "r.json"
+    )
     assert code == 0, err
     assert "2020-01 to 2021-06" in out
     assert hole in " ".join(out.replace("│", " ").split())

@@ -15,7 +15,7 @@ from dpsc import GramRelease, Release
 from dpsc.ledger import Ledger
 from dpsc.release import describe, file_format
 from dpsc.release.file_format import sha256
-from tests.cli.conftest import quick
+from tests.cli.conftest import quick, unbooked
 from tests.release.test_file_check import donors, with_noise
 
 pytestmark = pytest.mark.usefixtures("drawn")
@@ -24,7 +24,7 @@ BUDGET = ("--epsilon", 1, "--delta", 1e-6)
 
 
 def release(files: Path, *more: object, out: str = "donors.dpsc.json") -> tuple[int, str, str]:
-    return quick("release", files / "donors.csv", *COLUMNS, *BUDGET, *more, "-o", files / out)
+    return quick("release", files / "donors.csv", *COLUMNS, *BUDGET, *more, *unbooked(*more), "-o", files / out)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_page_of_yearly_donors_has_code_that_works_too(tmp_path: Path, monkeyp
     import pandas as pd
 
     frame = pd.DataFrame(donors(300, 12), columns=list(range(2010, 2022)))
-    GramRelease(epsilon=1.0, delta=1e-6, scale=5.0).release(frame).save(tmp_path / "years.json")
+    GramRelease(epsilon=1.0, delta=1e-6, scale=5.0).release(frame, dataset=None).save(tmp_path / "years.json")
     pd.DataFrame({"year": frame.columns, "x": frame.iloc[0]}).to_csv(tmp_path / "target.csv", index=False)
     python = re.findall("<pre>(.*?)</pre>", Release.page_of(tmp_path / "years.json"), flags=re.DOTALL)[1]
     monkeypatch.chdir(tmp_path)

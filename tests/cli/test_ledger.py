@@ -144,7 +144,7 @@ def test_a_password_is_not_in_what_a_command_prints() -> None:
 def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     algorithm, out = GramRelease(epsilon=0.2, delta=1e-6, scale=1.0), tmp_path / "a.json"
     with Account(book, "sales").booking(algorithm, output=out, description={"n": 60}):
-        algorithm.release([[1.0, 2.0], [2.0, 1.0]] * 30).save(out)
+        algorithm.release([[1.0, 2.0], [2.0, 1.0]] * 30, dataset="sales").save(out)
     assert Ledger(book).entries()[-1].state == "confirmed"
     with Account(None, None).booking(algorithm, output=out, description={}):
         pass

@@ -35,11 +35,21 @@ def refused(arguments: Sequence[object], *said: str) -> None:
 def release(
     files: Path, *more: object, source: str = "donors.csv", columns: Sequence[object] = COLUMNS
 ) -> list[object]:
-    return ["release", files / source, *columns, *BUDGET, "-o", files / "r.json", *more]
+    return ["release", "--no-ledger", files / source, *columns, *BUDGET, "-o", files / "r.json", *more]
 
 
 def fit(files: Path, *more: object, source: str = "panel.csv") -> list[object]:
-    return ["fit", files / source, *COLUMNS, "--treated-unit", "clinic", "--treatment-time", "2021-03-01", *more]
+    return [
+        "fit",
+        "--no-ledger",
+        files / source,
+        *COLUMNS,
+        "--treated-unit",
+        "clinic",
+        "--treatment-time",
+        "2021-03-01",
+        *more,
+    ]
 
 
 @pytest.mark.parametrize("method", ["output", "objective"])
@@ -235,7 +245,7 @@ def test_a_treatment_time_is_read_as_the_table_writes_dates(files: Path) -> None
     table["month"] = pd.to_datetime(table["month"]).dt.strftime("%d/%m/%Y")
     table.to_csv(files / "european.csv", index=False)
     code, out, err = quick(
-        "fit", files / "european.csv", *COLUMNS, "--time-format", "%d/%m/%Y", "--treated-unit", "clinic",
+        "fit", "--no-ledger", files / "european.csv", *COLUMNS, "--time-format", "%d/%m/%Y", "--treated-unit", "clinic",
         "--treatment-time", "01/03/2021", *BUDGET, "--json",
     )  # fmt: skip
     assert code == 0, err
@@ -289,7 +299,18 @@ def test_a_header_that_cannot_be(files: Path) -> None:
 
 
 def test_a_delta_that_protects_nobody_needs_a_word(files: Path) -> None:
-    arguments = ["release", files / "donors.csv", *COLUMNS, "--epsilon", 1, "--delta", 0.5, "-o", files / "r.json"]
+    arguments = [
+        "release",
+        "--no-ledger",
+        files / "donors.csv",
+        *COLUMNS,
+        "--epsilon",
+        1,
+        "--delta",
+        0.5,
+        "-o",
+        files / "r.json",
+    ]
     refused(arguments, "--delta 0.5 is not below one over the number of donors", "--i-know")
     refused(fit(files, "--epsilon", 1, "--delta", 0.5), "--delta 0.5")
 
@@ -308,7 +329,18 @@ def test_an_epsilon_that_makes_no_sense(files: Path, epsilon: str) -> None:
 
 
 def test_an_epsilon_that_protects_nobody_needs_a_word(files: Path) -> None:
-    arguments = ["release", files / "donors.csv", *COLUMNS, "--epsilon", 50, "--delta", 1e-6, "-o", files / "r.json"]
+    arguments = [
+        "release",
+        "--no-ledger",
+        files / "donors.csv",
+        *COLUMNS,
+        "--epsilon",
+        50,
+        "--delta",
+        1e-6,
+        "-o",
+        files / "r.json",
+    ]
     refused(arguments, "--epsilon 50 is above 20", "--i-know")
     code, _, err = quick(*arguments, "--i-know")
     assert code == 0, err
@@ -346,7 +378,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(GramRelease, "release", lambda *a, **k: pytest.fail("noise was drawn"))
-    nowhere = ["release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", "/proc/none/r.json"]
+    nowhere = ["release", "--no-ledger", files / "donors.csv", *COLUMNS, *BUDGET, "-o", "/proc/none/r.json"]
     refused(nowhere, "cannot write to /proc/none", "-o")
     refused(fit(files, *BUDGET, "-o", "/proc/none/answer"), "cannot write to /proc/none", "-o")
     (files / "locked").mkdir()
@@ -355,7 +387,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent(
 
 
 def test_a_release_from_a_newer_version_or_damaged(files: Path) -> None:
-    GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.eye(20)[:, :6] + 1.0).save(files / "r.json")
+    GramRelease(epsilon=1.0, delta=1e-6, scale=1.0).release(np.eye(20)[:, :6] + 1.0, dataset=None).save(
+        files / "r.json"
+    )
     text = (files / "r.json").read_text("utf-8")
     (files / "new.json").write_text(json.dumps(json.loads(text) | {"version": 99}), "utf-8")
     refused(["inspect", files / "new.json"], "new.json", "version 99", "upgrade dpsc")
@@ -391,7 +425,7 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
     many = pd.concat([table.assign(who=table["who"] + f" {i}") for i in range(100)])
     many.to_csv(files / "many.csv", index=False)
     before = set(os.listdir(files))
-    command = ["release", "many.csv", *COLUMNS, *BUDGET, "-o", "out.json"]
+    command = ["release", "many.csv", *COLUMNS, *BUDGET, "--no-ledger", "-o", "out.json"]
     process = start(*command, cwd=files)
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and set(os.listdir(files)) == before:
@@ -406,7 +440,9 @@ def test_an_interrupted_command_leaves_nothing(files: Path) -> None:
 
 @pytest.mark.end_to_end
 def test_a_mistake_looks_the_same_from_the_installed_command(files: Path) -> None:
-    done = dpsc("release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "-o", "r.json", cwd=files)
+    done = dpsc(
+        "release", "donors.csv", "--unit", "whom", *COLUMNS[2:], *BUDGET, "--no-ledger", "-o", "r.json", cwd=files
+    )
     assert done.returncode == 2
     assert done.stderr == "dpsc release: donors.csv: there is no column 'whom' (--unit). Did you mean 'who'?\n"
     assert done.stdout == ""

@@ -15,7 +15,7 @@ from dpsc import GramRelease, PanelError, ParameterError, Releases, load, scan
 from dpsc.custodian.custody import steps
 from dpsc.ledger import Ledger
 from dpsc.types import unwatched
-from tests.cli.conftest import quick
+from tests.cli.conftest import quick, unbooked
 
 pytestmark = pytest.mark.usefixtures("drawn")
 COLUMNS = ("--unit", "who", "--time", "month", "--periods", "2020-01..2021-06")
@@ -36,7 +36,7 @@ def shop(files: Path) -> Path:
 
 
 def release(files: Path, *more: object, out: str = "both.dpsc.json") -> tuple[int, str, str]:
-    return quick("release", files / "donors.csv", *COLUMNS, *BOTH, *BUDGET, *more, "-o", files / out)
+    return quick("release", files / "donors.csv", *COLUMNS, *BOTH, *BUDGET, *more, *unbooked(*more), "-o", files / out)
 
 
 def test_one_booking_pays_for_all_outcomes_and_names_them(shop: Path) -> None:

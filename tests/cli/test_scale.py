@@ -13,7 +13,7 @@ import pytest
 
 from dpsc import GramRelease, Ledger, Release
 from dpsc.custodian.gram.algorithm import CustodianSum
-from tests.cli.conftest import T0, quick
+from tests.cli.conftest import T0, quick, unbooked
 from tests.cli.test_mistakes import BUDGET, COLUMNS, refused
 
 OLD = Path(__file__).parents[1] / "release" / "version-0.1.0.dpsc.json"
@@ -32,7 +32,7 @@ def few(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def release(*more: object) -> Sequence[object]:
-    return ["release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more]
+    return ["release", "donors.csv", *COLUMNS, *BUDGET, "-o", "r.json", *more, *unbooked(*more)]
 
 
 def answered(*arguments: object) -> str:
@@ -103,7 +103,9 @@ def test_a_public_series_is_read_in_the_order_of_time_as_far_as_the_treatment(
     target = pd.read_csv("target.csv")
     target.sample(frac=1, random_state=0).to_csv("mixed.csv", index=False)
     like = ("--like", "mixed.csv", "--like-before", "2021-03-01")
-    arguments = release(*like) if command == "release" else ["fit", "panel.csv", *COLUMNS, *FIT, *BUDGET, *like]
+    arguments = (
+        release(*like) if command == "release" else ["fit", "--no-ledger", "panel.csv", *COLUMNS, *FIT, *BUDGET, *like]
+    )
     answered(*arguments)
     np.testing.assert_array_equal(seen[0], target["cost"][:T0])
 

@@ -37,7 +37,7 @@ def sites(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def small(*more: object) -> Sequence[object]:
-    return ["release", "small.csv", *COLUMNS, "--settings", "settings.json", "-o", "small.json", *more]
+    return ["release", "--no-ledger", "small.csv", *COLUMNS, "--settings", "settings.json", "-o", "small.json", *more]
 
 
 def test_releases_made_from_the_same_settings_add_up(sites: Path) -> None:
@@ -45,7 +45,17 @@ def test_releases_made_from_the_same_settings_add_up(sites: Path) -> None:
     code, out, err = quick(*small())
     assert code == 0, err
     assert "declared beforehand" in " ".join(out.split())
-    large = ("release", "large.csv", *COLUMNS[:-1], "costs", "--settings", "settings.json", "-o", "large.json")
+    large = (
+        "release",
+        "--no-ledger",
+        "large.csv",
+        *COLUMNS[:-1],
+        "costs",
+        "--settings",
+        "settings.json",
+        "-o",
+        "large.json",
+    )
     code, _, err = quick(*large, "--epsilon", 2, "--delta", 1e-7)
     assert code == 0, err
     releases = [Release.load(f"{name}.json") for name in ("small", "large")]
@@ -66,7 +76,7 @@ def test_what_a_plan_writes_a_release_reads(sites: Path) -> None:
     releases = []
     for name, column in (("small", "cost"), ("large", "costs")):
         about = (*COLUMNS[:-1], column, "--settings", "plan.json", "-o", f"{name}.json")
-        code, _, err = quick("release", f"{name}.csv", *about)
+        code, _, err = quick("release", "--no-ledger", f"{name}.csv", *about)
         assert code == 0, err
         releases.append(Release.load(f"{name}.json"))
     merged = Release.merge(releases, disjoint=True)
@@ -104,7 +114,7 @@ def test_what_settings_do_not_say_is_left_to_the_site(sites: Path) -> None:
 
 
 def test_a_budget_that_nobody_gives_or_that_protects_nobody(sites: Path) -> None:
-    without = ["release", "small.csv", *COLUMNS, "--scale", 3, "-o", "small.json"]
+    without = ["release", "--no-ledger", "small.csv", *COLUMNS, "--scale", 3, "-o", "small.json"]
     refused(without, "--epsilon is needed (or a --settings FILE that has it)")
     refused([*without, "--epsilon", 1], "--delta is needed")
     replace(AGREED, epsilon=50.0).save("settings.json")

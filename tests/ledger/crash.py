@@ -33,7 +33,7 @@ ROWS = np.random.default_rng(0).normal(size=(400, 5))
 
 def release(ledger: Ledger, path: Path) -> None:
     with ledger.spending(NAME, **ledger.terms(SIZE), output=path):
-        SIZE.release(ROWS).save(path)
+        SIZE.release(ROWS, dataset="sales").save(path)
 
 
 def die(*_: Any, **__: Any) -> NoReturn:

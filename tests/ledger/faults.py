@@ -39,7 +39,7 @@ def main(folder: Path, fault: str) -> None:
         no_file_above(book.stat().st_size // 2)
     try:
         with ledger.spending("sales", **ledger.terms(SIZE), output=out):
-            release = SIZE.release(ROWS)
+            release = SIZE.release(ROWS, dataset="sales")
             if fault == "output-full":
                 no_file_above(100)
             release.save(out)

@@ -38,7 +38,7 @@ def fill(ledger: Ledger, folder: Path) -> None:
     """Three bookings: one confirmed, one failed, one left open."""
     ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 60, "outcome": "sales"}, who="ann")
     with ledger.spending("sales", **ledger.terms(HALF), output=folder / "a.json", who="ann"):
-        HALF.release(ROWS).save(folder / "a.json")
+        HALF.release(ROWS, dataset="sales").save(folder / "a.json")
     with pytest.raises(ZeroDivisionError), ledger.spending("sales", **ledger.terms(HALF), who="bob"):
         raise ZeroDivisionError
     ledger.book("sales", **ledger.terms(HALF), who="ann")
@@ -223,7 +223,7 @@ def test_a_release_that_promises_less_privacy_than_was_booked_is_not_confirmed(t
             pytest.raises(LedgerError, match="does not promise what entry"),
             ledger.spending("sales", **ledger.terms(HALF), output=path),
         ):
-            other.release(ROWS).save(path)
+            other.release(ROWS, dataset="sales").save(path)
     assert [e.state for e in ledger.entries()] == ["failed", "failed"]
     with ledger.spending(
         "sales", **ledger.terms(GramRelease(epsilon=0.1, delta=1e-6, scale=1.0)), output=tmp_path / "a.csv"

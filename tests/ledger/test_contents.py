@@ -40,7 +40,7 @@ def release(book: Ledger, rows: Array, first: str, name: str, epsilon: float = 1
     make = GramRelease(epsilon=epsilon, delta=DELTA, scale=3.0)
     out = Path(book.place).parent / name
     with book.spending("patients", **book.terms(make), output=out) as entry:
-        make.release(pd.DataFrame(rows, columns=months), outcome="cost").save(out)
+        make.release(pd.DataFrame(rows, columns=months), outcome="cost", dataset="patients").save(out)
     return entry
 
 

@@ -26,7 +26,7 @@ def donors(n: int, T: int, seed: int = 0) -> Array:
 def made(n: int = 300, T: int = 60) -> tuple[CustodianSum, Release]:
     algorithm = GramRelease(epsilon=1.0, delta=1e-6, scale=5.0)
     summed = algorithm.custodian_sum(donors(n, T))
-    return summed, algorithm.release(summed)
+    return summed, algorithm.release(summed, dataset=None)
 
 
 def with_noise(factor: float, n: int = 300, T: int = 60) -> Release:
@@ -48,7 +48,7 @@ def test_files_of_earlier_versions_are_genuine(path: Path) -> None:
 def test_each_outcome_of_several_is_checked_and_a_forged_one_is_broken() -> None:
     scales = {"a": {"scale": 5.0}, "b": {"scale": 5.0}}
     both = {"a": donors(300, 30), "b": donors(300, 30, 1)}
-    made = GramRelease(epsilon=1.0, delta=1e-6).release(both, each=scales)
+    made = GramRelease(epsilon=1.0, delta=1e-6).release(both, each=scales, dataset=None)
     first, second = made.parts
     forged = replace(made, parts=(first, replace(second, matrix=-second.matrix)))
     assert {check.what for check in verify.checks(forged) if check.verdict == "broken"} >= {"b: matrix"}
@@ -61,7 +61,7 @@ def test_of_a_panel_the_noise_cannot_be_told() -> None:
     records = People.from_long(
         people, person="who", unit="town", time="year", outcome="cost", units=["A", "B", "C"], periods="2020..2022"
     )
-    panel = PanelRelease(epsilon=1.0, delta=1e-6, bounds=(0, 10)).release(records)
+    panel = PanelRelease(epsilon=1.0, delta=1e-6, bounds=(0, 10)).release(records, dataset=None)
     assert [check.verdict for check in verify.panel_checks(panel)] == ["holds", "cannot be told"]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from dpsc import Donors, GramRelease, Guarantee, ParameterError, Release, ReleaseError
 from dpsc.checks import is_printable
+from dpsc.errors import DpscWarning
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_slack
 from dpsc.release import file_format
 from dpsc.release import file_format as period_labels
@@ -35,13 +36,13 @@ def loads(text: str) -> Release:
 
 @pytest.fixture
 def release() -> Release:
-    return MAKE.release(make_panel(n=40), provenance="hospital A, 2026 – patients’ “wages”")
+    return MAKE.release(make_panel(n=40), provenance="hospital A, 2026 – patients’ “wages”", dataset=None)
 
 
 @pytest.fixture(scope="module")
 def counted() -> Release:
     """A release that spent a share of its budget on the scale."""
-    return COUNTING.release(np.random.default_rng(0).normal(size=(400, 11)).cumsum(axis=1))
+    return COUNTING.release(np.random.default_rng(0).normal(size=(400, 11)).cumsum(axis=1), dataset=None)
 
 
 def same(one: Release, other: Release) -> bool:
@@ -57,7 +58,7 @@ def same(one: Release, other: Release) -> bool:
 
 def test_a_file_gives_back_the_same_release(release: Release, counted: Release, tmp_path: Path) -> None:
     path = tmp_path / "donors.dpsc.json"
-    few = replace(MAKE, directions=3).release(make_panel(n=40))
+    few = replace(MAKE, directions=3).release(make_panel(n=40), dataset=None)
     for made in (release, few, counted):
         made.save(path)
         assert same(Release.load(path), made)
@@ -189,6 +190,19 @@ def test_what_breaks_the_schema_is_refused_even_with_a_fitting_checksum(
 def test_other_json_is_refused(text: str) -> None:
     with pytest.raises(ReleaseError):
         loads(text)
+
+
+def test_a_release_that_does_not_say_who_pays_for_it_warns_when_it_is_saved(tmp_path: Path) -> None:
+    path, panel = tmp_path / "donors.dpsc.json", make_panel(n=40)
+    unsaid = MAKE.release(panel)
+    each = {name: {"scale": 5.0} for name in ("x", "y")}
+    both = GramRelease(epsilon=1.0, delta=1e-6).release({"x": panel.donors, "y": panel.donors}, each=each)
+    for made in (unsaid, Release.merge([unsaid], disjoint=True), both):
+        with pytest.warns(DpscWarning, match=r'dataset="patients".*dataset=None.*ledger.spending'):
+            made.save(path)
+    for dataset in ("patients", None):  # warnings are errors here
+        MAKE.release(panel, dataset=dataset).save(path)
+        Release.load(path).save(path)
 
 
 def test_files_that_cannot_be_read_or_written_are_named(release: Release, tmp_path: Path) -> None:
@@ -564,10 +578,10 @@ def test_a_stored_guarantee_cannot_promise_less_than_it_costs(release: Release) 
 
 def test_a_site_whose_scale_was_counted_merges_with_one_that_took_it_over(tmp_path: Path) -> None:
     rows = np.cumsum(np.random.default_rng(0).normal(size=(800, 12)), axis=1)
-    first = GramRelease(epsilon=1.0, delta=1e-6, directions=5).release(rows[:400])
+    first = GramRelease(epsilon=1.0, delta=1e-6, directions=5).release(rows[:400], dataset=None)
     scale = first.scale.value / whitened_size(1.0, 12, first.kernel)
     for epsilon in (1.0, 0.8):
-        second = GramRelease(epsilon=epsilon, delta=1e-6, directions=5, scale=scale).release(rows[400:])
+        second = GramRelease(epsilon=epsilon, delta=1e-6, directions=5, scale=scale).release(rows[400:], dataset=None)
         for number, sites in enumerate(([first, second], [second, first])):
             merged = Release.merge(sites, disjoint=True)
             assert merged.scale.share == 0

@@ -539,7 +539,7 @@ def test_the_segments_that_answer_are_said_and_follow_into_command_and_script(tm
     made = dpsc.GramRelease(epsilon=1.0, delta=1e-6, scale=3.0)
     plans = pd.Series(["plus", "basic"] * 600, name="plan")
     path = tmp_path / "plans.dpsc.json"
-    made.release(rows, by=plans, labels=["basic", "plus"]).save(path)
+    made.release(rows, by=plans, labels=["basic", "plus"], dataset=None).save(path)
     (tmp_path / "desk").mkdir()
     desk = AnalystDesk(tmp_path / "desk")
     desk.open_release(File(path, path.name))

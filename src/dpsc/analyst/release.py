@@ -154,6 +154,7 @@ class Release(ReleasedMatrix):
             periods_from=first.periods_from if len({r.periods_from for r in releases}) == 1 else "",
             identities=identities,
             datasets=datasets,
+            unpaid=any(r.unpaid for r in releases),
             segments=first.segments,
         )
 

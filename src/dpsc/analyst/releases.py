@@ -42,7 +42,8 @@ class Releases(ReleasedOutcomes[Release]):
 
     def save(self, path: str | Path) -> None:
         """Write one JSON file, completely or not at all."""
-        file_format.write(Path(path), file_format.dumps_outcomes(self.parts, self.guarantee))
+        unpaid = any(part.unpaid for part in self.parts)
+        file_format.write(Path(path), file_format.dumps_outcomes(self.parts, self.guarantee), unpaid=unpaid)
 
     def estimate(
         self, targets: TargetsLike, treatment_time: Label = None, *, title: str = "", **options: Any

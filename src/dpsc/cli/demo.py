@@ -16,6 +16,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, command, option
 from dpsc.errors import DpscError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 EPSILON, DELTA = 1.0, 1e-6
 _CUT = (-20.0, 100.0)  # minutes between which a flight's delay counts
 _LATER = ("destination/report.html", "destinations.dpsc.html", "wages.png")
-SPENT = f"epsilon {EPSILON:g}, delta {DELTA:g}"
+SPENT = f"epsilon {EPSILON:g}, delta {small(DELTA)}"
 
 
 @command("demo")
@@ -70,7 +71,7 @@ class Story:
         donors, target = datasets.flights()
         donors.to_csv(self._folder / "custodian" / "donors.csv", index=False)
         target.to_csv(self._folder / "analyst" / "target.csv", index=False)
-        n, T0 = donors["plane"].nunique(), int((target["fortnight"] < datasets.CHANGED_ON).sum())
+        n = donors["plane"].nunique()
 
         crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
         self._head("The question.", f"{crew} Do they leave later?")
@@ -86,9 +87,10 @@ class Story:
         self._screen.print(f"  Commands run in the folder {self._out}.", soft_wrap=True)
 
         self._head("1. Plan", "(analyst; no donor is touched, nothing is spent)")
-        self._run(f"""plan --n 300 --n {n} --before {T0} --after {len(target) - T0} --averages {datasets.CHANGED} \\
-      --epsilon 0.5 --epsilon 1 --epsilon 2 --target analyst/target.csv \\
-      --smoothness none --runs 6 -o analyst/plan""")
+        self._run(f"""plan --n 300 --n {n} --averages {datasets.CHANGED} \\
+      --target analyst/target.csv --treatment-time {datasets.CHANGED_ON} \\
+      --smoothness none --epsilon 0.5 --epsilon 1 --epsilon 2 --runs 6 \\
+      -o analyst/plan""")
         table = pd.read_csv(self._folder / "analyst" / "plan" / "plan.csv")
         plan = table[(table["n"] == n) & (table["epsilon"] == EPSILON)].iloc[0]
         self._found(
@@ -98,20 +100,25 @@ class Story:
         )
 
         self._head("2. Check", "(custodian; private, nothing is spent)")
-        self._run("""check custodian/donors.csv --periods analyst/target.csv \\
-      -o custodian/check.html""")
+        self._run(f"""check custodian/donors.csv --periods analyst/target.csv \\
+      --target analyst/target.csv --treatment-time {datasets.CHANGED_ON} \\
+      --smoothness none -o custodian/check.html""")
         self._found("READY: nothing needs to be corrected.")
 
         self._head("3. Release", f"(custodian; spends {SPENT}, once)")
         self._run(f"""release custodian/donors.csv --unit plane --time fortnight \\
       --outcome delay --periods analyst/target.csv --smoothness none \\
-      --like analyst/target.csv --like-before {datasets.CHANGED_ON} \\
-      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/donors.dpsc.json""")
+      --target analyst/target.csv --treatment-time {datasets.CHANGED_ON} \\
+      --epsilon {EPSILON:g} --delta {small(DELTA)} --no-ledger -o analyst/donors.dpsc.json""")
         file = self._folder / "analyst" / "donors.dpsc.json"
         self._found(
             f"{Release.load(file).n:,} planes became one file of {file.stat().st_size / 1000:.0f} kB, safe to share: "
             "someone who knows all other planes and guesses which of two records a plane has is right at most "
             f"{best_guess(EPSILON, DELTA):.0%} of the time; 50% is blind."
+        )
+        self._found(
+            "No book is kept of a demo (--no-ledger). Real releases are booked, so that budgets add up: begin with "
+            "dpsc ledger init."
         )
 
         self._head("4. Estimate", "(analyst; spends nothing more, for this question or any other)")
@@ -148,7 +155,7 @@ class Story:
         self._run(f"""release custodian/flights.parquet --person flight --unit destination \\
       --time fortnight --outcome delay --units custodian/units.csv \\
       --periods analyst/target.csv --bounds {low:g} {high:g} --cells-per-person 1 \\
-      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/destinations.dpsc.json""")
+      --epsilon {EPSILON:g} --delta {small(DELTA)} --no-ledger -o analyst/destinations.dpsc.json""")
         self._run(f"""estimate analyst/destinations.dpsc.json {datasets.TREATED} --units minutes \\
       --treatment-time {datasets.CHANGED_ON} -o analyst/destination""")
         panel = PrivatePanel.load(self._folder / "analyst" / "destinations.dpsc.json")
@@ -181,7 +188,7 @@ class Story:
         reference.to_csv(self._folder / "analyst" / "us-earnings.csv", index=False)
         self._run(f"""release custodian/wages.csv --unit man --time year --outcome 'log wage' \\
       --periods 1980..1987 --reference analyst/us-earnings.csv \\
-      --epsilon {EPSILON:g} --delta {DELTA:g} --no-ledger -o analyst/wages.dpsc.json""")
+      --epsilon {EPSILON:g} --delta {small(DELTA)} --no-ledger -o analyst/wages.dpsc.json""")
         self._run("""estimate analyst/wages.dpsc.json analyst/trained.csv \\
       --treatment-time 1985 -o analyst/wages.png""")
         found = Release.load(self._folder / "analyst" / "wages.dpsc.json").estimate(_series(target), 1985)
@@ -203,12 +210,13 @@ class Story:
                 self._screen.print(f"  {self._out / 'analyst' / name}", soft_wrap=True)
         self._head("Try next", "")
         release, target = self._out / "analyst" / "donors.dpsc.json", self._out / "analyst" / "target.csv"
-        for typed in (
-            ["inspect", release],
-            ["estimate", release, target, "--treatment-time", datasets.CHANGED_ON],
-            ["check", self._out / "custodian" / "donors.csv", "--periods", target],
+        for lines in (
+            [["inspect", release]],
+            [["estimate", release], [target, "--treatment-time", datasets.CHANGED_ON]],
+            [["check", self._out / "custodian" / "donors.csv"], ["--periods", target]],
         ):
-            self._screen.print(f"  {started_as()} {shlex.join(map(str, typed))}", soft_wrap=True)
+            typed = " \\\n      ".join(shlex.join(map(str, line)) for line in lines)
+            self._screen.print(f"  {started_as()} {typed}", soft_wrap=True)
 
     def _head(self, title: str, text: str) -> None:
         self._screen.print()

@@ -50,7 +50,7 @@ class Question:
         panel="When it was on",
     )
     weight_column: str | None = _several(
-        "The column with each unit's weight in pooled effects, such as its population; equal without."
+        "The column with each unit's weight in pooled effects, such as its population; equal weights by default."
     )
     weight_by_size: bool = _several(
         "Weigh units by how many they average (--averages-column), those of a private panel by their people.",
@@ -68,10 +68,10 @@ class Question:
         "The column with how many units each target is the average of; empty where it is not known."
     )
     pool: str | None = option(
-        "Of a release with segments, those that answer: plus,pro; with the shares that they have in the target: "
+        "Which segments of the release answer: plus,pro; or with the shares that they have in the target: "
         "basic=0.3,plus=0.7. All by default."
     )
-    exclude: list[str] | None = option("A unit of a private panel that is no donor: treated too, or reached by it.")
+    exclude: list[str] | None = option("A unit of a private panel that is no donor: the treatment reached it too.")
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:

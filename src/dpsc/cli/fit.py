@@ -61,7 +61,7 @@ class Asked:
     method: str = option("gram, output, objective or nonprivate.", default="gram")
     epsilon: float | None = option("The privacy budget; 1 is usual.")
     delta: float | None = option("Well below one over the number of donors, e.g. 1e-6.")
-    split: float | None = option("The share of the budget for the weights (output, objective).")
+    split: float | None = option("Which share of the budget goes into the weights (output, objective).")
     lambda_: float | None = option("The paper's ridge penalty, on data in [-1, 1].", "--lambda")
 
 
@@ -105,6 +105,8 @@ def fit(
     for place in (out, kept):
         terminal.keep_apart(place, asked.panel, knowledge.reference, knowledge.like, *account.files)
     algorithm = analysis.algorithm()
+    if asked.method != "nonprivate":
+        account.require_ledger()
     with ExitStack() as places:
         replaced = answer.force and out is not None
         beside = None if kept is None else places.enter_context(terminal.output_file(kept, replaced))

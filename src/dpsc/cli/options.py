@@ -90,7 +90,10 @@ DONORS_ARE = (
 )
 Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
-IKnow = Annotated[bool, typer.Option("--i-know", help="Accept an epsilon above 20, or a delta that is not below 1/n.")]
+IKnow = Annotated[
+    bool,
+    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta that is too large."),
+]
 Title = Annotated[str | None, typer.Option(help="The question, for figures and report: 'Wages without the training'.")]
 Periods = Annotated[
     str | None,
@@ -110,8 +113,8 @@ class RowsOptions:
     """Which rows are read, if they are in a database."""
 
     rows_of: str | None = _database("The table that holds them: visits, or clinic.visits.", "--table")
-    query: str | None = _database("Or a query.")
-    query_file: Path | None = _database("Or a file with a query.")
+    query: str | None = _database("Instead of --table, a query for the rows.")
+    query_file: Path | None = _database("Instead of --table, a file that holds a query.")
 
     def place(self, donors: str) -> Path:
         """Return where the donors are: a path, an address of an object store, or rows of a database."""
@@ -129,13 +132,13 @@ class TableOptions:
 
     time: str | None = columns("The column of periods (long tables).")
     outcome: list[str] | None = columns(
-        "The column of numbers (long tables). Repeated for several outcomes, in commands that take them."
+        "The column of numbers (long tables). Commands that take several outcomes take it several times."
     )
     time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
-    sep: str | None = _file("Between columns: comma, semicolon, tab or pipe.")
-    decimal: str | None = _file("Before decimals: point or comma.")
-    thousands: str | None = _file("Between thousands: comma, point, space, apostrophe or none.")
-    encoding: str | None = _file("utf-8, utf-16, windows-1252, latin-1, ...")
+    sep: str | None = _file("What separates columns: comma, semicolon, tab or pipe.")
+    decimal: str | None = _file("The mark before decimals: point or comma.")
+    thousands: str | None = _file("The mark between thousands: comma, point, space, apostrophe or none.")
+    encoding: str | None = _file("The encoding of a text file: utf-8, utf-16, windows-1252, latin-1, ...")
     sheet: str | None = _file("The sheet of a workbook (.xlsx).")
 
     def spec(self, unit: str | None = None) -> TableSpec:
@@ -157,14 +160,16 @@ class DonorTableOptions(TableOptions):
     wide: bool = columns("One row per unit, one column per period.", default=False)
     periods: Periods = None
     bounds: tuple[float, float] | None = option(
-        "Public bounds of the outcome; donors beyond are clipped silently.", metavar="LO HI"
+        "Public bounds of the outcome; a number beyond them becomes the bound, silently.",
+        metavar="LO HI",
     )
     missing: str | None = option(
-        "Missing donor cells: error (default), kernel (what the public kernel expects given the donor's other "
-        "cells; default with --periods), interpolate or midpoint. Only a Gram release knows kernel."
+        "What to do about missing cells: error refuses them (default without --periods), kernel fills in what is "
+        "to be expected after the donor's other cells (default with --periods; Gram releases only), interpolate, or "
+        "midpoint of --bounds."
     )
     repeated: str | None = option(
-        "A cell that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
+        "What a cell is that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
 
 
@@ -194,16 +199,18 @@ class Groups:
         "protected, not each unit, and what is released is the table of units and periods."
     )
     units: str | None = _in_groups("The units, declared: a list with commas, or a file with a column of them.")
-    statistic: str | None = _in_groups("Of the people in a cell: mean (default), total, share or count.")
+    statistic: str | None = _in_groups(
+        "What is released of the people in a cell: mean (default), total, share or count."
+    )
     person_bound: float | None = _in_groups(
-        "A bound on the length of all values of a person together, from public knowledge; a small one asks for less "
-        "noise and cuts more."
+        "A bound on all values of a person together (the root of the sum of their squares), from public knowledge. A "
+        "small bound takes less noise and cuts more values."
     )
     person_bound_quantile: float | None = _in_groups(
         "Find that bound privately instead, so that about this share of people stay as they are, for example 0.5; a "
         "twentieth of the budget pays for it."
     )
-    cells_per_period: int | None = _in_groups("In how many units a person counts in one period: 1.")
+    cells_per_period: int | None = _in_groups("In how many units a person counts in one period; 1 by default.")
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
 
     def said(self) -> JsonObject:
@@ -236,19 +243,20 @@ class Knowledge:
         "--like",
     )
     like_before: str | None = moves(
-        "The first treated period of that series; only what is before it says how much donors move.",
+        "The first treated period of that series; only what is before it says how much donors move. check and plan "
+        "also take it as the date of the intervention.",
         "--treatment-time",
         "--like-before",
     )
     scale: list[float] | None = moves(
-        "Instead of --target, how much a donor's series moves, from public knowledge: its standard deviation over the "
+        "Instead of such a series, how much a donor's moves, from public knowledge: its standard deviation over the "
         "whole time. A factor of two matters little. With neither, it is found privately if there are enough donors. "
         "Of several outcomes, once for each, in their order."
     )
     smoothness: str | None = moves(
         "How persistent such series are, from public knowledge: high (default), mild or none."
     )
-    reference: Path | None = moves("A public path to subtract from every donor: a table like that of --target.")
+    reference: Path | None = moves("A public series to subtract from every donor, in a table of the same kind.")
 
     def each(self, outcomes: int) -> list[JsonObject]:
         """Return what is known of each of so many outcomes, by the names of parameters."""
@@ -267,9 +275,11 @@ class Payer:
     dataset: str | None = _ledger(
         "The data set of the ledger whose budget is used; needed if there are several.", "--dataset"
     )
-    partition: str | None = _ledger("The group of donors, if groups are disjoint and membership is public.")
+    partition: str | None = _ledger("The group of donors whose budget is used, if groups are disjoint and public.")
     purpose: str | None = _ledger("What the release is for, kept in the ledger.")
-    no_ledger: bool = _ledger("Book nothing, and say nothing about it.", default=False)
+    no_ledger: bool = _ledger(
+        "Book nothing. Needed where there is no ledger; a user at a terminal is asked.", default=False
+    )
 
     def account(self) -> terminal.Account:
         """Open the ledger, if there is one."""
@@ -288,7 +298,7 @@ class TreatmentOptions:
         "--until",
     )
     gap: int = _treated(
-        "How many periods to leave out, the first treated one and those that follow: neither fitted nor in the effect.",
+        "How many periods to leave out, from the first treated one on. They are neither fitted nor part of the effect.",
         default=0,
         min=0,
     )
@@ -297,7 +307,7 @@ class TreatmentOptions:
         "of the outcome is worth something; 1 if the outcome is money."
     )
     cost: float | None = _worth("What the intervention cost: the return is the value for each unit of it.", min=0)
-    currency: str | None = _worth("Of value and cost, e.g. EUR.")
+    currency: str | None = _worth("The currency of value and cost, e.g. EUR.")
 
     def said(self) -> dict[str, Any]:
         """Return what was said, by the names of parameters."""
@@ -323,7 +333,7 @@ class AnswerOptions:
         "paper. -o ends in .html.",
         default=False,
     )
-    level: float = option("The level of the intervals.", default=0.95)
+    level: float = option("The level of the intervals: 0.95 for 95%.", default=0.95)
     force: Force = False
     json: Json = False
 

@@ -147,10 +147,12 @@ class InGroups:
 
     units: int | None = _in_groups("How many units.")
     people: int | None = _in_groups("People in a usual cell: a unit in a period.")
-    statistic: str | None = _in_groups("Of the people in a cell: mean (default), total, share or count.")
+    statistic: str | None = _in_groups(
+        "What is released of the people in a cell: mean (default), total, share or count."
+    )
     bounds: tuple[float, float] | None = _in_groups("Public bounds of a person's value in a cell.", metavar="LO HI")
     person_bound: list[float] | None = _in_groups(
-        "A bound on the length of all values of a person together; may be repeated."
+        "A bound on all values of a person together (the root of the sum of their squares); may be repeated."
     )
     cells_per_period: int = _in_groups("In how many units a person counts in one period.", default=1)
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
@@ -158,7 +160,7 @@ class InGroups:
         "A usual value of the outcome; by default the target's mean, or that of the bounds."
     )
     change: float | None = _in_groups(
-        "How much the target usually changes from one period to the next, if no --target."
+        "Instead of --target, how much the target usually changes from one period to the next."
     )
     lengths: tuple[float, float] | None = _in_groups(
         "How long people's values are together, from public knowledge: half of the people are below the first number, "
@@ -172,10 +174,10 @@ class InGroups:
 class Question:
     """What it takes to reach something, and what is known from a pilot."""
 
-    error: float | None = option("The error that may be made: say what it takes.")
+    error: float | None = option("Say what it takes to make an error no larger than this.")
     detect: str | None = option(
-        "The average effect that must be seen, as a number or, like 5%, a share of the target's mean before the "
-        "intervention: say what it takes."
+        "Say what it takes to see an average effect of this size: a number, or a percentage such as 5% of the "
+        "target's mean before the intervention."
     )
     pilot: Path | None = option(
         "A release of the same donors with a small part of the budget: it tells how closely they follow the target, so "
@@ -209,10 +211,10 @@ class Question:
 class Assumed:
     """What donors are assumed to be like, and how many panels are simulated."""
 
-    rank: int = option("Assumed: how many factors the donors share.", default=3)
+    rank: int = option("An assumption: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "Assumed: size of what donors share over size of what is each one's own; by default what the target's "
-        "history makes likely."
+        "An assumption: how large what donors share is, over what each has alone. By default, what is likely after "
+        "the target's history."
     )
     runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
 
@@ -221,13 +223,13 @@ class Assumed:
 class Agreed:
     """What several sites agree on."""
 
-    settings: Path | None = option("Also write what sites must share: a file for dpsc release --settings.")
+    settings: Path | None = option("Also write what sites must agree on: a file for dpsc release --settings.")
     segments: int | None = option(
-        "How many segments the donors are divided into, of about equal size: also say how small one may be.",
+        "Into how many segments of about equal size the donors are divided: the plan also says how small one may be.",
         min=2,
         max=63,
     )
-    sites: int = option("How many sites the donors are at; releases are merged.", min=1, default=1)
+    sites: int = option("At how many sites the donors are, whose releases are added up.", min=1, default=1)
 
 
 @command("plan")
@@ -284,12 +286,14 @@ def plan(
     }
     place = agreed.settings
     writing = nullcontext() if place is None else terminal.output_file(place, force, "--settings")
-    with writing as file, terminal.progress("simulating panels", assumed.runs or default_runs(sum(sizes))) as advance:
+    searched = question.error is not None or wished is not None
+    panels = None if searched else assumed.runs or default_runs(sum(sizes))  # a search takes as many as it needs
+    with writing as file, terminal.progress("simulating panels", panels) as advance:
         if file is not None:
             _settings(asked, agreed, divided, spec, when, known).save(file.place)
         options["on_progress"] = advance
         taking = rows = None
-        if question.error is not None or wished is not None:
+        if searched:
             taking = what_it_takes(
                 asked.n[0], *sizes, error=question.error, detect=wished, delta=asked.delta, **options
             )

@@ -54,13 +54,13 @@ class Asked:
         "It may also suggest --epsilon, --delta and --missing."
     )
     append: Path | None = option(
-        "Of people in groups: a panel that gets the declared periods, later ones, at a cost of their own; -o may name "
-        "it again, with --force."
+        "For people in groups: an earlier panel. The declared periods, which follow its last one, are added to it and "
+        "have a cost of their own. -o may name the same file, with --force."
     )
 
     share: list[float] | None = option(
-        "Of several outcomes, how much of the budget each gets, once for each in their order: 2 and 1 for two thirds "
-        "and one third of mu squared. Equal by default."
+        "How several outcomes share the budget, once for each in their order: 2 and 1 give the first one two thirds "
+        "(of mu squared, which adds up). Equal by default."
     )
 
     def require_one_outcome(self, specs: Sequence[TableSpec], table: DonorTableOptions) -> None:
@@ -101,10 +101,10 @@ class How:
     engine: str = option("auto, memory, stream (larger than memory) or dask.", default="auto")
     scheduler: str | None = option("An existing Dask scheduler's address.")
     workers: int | None = option("Workers of a local Dask cluster; all cores by default.", min=1)
-    grid_bits: int | None = option("Resolution of the integers in bits, 18; use fewer above 60 million donors.")
+    grid_bits: int | None = option("Bits of the whole numbers: 18; fewer for more than 60 million donors.")
     custodian_notes: bool = option("Print private notes for the custodian: units that look alike.", default=False)
     no_page: bool = option("Do not write the page for whoever receives the release.", default=False)
-    dry_run: bool = option("Do everything but draw noise, book and write; say what would happen.", default=False)
+    dry_run: bool = option("Say what would happen: draw no noise, book nothing, write nothing.", default=False)
     i_know: IKnow = False
     force: Force = False
     json: Json = False
@@ -185,6 +185,7 @@ def release(
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
         terminal.print_json(tried) if how.json else _show_dry_run(tried)
         return
+    account.require_ledger()
     made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
     digest = sha256(out)
     page = _page(made, out, page, digest)
@@ -254,6 +255,7 @@ def _of_people(
         rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
         terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
         return
+    account.require_ledger()
     with terminal.output_file(out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)

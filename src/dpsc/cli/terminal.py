@@ -22,7 +22,6 @@ from rich.text import Text
 
 from dpsc import checks, files
 from dpsc.custodian.custody import payer
-from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import DpscError, DpscWarning, Parameter, ParameterError, UnwiseError, rendered, without_passwords
 
 if TYPE_CHECKING:
@@ -307,27 +306,36 @@ def how_far(done: float, of: float | None, each_second: float | None) -> str:
     return ", ".join(parts)
 
 
+_INIT = "dpsc ledger init NAME --epsilon 2 --delta 1e-6"
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 class Account(payer.Account):
-    """A data set in a ledger; a user at a terminal is asked which, if it has several."""
+    """A data set in a ledger; a user at a terminal is asked which, if it has several, and whether to go on without."""
+
+    def require_ledger(self) -> None:
+        """Refuse to release without a ledger, unless that was said or a user at a terminal says it now."""
+        if self.ledger is not None or self._silent:
+            return
+        why = "there is no ledger, so nobody adds up what is released about these donors"
+        if not _is_terminal():
+            raise ParameterError(f"{why}: make one with {_INIT}, or add {payer.NO_LEDGER} to book nothing.")
+        if not typer.confirm(f"{why[0].upper()}{why[1:]}. Release without one?", err=True):
+            raise ParameterError(f"nothing was read and nothing was spent. To make a ledger: {_INIT}.")
 
     def tell(self) -> None:
-        """Say on stderr what the release cost and what is spent and left, or that nothing was booked."""
-        if self.ledger is None and not self._silent:
-            typer.echo(
-                "\nNothing was booked: there is no ledger, so nobody adds up what is released about these donors. To "
-                "keep a book,\n  dpsc ledger init NAME --epsilon 2 --delta 1e-6\n"
-                f"makes {DEFAULT} in this folder, which later releases from here are booked in. --no-ledger silences "
-                "this.",
-                err=True,
-            )
-        elif self.ledger is not None and self.entry is not None:
+        """Say on stderr what the release cost and what is spent and left."""
+        if self.entry is not None:
             typer.echo("\n" + "\n".join(self.told()), err=True)
 
     def _last_look(self) -> None:
         require_not_interrupted()
 
     def _one_of(self, ledger: Ledger, names: Sequence[str]) -> str:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not _is_terminal():
             return super()._one_of(ledger, names)
         listed = ", ".join(map(repr, names))
         return ledger.dataset(typer.prompt(f"Whose budget is used? The ledger has {listed}", err=True)).name

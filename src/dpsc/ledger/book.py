@@ -47,7 +47,7 @@ class Ledger:
     >>> made = ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 500, "outcome": "sales"})
     >>> algorithm = GramRelease(epsilon=1.0, delta=1e-6)
     >>> with ledger.spending("sales", **ledger.terms(algorithm), output=folder / "sales.dpsc.json"):
-    ...     algorithm.release([[1.0, 2.0], [3.0, 1.0]] * 250).save(folder / "sales.dpsc.json")
+    ...     algorithm.release([[1.0, 2.0], [3.0, 1.0]] * 250, dataset="sales").save(folder / "sales.dpsc.json")
     >>> ledger.remaining("sales", delta=1e-6) > 1.6  # more than 2 - 1, because losses do not simply add up
     True
     """

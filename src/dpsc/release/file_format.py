@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import re
+import warnings
 import zoneinfo
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ import pandas as pd
 
 from dpsc import files
 from dpsc.checks import LONGEST_NAME, is_printable, shown, visible
-from dpsc.errors import DpscError, ReleaseError
+from dpsc.errors import DpscError, DpscWarning, ReleaseError
 from dpsc.periods import calendar, dates
 from dpsc.periods.dates import Every, period_name
 from dpsc.privacy import discrete, exact
@@ -37,6 +38,11 @@ from dpsc.release.scale import LARGEST_SCALE, LARGEST_SHARE, NO_SCALE, Scale, Sc
 from dpsc.release.segments import Segments
 from dpsc.types import Integers, JsonObject, Times
 
+_UNPAID = (
+    "this release does not say which data set of a ledger pays for it, so perhaps nobody adds up what is released "
+    'about these people. If it is booked, say release(..., dataset="patients"); if no ledger is kept, release(..., '
+    'dataset=None). To book it: with ledger.spending("patients", **ledger.terms(algorithm), output=path).'
+)
 _EVERY = ("year", "quarter", "month", "week", "day")
 _LONGEST_STEP = 10_000
 _FIXED_OFFSET = re.compile(r"UTC([+-][01][0-9]:[0-5][0-9])?")
@@ -169,11 +175,13 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 def save(release: ReleasedMatrix, path: Path) -> None:
     """Write a release, completely or not at all."""
-    write(path, dumps(release))
+    write(path, dumps(release), unpaid=release.unpaid)
 
 
-def write(path: Path, text: str) -> None:
-    """Write to a temporary file beside ``path`` and move it there."""
+def write(path: Path, text: str, *, unpaid: bool = False) -> None:
+    """Write to a temporary file beside ``path`` and move it there; warn of a release that no data set pays for."""
+    if unpaid:
+        warnings.warn(_UNPAID, DpscWarning, stacklevel=4)
     try:
         files.write(path, text)
     except OSError as problem:

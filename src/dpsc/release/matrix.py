@@ -72,6 +72,7 @@ class ReleasedMatrix:
     segments: Segments | None = None
     pool: tuple[float, ...] = ()  # how often each segment counts in answers; once each if it is empty
     part_of: str = ""  # what it costs beside other outcomes of one release, in words; not stored
+    unpaid: bool = False  # nobody said which data set of a ledger pays for it; not stored
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 

@@ -112,6 +112,7 @@ class Block:
     identity: str = field(default_factory=lambda: secrets.token_hex(16))
     dataset: str = ""
     provenance: str = ""
+    unpaid: bool = False  # nobody said which data set of a ledger pays for it; not stored
     made_by: str = f"dpsc {__version__}"
     made_on: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%d"))
 

@@ -29,7 +29,7 @@ def is_panel(text: str) -> bool:
 
 def save(panel: ReleasedPanel, path: Path) -> None:
     """Write a panel, completely or not at all."""
-    file_format.write(path, dumps(panel))
+    file_format.write(path, dumps(panel), unpaid=any(block.unpaid for block in panel.blocks))
 
 
 def load(path: Path, kind: type[P]) -> P:

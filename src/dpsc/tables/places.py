@@ -159,7 +159,7 @@ class Selection(PosixPath):
     def typed(self) -> list[str]:
         """Return what is typed for it in a command, but for a password."""
         name, source = ("--query", self.source[1 : -len(_AS)]) if self.source.endswith(_AS) else ("--table", self.name)
-        return [without_passwords(self.address), name, source]
+        return [without_passwords(self.address), name, without_passwords(source)]
 
     def exists(self, **_: Any) -> bool:
         """Say yes: the database will say if not."""

@@ -163,7 +163,7 @@ def test_a_file_keeps_all_outcomes(releases: Releases, tmp_path: Path) -> None:
 
 
 def test_outcomes_may_have_segments(rows: dict[str, Array], tmp_path: Path) -> None:
-    made = MAKE.release(rows, each=EACH, by=["a", "b", "c"] * (N // 3), labels=["a", "b"])
+    made = MAKE.release(rows, each=EACH, by=["a", "b", "c"] * (N // 3), labels=["a", "b"], dataset=None)
     made.save(tmp_path / "both.dpsc.json")
     back = load(tmp_path / "both.dpsc.json")
     assert isinstance(back, Releases)

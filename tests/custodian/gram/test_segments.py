@@ -222,7 +222,7 @@ def test_a_file_of_a_folder_without_the_column_is_refused_by_name(rows: Array, p
 
 @pytest.fixture(scope="module")
 def release(rows: Array, plans: Array) -> Release:
-    return MAKE.release(rows, by=pd.Series(plans, name="plan"), labels=LABELS)
+    return MAKE.release(rows, by=pd.Series(plans, name="plan"), labels=LABELS, dataset=None)
 
 
 def test_pools_add_up_blocks_and_their_noise(release: Release) -> None:
@@ -266,7 +266,7 @@ def test_a_file_keeps_segments_and_one_without_stays_readable_for_earlier_versio
     np.testing.assert_array_equal(back.matrix, release.matrix)
     assert (back.segments, back.pool) == (PLANS, ())
     assert json.loads(path.read_text())["version"] == 3
-    MAKE.release(rows).save(path)
+    MAKE.release(rows, dataset=None).save(path)
     assert json.loads(path.read_text())["version"] == 2
     other = MAKE.release(rows + 1, by=["plus"] * N, labels=LABELS)
     agreed = replace(other, row_map=release.row_map, segments=PLANS)

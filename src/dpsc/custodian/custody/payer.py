@@ -117,7 +117,12 @@ class Account:
     def would_cost(self, promise: Guarantee | None) -> list[str]:
         """Say what a booking would cost, whether there is room for it, and what was released before; books nothing."""
         if self.ledger is None:
-            return ["cost: there is no ledger; nothing would be booked"]
+            why = (
+                ""
+                if self._silent
+                else f"; there is no ledger: make one with dpsc ledger init, or add {NO_LEDGER.option}"
+            )
+            return [f"cost: nothing would be booked{why}"]
         if promise is None:
             return ["cost: a run without a guarantee cannot be booked"]
         return self.ledger.would_cost(self.dataset, promise, partition=self._partition)

@@ -324,7 +324,7 @@ class GramRelease:
         each: Mapping[str, Mapping[str, Any]] | None = None,
         provenance: str = "",
         outcome: str | None = None,
-        dataset: str | None = None,
+        dataset: str | None = "",
         missing: Missing | None = None,
         by: Any | None = None,
         labels: str | Iterable[str] | None = None,
@@ -349,6 +349,7 @@ class GramRelease:
         dataset : str, optional
             The name under which the donors are booked in a ledger, published with the release: releases of the same
             data set do not merge. Partitions of one data set are disjoint, so each is given by a name of its own.
+            None says that no ledger is kept; if nothing is said, ``save`` warns of it.
         missing : {"error", "interpolate", "midpoint", "kernel"}, optional
             The rule for missing cells of a wide frame or an array, refused by default; other donors have theirs.
         by : column name or list, optional
@@ -430,7 +431,8 @@ class GramRelease:
             no_guarantee="" if self.seed is None else SEEDED,
             provenance=str(provenance),
             periods_from=summed.periods_from,
-            datasets=() if dataset is None else (str(dataset),),
+            datasets=(str(dataset),) if dataset else (),
+            unpaid=dataset == "" and self.seed is None,
             segments=summed.segments,
         )
 

@@ -166,7 +166,7 @@ class PanelRelease:
         *,
         provenance: str = "",
         outcome: str | None = None,
-        dataset: str | None = None,
+        dataset: str | None = "",
         on_progress: OnProgress = unwatched,
     ) -> PrivatePanel:
         """Turn people into a private panel.
@@ -181,7 +181,8 @@ class PanelRelease:
         outcome : str, optional
             The outcome's name; that of the column by default.
         dataset : str, optional
-            The name under which the people are booked in a ledger, published with the release.
+            The name under which the people are booked in a ledger, published with the release. None says that no
+            ledger is kept; if nothing is said, ``save`` warns of it.
         on_progress : callable
             Is told what is being done, how many more records are read, and of how many if that is known. It may stop
             the work, by raising. Private.
@@ -218,6 +219,7 @@ class PanelRelease:
             no_guarantee="" if self.seed is None else SEEDED,
             lengths=summed.lengths,
             dataset="" if dataset is None else str(dataset),
+            unpaid=dataset == "" and self.seed is None,
             provenance=str(provenance),
         )
         return PrivatePanel((block,))
