@@ -176,6 +176,7 @@ WRONG = [
     ("high", "much", "high"),
     ("person_bound", "0", "person_bound"),
     ("person_bound", "-3", "person_bound"),
+    ("person_bound_quantile", "1", "person_bound_quantile"),
     ("cells_per_period", "0", "cells_per_period"),
     ("cells_per_person", "1.5", "cells_per_person"),
     ("cells_per_person", "none", "cells_per_person"),
@@ -231,6 +232,22 @@ def test_what_belongs_to_donors_alone_is_not_used(ready: CustodianDesk, tmp_path
     assert "--person" not in ready.confirm.commands()
     says(ready, protected="person")
     assert (ready.problems, ready.confirm.to_do) == ({}, [])
+
+
+def test_a_bound_on_a_person_may_be_found_privately(ready: CustodianDesk) -> None:
+    says(ready, person_bound_quantile="0.5")
+    checked(ready)
+    assert (ready.problems, ready.confirm.to_do) == ({}, [])
+    assert "--person-bound-quantile 0.5" in " ".join(ready.confirm.commands().split())
+    assert "quantile" not in ready.budget.commands()
+    ready.confirm.spend()
+    ready.work.wait()
+    (block,) = PrivatePanel.load(ready.confirm.folder / "visits.dpsc.json").blocks
+    assert block.lengths is not None
+    assert block.lengths.quantile == 0.5
+    assert block.rule == block.lengths.bounded(block.rule)
+    (entry,) = ready.book.open().entries()
+    assert entry.promise["epsilon"] == 1
 
 
 def test_shares_and_numbers_of_people_have_no_bounds(ready: CustodianDesk) -> None:

@@ -33,7 +33,15 @@ from dpsc.web.desk import File, whole
 from dpsc.web.server import render
 
 _TABLE = ("person", "unit", "time", "outcome", "units", "periods", "time_format", *DIALECT)
-_BOUNDING = ("statistic", "low", "high", "person_bound", "cells_per_period", "cells_per_person")
+_BOUNDING = (
+    "statistic",
+    "low",
+    "high",
+    "person_bound",
+    "person_bound_quantile",
+    "cells_per_period",
+    "cells_per_person",
+)
 _NEEDED, _VALUES = ("person", "unit", "time"), ("mean", "total")
 _CELLS = ("cells_per_period", "cells_per_person")
 _WITHOUT_VALUES = ("statistic", *_CELLS)
@@ -150,7 +158,8 @@ class EachPerson:
         """Return what was said, as ``dpsc plan`` takes it."""
         form, periods = self._form, len(self._data.periods)
         sizes = {"units": len(self._units) or "N", "people": self.people or "N", "periods": periods or "N"}
-        return sizes | form.said(*self._bounds_said, "epsilon", "delta") | form.said("change")
+        bounds = (name for name in self._bounds_said if name != "person_bound_quantile")  # finds a bound at a release
+        return sizes | form.said(*bounds, "epsilon", "delta") | form.said("change")
 
     # The release -------------------------------------------------------------------------------------------------
 
@@ -162,7 +171,10 @@ class EachPerson:
         """Return the release as it was said, and refuse what makes no sense."""
         form = self._form
         _units(spec.units or "")
-        chosen = panels.of_options(spec, epsilon=form.number("epsilon"), delta=form.number("delta"), **self._bounding())
+        quantile = "person_bound_quantile"
+        found = form.number(quantile) if quantile in self._bounds_said and form[quantile] else None
+        how = self._bounding() | {quantile: found}
+        chosen = panels.of_options(spec, epsilon=form.number("epsilon"), delta=form.number("delta"), **how)
         people = people_in(data.path, spec, chosen.units, chosen.periods)
         chosen.algorithm.rule_for(people.units, people.times)
         return PeopleOrder(chosen, people)

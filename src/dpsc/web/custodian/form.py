@@ -92,6 +92,7 @@ FIELDS = {
     "high": Field("Highest possible number", "none"),
     "statistic": Field("What is published of a cell", default="mean", choices=_STATISTICS),
     "person_bound": Field("Bound on all values together", "what the bounds allow"),
+    "person_bound_quantile": Field("Or share of people it leaves as they are, found privately", "0.5"),
     "cells_per_period": Field("Units per person in one period", "1"),
     "cells_per_person": Field("Cells per person in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
@@ -115,7 +116,8 @@ FIELDS = {
     "typed_name": Field("Type the name of the data set to spend"),
 }
 DIALECT = ("sep", "decimal", "thousands", "encoding", "sheet")
-_NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", "low", "high", "person_bound", "change")
+_BOUNDS = ("low", "high", "person_bound", "person_bound_quantile")
+_NUMBERS = ("epsilon", "delta", "new_epsilon", "new_delta", "scale", *_BOUNDS, "change")
 
 _ALSO = {
     "bounds": "lowest and highest possible number",
