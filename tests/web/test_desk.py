@@ -515,7 +515,7 @@ def test_all_outcomes_of_a_file_are_shown_side_by_side(tmp_path: Path) -> None:
     rows = np.cumsum(np.random.default_rng(0).normal(size=(801, 12)), axis=1)
     make = dpsc.GramRelease(epsilon=2.0, delta=1e-6)
     each = {"orders": {"scale": 3.0}, "revenue": {"scale": 60.0}}
-    released = make.release({"orders": rows[1:], "revenue": 20 * rows[1:]}, each=each)
+    released = make.release({"orders": rows[1:], "revenue": 20 * rows[1:]}, each=each, dataset=None)
     released.save(tmp_path / "both.dpsc.json")
     frame = pd.DataFrame({"week": range(12), "orders": rows[0], "revenue": 20 * rows[0], "on": [0] * 8 + [1] * 4})
     frame.to_csv(tmp_path / "town.csv", index=False)
