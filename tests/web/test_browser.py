@@ -666,6 +666,11 @@ def test_people_in_groups_from_their_records_to_the_panel(browser: Browser, tmp_
                 expect(page.locator("#low")).to_be_hidden()
                 page.select_option("#statistic", "mean")
                 expect(page.locator("#low")).to_be_visible()
+            if tab == "Budget":  # smaller than the one that was checked
+                expect(page.locator("#to_do_budget")).to_contain_text("Check again, under “Check”")
+                open_tab(page, "Check")
+                page.click("#check_again")
+                expect(page.locator("#to_budget")).to_be_enabled()
         expect(page.locator("#spend")).to_be_enabled()
         page.reload()
         connected(page)

@@ -134,7 +134,7 @@ class ConfirmPage:
         elif checked is None:
             found["Data"].append(f"Check the {form.kind.rows}, under “Data”.")
         elif not self._data.current:
-            found["Data"].append("Check again: something was changed since.")
+            found["Data"].append("Check again, under “Check”: something was changed since.")
         elif not checked.seen.ready:
             found["Check"].append("Correct what the check found, under “Check”.")
         if not seen.dataset:
