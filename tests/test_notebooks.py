@@ -124,7 +124,7 @@ def test_the_custodian_finds_all_problems_keeps_the_book_and_hands_over_what_oth
         assert problem in said
     assert custodian_examine(Path("north-corrected.csv"), TableSpec(periods=names["periods"])).ready
     assert not custodian_examine(Path("north.csv"), TableSpec(periods=names["periods"])).ready
-    assert 0.25 < names["expected"].epsilon_for(detect=15) <= 1
+    assert f"{names['expected'].epsilon_for(detect=15):.1g}" == "1"
     assert "over budget: 'planes, north'" in said
     assert [entry.state for entry in names["ledger"].entries()] == ["confirmed"]
     assert names["ledger"].remaining("planes, north") > 0.2

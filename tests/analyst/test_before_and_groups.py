@@ -190,7 +190,7 @@ def test_the_error_of_a_difference_leaves_out_what_groups_share(study: Study) ->
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        ({"north": "a"}, "say nothing about 'south'"),
+        ({"north": "a"}, "have no group for 'south'"),
         (dict.fromkeys(NAMES, "a"), "at least two"),
         (None, "which unit is in"),
     ],

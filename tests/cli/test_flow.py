@@ -174,10 +174,10 @@ def test_a_plan_leaves_curves_and_tells_the_budget_for_an_error(files: Path) -> 
         "--error", 50, "--runs", 2, "-o", files / "plan",
     )  # fmt: skip
     assert code == 0, err
-    assert "An error of 50: ε = 0.1 is enough with 100 donors" in " ".join(out.split())
+    assert "An error of 50: ε = 0.1 is likely enough with 100 donors" in " ".join(out.split())
     assert "something new hits target and donors alike" in " ".join(out.split())
     table = pd.read_csv(files / "plan" / "plan.csv")
-    assert table["epsilon"].tolist() == [0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
+    assert table["epsilon"].tolist() == [0.1, 0.5, 1.0, 2.0, 4.0]  # those that the search came to
     assert {"error", "error_in_shock", "without_privacy_in_shock", "last_value_in_shock"} <= set(table.columns)
     assert (files / "plan" / "plan.png").read_bytes().startswith(b"\x89PNG")
 

@@ -151,7 +151,7 @@ def test_commands_book_through_one_context(book: str, tmp_path: Path) -> None:
     assert len(Ledger(book).entries()) == 3
     Ledger(book).add_dataset("costs", epsilon=1, delta=1e-6)
     for place, name, words in (
-        (book, None, "Say with dataset which"),
+        (book, None, "Say with dataset whose budget is used"),
         (None, "sales", "where it is with ledger or DPSC_LEDGER"),
     ):
         with pytest.raises(DpscError, match=words):

@@ -12,6 +12,7 @@ from dpsc.custodian.check.examine import MARK
 from tests import pages
 from tests.cli.conftest import quick
 from tests.pages import ROOT
+from tests.soak import quick_or_long
 
 
 def test_the_whole_path_as_the_page_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,11 +26,10 @@ def test_the_whole_path_as_the_page_shows_it(tmp_path: Path, monkeypatch: pytest
     for step in steps:
         command = shlex.split(step.source)[1:]
         assert made.exists() is (command in (inspect, estimate))
-        code, out, err = quick(
-            *command, *(["--runs", "1"] if command == plan else [])
-        )  # not hundreds of made-up panels
+        fewer = command == plan and quick_or_long(True, False)  # not hundreds of made-up panels
+        code, out, err = quick(*command, *(["--runs", "1"] if fewer else []))
         assert code == (1 if command == first else 0), (command, err)
-        assert pages.missing_line(step.shown, out) is None, out
+        assert fewer or pages.missing_line(step.shown, out) is None, out
         assert (MARK in out + err) is (command in (first, again))
         outputs.append(out)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from dpsc.web.custodian.simulations import Simulations
 from tests.conftest import CHROMIUM
 
 expect.set_options(timeout=20_000)  # a busy machine is no error
@@ -155,3 +156,17 @@ def held(ledger: Path, how: str = "EXCLUSIVE") -> Iterator[None]:
     finally:
         connection.rollback()
         connection.close()
+
+
+@pytest.fixture(autouse=True)
+def few_panels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Effects are simulated on few panels, and only for tests that wait: a thread left behind slows down the others."""
+    for where in ("dpsc.analyst.plan.default_runs", "dpsc.web.custodian.simulations.default_runs"):
+        monkeypatch.setattr(where, lambda T: 7)
+    if "simulated" not in request.fixturenames:
+        monkeypatch.setattr(Simulations, "start", lambda self, asked: None)
+
+
+@pytest.fixture
+def simulated() -> None:
+    """Effects are simulated."""

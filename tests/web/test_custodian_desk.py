@@ -361,7 +361,7 @@ def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: 
     assert "0% of the budget is spent, 33% with this release" in empty.budget.gauge()
 
 
-def test_two_numbers_come_from_public_inputs_alone(empty: CustodianDesk) -> None:
+def test_two_numbers_come_from_public_inputs_alone(simulated: None, empty: CustodianDesk) -> None:
     assert "73.1%" in empty.budget.numbers()
     says(empty, n="400", periods="2021-01..2022-12")
     assert empty.data.checked is None
@@ -377,7 +377,9 @@ def test_two_numbers_come_from_public_inputs_alone(empty: CustodianDesk) -> None
     assert [effect for _, effect in seen] == sorted(effect for _, effect in seen)  # what one sees never grows
 
 
-def test_the_budget_page_and_the_command_say_the_same_number_for_averages(empty: CustodianDesk) -> None:
+def test_the_budget_page_and_the_command_say_the_same_number_for_averages(
+    simulated: None, empty: CustodianDesk
+) -> None:
     says(empty, n="400", periods="2021-01..2022-12", averages="1 000")
     empty.each_donor.simulations.wait()
     line = next(line for line in commands(empty.budget.commands) if "dpsc plan" in line)

@@ -72,7 +72,7 @@ def test_a_smaller_budget_needs_another_check_and_a_larger_one_does_not(ready: C
         ("0.05", "1e-6", True),
     ):
         says(ready, epsilon=epsilon, delta=delta)
-        assert (ready.confirm.to_do[:1] == ["Check again: something was changed since."]) == again
+        assert (ready.confirm.to_do[:1] == ["Check again, under “Check”: something was changed since."]) == again
     before = ready.data.findings()
     checked(ready)
     assert ready.data.current

@@ -193,7 +193,7 @@ def test_a_release_during_which_a_worker_is_killed_is_booked_once(
     monkeypatch.setattr(DaskDonors, "add_up", interrupted)
     assert quick("ledger", "init", "patients", "--ledger", book, "--epsilon", 3, "--delta", 1e-6)[0] == 0
     code, _, err = quick(
-        "release", "--no-ledger",
+        "release",
         path, "--wide", "--unit", "who", "--epsilon", 1, "--delta", 1e-7, "-o", out, "--engine", "dask",
         "--scheduler", own_cluster.scheduler_address, "--ledger", book, "--dataset", "patients",
     )  # fmt: skip

@@ -145,7 +145,7 @@ def test_the_guarantee_is_the_budget_and_its_losses_pay_for_it(delta: float) -> 
     assert (guarantee.epsilon, guarantee.delta, guarantee.arithmetic) == (1.0, delta, "exact")
     assert guarantee.loss.epsilon(delta) == pytest.approx(1.0, rel=1e-5)
     assert guarantee.loss.rho == 0
-    assert "exact arithmetic" in result.summary()
+    assert "exact arithmetic" in str(result.guarantee)
 
 
 def test_the_split_moves_noise_from_the_weights_to_the_answer() -> None:

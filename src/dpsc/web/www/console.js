@@ -155,7 +155,7 @@
       if (step) step.textContent = isDone ? "✓" : step.dataset.number;
     }
     goOn();
-    if (state.idle && !idle) wish = null; // it came to nothing: why is said beside the fields
+    if (state.idle && !idle && wish && wish.id !== "to_confirm") wish = null; // what it began came to nothing: why is said
     idle = state.idle;
     for (const id of Object.keys(state.enabled)) {
       document.getElementById(id).setAttribute("aria-disabled", String(!state.enabled[id]));
