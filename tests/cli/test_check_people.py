@@ -70,7 +70,7 @@ def test_noise_before_a_bound_is_found_is_said_to_be_the_most_there_may_be(frame
     assert code == 0, err
     said = " ".join(out.split())
     assert "noise at most a standard deviation of" in said
-    assert "against change" not in said
+    assert "noise and change" not in said
     assert "--person-bound-quantile 0.5" in said  # of the command to run
 
 

@@ -73,7 +73,7 @@ def test_a_table_of_people_is_booked_before_its_noise_is_drawn_and_opens_as_a_pa
     assert panel.guarantee is not None
     assert panel.guarantee.epsilon == 1
     assert np.nanmean(panel.table.values) == pytest.approx(21, abs=4)  # sums of a person's visits in a month
-    assert "a person counts in at most one unit of a period" in re.sub(r"\s+│? *", " ", out)
+    assert "a person counts in at most 1 unit in each period" in re.sub(r"\s+│? *", " ", out)
     page = html.unescape(Path("panel.dpsc.html").read_text("utf-8"))
     for said in ("visits of <clinics>", sha256(Path("panel.dpsc.json")), "replace one person", "=1+1", "ε = 1"):
         assert said in page
@@ -178,14 +178,14 @@ def test_a_bound_found_privately_is_told_with_its_noise_and_is_a_public_number_f
     code, out, err = release(visits, *YEAR, "--statistic", "total", "--person-bound-quantile", 0.5)
     assert code == 0, err
     said = re.sub(r"\s+│? *", " ", out)
-    assert "leaves about 50% of people as they are and was found from noisy counts of people by length" in said
-    assert "noise of 27 people on each, 5% of the budget" in said
+    assert "leaves about 50% of people unchanged and was found from noisy counts of people by length" in said
+    assert "which cost 5% of the budget (each has noise with a standard deviation of 27 people)" in said
     first = PrivatePanel.load("panel.dpsc.json").blocks[0]
     bound = first.rule.person_bound
     assert bound is not None
     assert bound < 98  # what the bounds allow; a factor of ten less than 5 standard deviations from being found
     page = html.unescape(Path("panel.dpsc.html").read_text("utf-8"))
-    assert f"shrunk to {bound:g} if longer, this bound leaves about 50%" in page
+    assert f"down to length {bound:g}, where their length (the root of the sum of their squares) was above it" in page
     assert not told(page, out, err, Path("panel.dpsc.json").read_text("utf-8"))
     more = ("--append", "panel.dpsc.json", "--force")
     code, _, err = release(visits, "--periods", "2022-07", *more)

@@ -345,7 +345,7 @@ def test_another_window_without_the_address_gets_nothing(browser: Browser, conso
 
 # The custodian's console ----------------------------------------------------------------------------------------------
 
-TABS = ("Data", "Check", "Budget", "Confirm", "Hand over", "Book")
+TABS = ("Data", "Check", "Budget", "Confirm", "Hand over", "Ledger")
 
 
 @pytest.fixture(scope="module")
@@ -475,7 +475,7 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
         connected(private)
     private.get_by_role("button", name="Next: hand over").click()
     expect(private.locator("#made")).to_be_visible()
-    open_tab(private, "Book")
+    open_tab(private, "Ledger")
     private.click("#verify")
     expect(private.locator("#book .good")).to_contain_text("the chain is whole")
     with private.expect_download() as download:

@@ -162,7 +162,9 @@ def test_nothing_is_spent_from_a_desk_that_is_not_ready(ready: CustodianDesk) ->
 
 def test_what_is_wrong_with_the_budget_is_said_beside_its_field(ready: CustodianDesk) -> None:
     says(ready, epsilon="2.5")
-    assert ready.problems == {"epsilon": "Over budget: 'patients' has 2 left at delta 1e-6, 0.5 too little."}
+    assert ready.problems == {
+        "epsilon": "Over budget: 'patients' has epsilon 2 left at delta 1e-6; this release takes 0.5 more."
+    }
     says(ready, epsilon="30")
     assert "protects nobody" in ready.problems["epsilon"]
     assert "--" not in ready.problems["epsilon"]
@@ -235,7 +237,7 @@ def test_what_fails_after_booking_is_told(ready: CustodianDesk, monkeypatch: pyt
     ready.confirm.spend()
     ready.work.wait()
     assert entries(ready) == ["failed"]
-    assert ready.note == "The release was booked, and could not be made: see “Book”."
+    assert ready.note == "The release was booked but could not be made: see “Ledger”."
     assert "counts as spent" in ready.book.shown()
 
 
@@ -335,7 +337,7 @@ def test_a_file_on_this_machine_is_read_where_it_is(empty: CustodianDesk, tmp_pa
 
 
 def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: Path) -> None:
-    assert "There is no book at" in empty.budget.gauge()
+    assert "There is no ledger at" in empty.budget.gauge()
     says(empty, new_name="patients", new_epsilon="40", new_delta="1e-6")
     empty.budget.enter_dataset()
     assert "protects nobody" in empty.problems["new_epsilon"]

@@ -342,7 +342,7 @@ def _too_small(release: ReleasedMatrix) -> list[str]:
     """Warn of a pool of segments that has too few donors to say anything."""
     if not release.pool or release.readable:
         return []
-    about = f"about {release.donors:,.0f} donors, give or take {2 * release.donors_error:,.0f}"
+    about = f"about {release.donors:,.0f} donors, within about {2 * release.donors_error:,.0f} of the true number"
     return [
         f"{release.asked} has {about}, and the noise is as large as {release.noise_in_donors:,.0f} donors who move "
         "alike: it says little, so ask more segments together"

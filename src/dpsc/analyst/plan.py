@@ -312,7 +312,7 @@ class _Setting:
                 raise ParameterError(f"{Parameter(name)} must be at most {limit:,}, not {value:,}.")
         ratio = 1.0 if signal_to_noise is None else checks.finite_number("signal_to_noise", signal_to_noise, above=0)
         if not 1e-6 <= ratio <= 1e6:
-            raise ParameterError(f"{Parameter('signal_to_noise')} must not be beyond a million.")
+            raise ParameterError(f"{Parameter('signal_to_noise')} must be between 0.000001 and 1,000,000.")
         checks.whole_number("seed", seed, at_least=0)
         Kernel.named(smoothness)
         history = None if target is None else history_of(target)

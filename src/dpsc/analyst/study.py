@@ -255,8 +255,8 @@ def _dates(names: list[Label], treatment_times: Any) -> dict[Label, Label]:
     unknown = [name for name in treatment_times if name not in names]
     if len(unknown) == len(treatment_times) > 0:
         raise ReleaseError(
-            f"no target is named {unknown[0]!r}. Targets are one column (or entry) for each unit; turn a long table "
-            "round first: table.pivot(index=time, columns=unit, values=outcome)."
+            f"no target is named {unknown[0]!r}. Targets are one column (or entry) for each unit; pivot a long "
+            "table first: table.pivot(index=time, columns=unit, values=outcome)."
         )
     if unknown:
         close = checks.did_you_mean(str(unknown[0]), [str(name) for name in names])

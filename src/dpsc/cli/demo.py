@@ -117,7 +117,7 @@ class Story:
             f"{best_guess(EPSILON, DELTA):.0%} of the time; 50% is blind."
         )
         self._found(
-            "No book is kept of a demo (--no-ledger). Real releases are booked, so that budgets add up: begin with "
+            "The demo keeps no ledger (--no-ledger). Enter real releases in one, so that costs add up: begin with "
             "dpsc ledger init."
         )
 
@@ -143,7 +143,7 @@ class Story:
 
         records, units, _ = datasets.destinations()
         low, high = _CUT
-        self._head("5. The other kind", "(41 destinations, each made of many flights)")
+        self._head("5. Protect each flight", "(41 destinations, each made of many flights)")
         self._screen.print(
             f"{len(records):,} flights, each of which stands for a person who comes once. At {datasets.TREATED} "
             f"something began on {datasets.CHANGED_ON}: we added {datasets.MINUTES_ADDED:g} minutes to each flight. "
@@ -177,7 +177,7 @@ class Story:
         from dpsc import datasets
         from dpsc.analyst.release import Release
 
-        self._head("6. When it tells you not to rely on it", "(wages: 5 years, then a training)")
+        self._head("6. An answer not to rely on", "(wages: 5 years, then a training)")
         try:
             donors, target, reference = datasets.wages()
         except DpscError as problem:
@@ -196,7 +196,7 @@ class Story:
         self._found(_against(found, math.log(1 + datasets.RISE), "(logarithm)"))
         if found.verdict is not None and found.verdict.grade != "yes":
             self._found(
-                "Right or wrong, nothing before 1985 shows that the donors can tell. Do not decide on it alone."
+                "Nothing before 1985 shows that these donors follow the target. Do not decide on this answer alone."
             )
 
     def _ending(self) -> None:

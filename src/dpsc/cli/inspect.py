@@ -93,7 +93,7 @@ def merge(
             "that all agree on and a share of its budget for each."
         )
     if 0 < len(grids) < len(loaded):
-        raise ReleaseError("a panel of people and a release of donors cannot become one.")
+        raise ReleaseError("a panel of people and a release of donors cannot be merged.")
     with terminal.output_file(out, force) as output:
         if grids:
             if same_donors:

@@ -163,7 +163,7 @@ def entries(name: Name = None, as_json: Json = False, ledger: Place = DEFAULT) -
 @app.command()
 @command("ledger verify")
 def verify(
-    head: str | None = option("A head that was noted earlier: it must still be there."),
+    head: str | None = option("A head that you copied earlier: it must still be in the ledger."),
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
@@ -176,11 +176,11 @@ def verify(
     if as_json:
         terminal.print_json({"head": {"length": now.length, "hash": now.hash}, "problems": problems}, indent=1)
     elif problems:
-        typer.echo(f"{book.place}: NOT as it was written.", err=True)
+        typer.echo(f"{book.place}: NOT as it was written: entries were changed or are missing.", err=True)
         for problem in problems:
             typer.echo(f"  - {problem}", err=True)
     else:
-        found = " The noted head is in the chain." if head is not None else ""
+        found = " The head that you gave is in the chain." if head is not None else ""
         typer.echo(f"{book.place}: {now.length} entries, the chain is whole.{found} Head:")
         typer.echo(f"  {now.hash}")
     if problems:

@@ -151,7 +151,9 @@ def _declared(periods: PeriodsLike, time_format: str | None) -> Times:
     else:
         index = calendar.calendar(values)
     if isinstance(index, pd.PeriodIndex) and not index.freqstr.startswith(("Q", "M", "W", "D")):
-        raise PanelError(f"{Parameter('periods')}: periods by the hour are given as times.")
+        raise PanelError(
+            f"{Parameter('periods')}: give hourly periods as dates with a time of day, not as pandas periods."
+        )
     if not len(index) or not index.is_unique:
         raise PanelError(f"{Parameter('periods')} must be different periods, at least one.")
     return plain(index[in_order(index)]).rename("time")
@@ -214,7 +216,9 @@ def _range(text: str, step: Step | None, time_format: str | None) -> Times:
         raise PanelError(f"{Parameter('periods')} {text!r} has more than {LARGEST:,} periods.")
     chosen = _stepped(first, last, every, step)
     if chosen is None:
-        raise PanelError(f"{Parameter('periods')} {text!r}: its periods are {every}s, which do not go by {step}.")
+        raise PanelError(
+            f"{Parameter('periods')} {text!r}: its periods are {every}s, so they cannot be taken by {step}."
+        )
     if isinstance(index, pd.PeriodIndex):
         whole: Times = pd.period_range(index[0], index[1], freq=index.freqstr, name="time")
         return whole.take(np.asarray(chosen) - first)

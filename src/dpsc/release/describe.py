@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Released: TypeAlias = "ReleasedMatrix | ReleasedOutcomes[Any]"
-_FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, who all have every one"}
+_FROM = {"declared": ", declared beforehand", "rows": ", read from the donors, of whom each has a row for every period"}
 _SMOOTHNESS = {
-    Kernel.named("high"): "high: series were taken to change slowly",
-    Kernel.named("mild"): "mild: series were taken to change slowly, with as much chance from period to period",
+    Kernel.named("high"): "high: series were assumed to change slowly",
+    Kernel.named(
+        "mild"
+    ): "mild: half of a series' variance was assumed to be slow change, half to be chance in each period",
     Kernel.named("none"): "none: nothing was assumed about how series move",
 }
 
@@ -97,8 +99,10 @@ def segments(release: ReleasedMatrix) -> str:
         return ""
     several = [f"{one['segment']} about {one['donors']:,}" for one in segment_rows(release)]
     alone = release.of(OTHER).noise_in_donors
-    error = f"each number give or take {2 * release.sizes_error:,.0f}; each segment has noise as large as the sum "
-    error += f"of {alone:,.0f} donors who all move in the same way"
+    error = (
+        f"each number within about {2 * release.sizes_error:,.0f} of the true one; each segment has noise as large as "
+    )
+    error += f"the sum of {alone:,.0f} donors who all move in the same way"
     return f"by {release.segments.by}: {', '.join(several)}; {error}"
 
 
@@ -118,7 +122,7 @@ def readable(release: ReleasedMatrix) -> str:
     rows, least = segment_rows(release), math.ceil(READABLE * release.of(OTHER).noise_in_donors)
     those = [row["segment"] for row in rows if row["readable"]]
     which = {0: "no segment", len(rows): "every segment"}.get(len(those), ", ".join(those))
-    return f"{which}; one with fewer than about {least:,} donors says little"
+    return f"{which}; a segment with fewer than about {least:,} donors says little"
 
 
 def seen(release: ReleasedMatrix) -> str:
@@ -157,7 +161,7 @@ def scale(release: ReleasedMatrix) -> str:
         "like and counted": f"from a public series, corrected privately with {share}",
     }[release.scale.source]
     amount = number(found) if release.scale.source == "given" else f"about {number(float(f'{found:.2g}'))}"
-    less = "" if release.reference is None else ", less the reference path,"
+    less = "" if release.reference is None else ", after the reference path is subtracted,"
     return f"a typical donor{less} deviates by {amount} from its own mean over time; {known}"
 
 
@@ -183,7 +187,7 @@ def accounting(release: Released | ReleasedPanel) -> str:
         parts.append(f"zero-concentrated differential privacy with rho = {loss.mu_squared / 2 + loss.rho:.6g}")
     if loss.rest_epsilon + loss.rest_delta > 0 and parts:
         parts.append(
-            f"a slack of epsilon {loss.rest_epsilon:.2g} and delta {loss.rest_delta:.2g} because the noise is discrete"
+            f"and epsilon {loss.rest_epsilon:.2g} and delta {loss.rest_delta:.2g} more, because the noise is discrete"
         )
     return "; ".join(parts)
 
@@ -261,17 +265,18 @@ def record(
                 "preprocessing_and_hyperparameter_tuning": f"Scale: {of_each(release, scale)}. Smoothness: "
                 f"{of_each(release, kernel)}. Directions: {of_each(release, directions)}. Reference path: "
                 f"{of_each(release, reference)}. Periods: {periods(first)}. They must "
-                "be chosen without looking at donors, but for what the scale cost, which is part of epsilon; the file "
-                "cannot show that they were.",
+                "be chosen without looking at donors, except for a scale that was found privately: its cost is part of "
+                "epsilon. The file cannot show that they were.",
                 "mechanisms": f"{of_each(release, mechanism)}. Software: {first.made_by}.",
                 "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: "
-                "composition within epsilon. Where donors were counted for a scale, its own outcome's part pays for it."
+                "composition within epsilon. Where donors were counted to find a scale, the part of its outcome pays "
+                "for it."
                 if several
                 else f"Merged from {first.sites} sites with different donors: parallel composition."
                 if first.sites > 1
                 else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
                 if len(first.identities) > 1
-                else "Donors were counted for the scale, then came the matrix: adaptive composition within epsilon."
+                else "Donors were counted for the scale, then the matrix was made: adaptive composition within epsilon."
                 if first.scale.share > 0
                 else "One mechanism.",
                 "post_processing": "None in the file.",

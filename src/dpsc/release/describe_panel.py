@@ -61,26 +61,32 @@ def _bounding(block: Block) -> str:
     rule, parts = block.rule, []
     if rule.bounds is not None:
         low, high = map(number, rule.bounds)
-        parts.append(f"a person's value in a cell was set to the bounds {low} to {high} where it was beyond them")
+        parts.append(
+            f"a person's value in a cell was set to {low} where it was below, and to {high} where it was above"
+        )
     if rule.person_bound is not None:
         less = " less the middle of the bounds" if rule.counts_people else ""
-        parts.append(f"the length of all values of a person{less} was shrunk to {number(rule.person_bound)} if longer")
+        parts.append(
+            f"all values of a person{less} were made smaller by one factor, down to length "
+            f"{number(rule.person_bound)}, where their length (the root of the sum of their squares) was above it"
+        )
     if block.lengths is not None:
         parts.append(_found(block.lengths, rule.person_bound is not None))
-    units = "one unit" if rule.cells_per_period == 1 else f"{rule.cells_per_period} units"
+    units = "1 unit" if rule.cells_per_period == 1 else f"{rule.cells_per_period} units"
     cells = "1 cell" if rule.most_cells == 1 else f"{rule.most_cells:,} cells"
-    thinned = f" and in {cells} in all, chosen by a hash" if rule.is_thinned else ""
-    parts.append(f"a person counts in at most {units} of a period{thinned}")
+    thinned = f" and in at most {cells} in all, which a hash chooses" if rule.is_thinned else ""
+    parts.append(f"a person counts in at most {units} in each period{thinned}")
     return ", ".join(parts)
 
 
 def _found(lengths: NoisyLengths, is_bound: bool) -> str:
     """Say how a bound on a person was found, and how noisy the counts are that it was found from."""
     counts = (
-        f"noisy counts of people by length (noise of {lengths.noise:,.0f} people on each, {SHARE:.0%} of the budget)"
+        f"noisy counts of people by length, which cost {SHARE:.0%} of the budget (each has noise with a standard "
+        f"deviation of {lengths.noise:,.0f} people)"
     )
     if is_bound:
-        return f"this bound leaves about {lengths.quantile:.0%} of people as they are and was found from {counts}"
+        return f"this bound leaves about {lengths.quantile:.0%} of people unchanged and was found from {counts}"
     return f"no bound on the length of all values of a person was found from {counts}"
 
 
@@ -224,8 +230,8 @@ def record(
     composed = ["Counts of people by length, then the table: their losses add up."] if counted else []
     if len(panel.blocks) > 1:
         composed.append(
-            f"{len(panel.blocks)} releases: losses of the same units add up, and of sites with different people the "
-            "largest counts."
+            f"{len(panel.blocks)} releases: the losses of releases of the same units add up; of sites with different "
+            "people, the largest loss counts."
         )
     ledger = [f"data set in the custodian's ledger: {', '.join(panel.datasets)}"] if panel.datasets else []
     about = [f"SHA-256 of the file: {sha256}", f"identity: {', '.join(panel.identities)}", *ledger]

@@ -107,7 +107,7 @@ class ReleasedMatrix:
         """
         if guarantee.adjacency != REPLACE_ONE:
             raise ReleaseError(
-                f"the noise of a release protects neighbours that {REPLACE_ONE}, and the claim is another."
+                f"the noise of a release protects neighbours that {REPLACE_ONE}, and the file claims something else."
             )
         if not math.isclose(self.diagonal_scale, math.sqrt(2) * self.off_diagonal_scale, rel_tol=1e-9):
             raise ReleaseError("the noise scales do not belong together: diagonal and off-diagonal differ by sqrt(2).")

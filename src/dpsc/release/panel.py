@@ -149,7 +149,7 @@ class Block:
         """
         if promise.adjacency != REPLACE_PERSON:
             raise ReleaseError(
-                f"the noise of a panel protects neighbours that {REPLACE_PERSON}, and the claim is another."
+                f"the noise of a panel protects neighbours that {REPLACE_PERSON}, and the file claims something else."
             )
         loss, lengths = promise.loss, self.lengths
         drawn: list[tuple[TableRule | Bins, float]] = [(self.rule, self.scale)]
@@ -391,7 +391,7 @@ def _require_fitting(blocks: Sequence[Block]) -> None:
     for block in blocks[1:]:
         for what, first, of in shared:
             if of(block) != first:
-                raise ReleaseError(f"the releases differ in their {what}; they are no panel together.")
+                raise ReleaseError(f"the releases differ in their {what}, so they cannot be joined into one panel.")
     if len({block.identity for block in blocks}) < len(blocks):
         raise ReleaseError("the same release is given twice.")
     sites = _sites(blocks)

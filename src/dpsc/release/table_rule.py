@@ -78,8 +78,8 @@ class TableRule:
             most = self.half_width * math.sqrt(self.most_cells)
             if self.person_bound < _LEAST_BOUND * most:
                 raise ParameterError(
-                    f"{Parameter('person_bound', self.person_bound)} would cut almost everything: the bounds allow a "
-                    f"person {most:g}."
+                    f"{Parameter('person_bound', self.person_bound)} would cut almost everything: within the "
+                    f"bounds, a person's values have a length of up to {most:g}."
                 )
 
     def _require_bounds(self) -> None:

@@ -124,7 +124,7 @@ def _number_of_donors(release: ReleasedMatrix) -> Check:
     trace, deviation = float(np.trace(release.noisy_moments)), release.noise_scale * math.sqrt(size)
     truncated = 2 * math.sqrt(size) * n / 2.0**release.grid_bits
     fits = n - truncated - _Z * deviation <= trace <= n + _Z * deviation
-    why = f"the file says {n:,}; its numbers say {trace:,.0f}, give or take {2 * deviation:,.0f}"
+    why = f"the file says {n:,}; its numbers say {trace:,.0f}, with an error of up to about {2 * deviation:,.0f}"
     return Check("number of donors", "holds" if fits else "broken", why)
 
 

@@ -70,7 +70,7 @@ def sections(made: Rehearsal, commands: Sequence[str] = (), datasets: Sequence[s
     if correct:
         parts.append(Section("To correct", "a release would be refused, or wrong", findings=correct))
     if look:
-        parts.append(Section("Worth a look", "a release would be made all the same", findings=look))
+        parts.append(Section("Worth a look", "a release can be made without correcting it", findings=look))
     if seen.periods:
         divided = [] if seen.division is None else [segments(seen, made.outlook)]
         parts += [*divided, calendar(seen), presence(seen), rules(seen)]

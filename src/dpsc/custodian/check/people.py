@@ -255,8 +255,8 @@ def _findings(look: CustodianLook, labels: _Labels, misfit: Misfit | None) -> li
         found.append(misfitting(misfit))
     elif few:
         words = (
-            f"{few:,} of {cells:,} cells have fewer than {look.enough:,} people, which this noise needs: they would be "
-            "marked and missing. What helps, dpsc plan says from public numbers of people"
+            f"{few:,} of {cells:,} cells have fewer than {look.enough:,} people. With this noise a cell needs that "
+            "many, so these cells would be missing. dpsc plan shows what helps, from public numbers of people"
         )
         found.append(Finding("correct" if few == cells else "look", "few", few, words))
     absent = [unit for unit in declared if unit not in labels.seen]
@@ -266,8 +266,8 @@ def _findings(look: CustodianLook, labels: _Labels, misfit: Misfit | None) -> li
         found.append(Finding("look", "absent", len(absent), words, tuple(examples)))
     if labels.alike:
         words = (
-            f"{labels.alike:,} identifiers differ from another one only in case, spaces or Unicode form: a person with "
-            "two identifiers is promised less than the guarantee says"
+            f"{labels.alike:,} identifiers differ from another one only in case, spaces or Unicode form. If two of "
+            "them belong to one person, this person is protected less than the guarantee says"
         )
         found.append(Finding("look", "alike", labels.alike, words))
     if look.outside_units:

@@ -32,9 +32,9 @@ def sections(look: CustodianLook, promise: Guarantee, said: TableSpec, commands:
     worth = [finding for finding in look.findings if finding.grade == "look"]
     parts = [_understood(look, said)]
     if correct:
-        parts.append(Section("To correct", "the table would be worth nothing", findings=correct))
+        parts.append(Section("To correct", "until then the released table would be useless", findings=correct))
     if worth:
-        parts.append(Section("Worth a look", "a release would be made all the same", findings=worth))
+        parts.append(Section("Worth a look", "a release can be made without correcting it", findings=worth))
     parts += [_cells(look), _bounds(look)]
     parts.append(Section("What must NOT be chosen from this view", lines=[_NEVER]))
     parts.append(Section("What may be corrected", lines=[_MAY]))
@@ -51,7 +51,8 @@ def _understood(look: CustodianLook, said: TableSpec) -> Section:
         ("file", look.reading),
         ("columns", columns),
         ("table", f"{len(look.units)} declared units, {look.rule.periods} declared periods"),
-        ("holds", f"{look.people:,} people in the table; {look.rows:,} records, also those outside it"),
+        ("people", f"{look.people:,} with a record in a declared unit and period"),
+        ("records", f"{look.rows:,} in all, with those of other units and periods"),
     ]
     return Section("What was understood", facts=facts)
 
@@ -74,17 +75,20 @@ def _bounds(look: CustodianLook) -> Section:
     """Say what the bounds would do to people and their cells."""
     cells, rule = int(look.in_cells.sum()), look.rule
     facts = [
-        ("in several units", f"of one period: {_of(look.in_several_units, look.people)} people"),
-        ("cells left out", f"{_of(look.left_out, cells)} of what people have in cells"),
+        ("in several units", f"{_of(look.in_several_units, look.people)} people have records of several in one period"),
+        ("cells left out", f"{_of(look.left_out, cells)} of the sums of one person in one cell do not count"),
     ]
     if rule.has_values:
         facts += [
-            ("below the bounds", f"{_of(look.below, cells)}, set to the lower one"),
-            ("above the bounds", f"{_of(look.above, cells)}, set to the upper one"),
+            ("below the bounds", f"{_of(look.below, cells)} of these sums would be set to the lower bound"),
+            ("above the bounds", f"{_of(look.above, cells)} of these sums would be set to the upper bound"),
         ]
         if rule.person_bound is not None:
             facts.append(
-                ("shortened", f"{_of(look.shortened, look.people)} people by {Parameter('person_bound')}"),
+                (
+                    "made smaller",
+                    f"all values of {_of(look.shortened, look.people)} people, because of {Parameter('person_bound')}",
+                )
             )
     return Section("What the bounds would cut", "never published", facts=facts)
 
@@ -94,8 +98,9 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
     facts = [
         (
             "budget",
-            f"epsilon {epsilon:g}, delta {small(delta)}: an attacker who knows all other people guesses right "
-            f"{best_guess(epsilon, delta):.1%} of the time, 50% is blind",
+            f"epsilon {epsilon:g}, delta {small(delta)}: an attacker who knows all other people guesses "
+            f"between two records of a person right at most {best_guess(epsilon, delta):.1%} of the time; a blind "
+            "guess 50%",
         )
     ]
     if np.isfinite(look.noise):
@@ -107,9 +112,10 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
         ratio = look.noise / look.change
         facts.append(
             (
-                "against change",
-                f"{ratio:.2g} times the change from one period to the next, {_about(look.change)}; up to about 1 an "
-                "answer loses little, above 2 prefer longer periods or larger units",
+                "noise and change",
+                f"the noise is {ratio:.2g} times the usual change of a unit from one period to the next, which is "
+                f"{_about(look.change)}. Up to about 1 times, answers lose little; above 2 times, prefer longer "
+                "periods or larger units",
             )
         )
     return Section("What the release would be like", facts=facts)

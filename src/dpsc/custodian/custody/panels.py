@@ -84,7 +84,7 @@ def _site(grown: PrivatePanel, units: tuple[str, ...] | None) -> tuple[Block, ..
         raise ReleaseError("a table that others published does not grow.")
     sites = [site for site in grown.sites if units in (None, site[0].units)]
     if not sites:
-        raise ReleaseError(f"the panel has other {Parameter('units')}; leave them out, and they are as before.")
+        raise ReleaseError(f"the panel has other {Parameter('units')}; leave this out to keep those of the panel.")
     if len(sites) > 1:
         raise ReleaseError(f"the panel has several sites; say whose {Parameter('units')} get new periods.")
     return sites[0]
@@ -108,7 +108,7 @@ def _as_before(rule: TableRule, how: dict[str, Any], periods: Times | None) -> d
     before = {name: value for name in names if (value := getattr(rule, name)) is not None}
     for name in ("statistic", "bounds"):
         if name in how and how[name] != before.get(name):
-            raise ParameterError(f"the panel has another {Parameter(name)}; leave it out, and it is as before.")
+            raise ParameterError(f"the panel has another {Parameter(name)}; leave this out to keep that of the panel.")
     return before | how
 
 

@@ -50,7 +50,7 @@ def require_reasonable(epsilon: float | None, i_know: bool) -> None:
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise ParameterError(f"{EPSILON} must be a number above 0, not {epsilon!r}.")
     if epsilon > 1e6:
-        raise ParameterError(f"{EPSILON} above a million is no budget at all.")
+        raise ParameterError(f"{EPSILON} must be at most a million.")
     if epsilon > LARGEST_EPSILON and not i_know:
         raise UnwiseError(
             f"{EPSILON} {epsilon:g} is above {LARGEST_EPSILON:g} and protects nobody: it lets the odds of any guess "

@@ -72,7 +72,7 @@ class Divided:
                 self._file.flush()
             except OSError as problem:
                 raise DpscError(
-                    f"the rows cannot be kept in the temporary folder meanwhile: {problem.strerror}. Set TMPDIR to a "
+                    f"the rows cannot be written to the temporary folder: {problem.strerror}. Set TMPDIR to a "
                     f"folder with more room, {self._columns * _WORD} bytes for each row, or use "
                     f"{Parameter('engine', 'memory')}."
                 ) from None

@@ -108,8 +108,8 @@ class BudgetPage:
         form, seen = self._form, self._book.seen
         if seen.dataset and seen.over:
             form.problems["epsilon"] = (
-                f"Over budget: {seen.dataset!r} has {seen.left:g} left at delta {small(promise.delta)}, "
-                f"{promise.epsilon - seen.left:.3g} too little."
+                f"Over budget: {seen.dataset!r} has epsilon {seen.left:g} left at delta {small(promise.delta)}; this "
+                f"release takes {promise.epsilon - seen.left:.3g} more."
             )
         else:
             form.kind.judge_amount()

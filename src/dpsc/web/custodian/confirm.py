@@ -230,7 +230,7 @@ class ConfirmPage:
         self._take_name_away()
         self._form.judge()
         if failed and str(request.out) in [entry.output for entry in self._book.seen.entries]:
-            self._form.note = "The release was booked, and could not be made: see “Book”."
+            self._form.note = "The release was booked but could not be made: see “Ledger”."
 
     def _take_name_away(self) -> None:
         """Let the name be typed again before anything else is spent."""

@@ -146,7 +146,7 @@ class EachPerson:
         fewest = 0.0 if self.expected is None else self.expected["fewest_people"]
         if self.people is not None and fewest > self.people:
             self._form.problems["epsilon"] = (
-                f"A usual cell of {self.people:,} people would be missing: at this budget it takes {fewest:,.0f}."
+                f"A usual cell of {self.people:,} people would be missing: at this budget a cell needs {fewest:,.0f}."
             )
 
     def numbers(self) -> str:

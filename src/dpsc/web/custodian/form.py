@@ -50,10 +50,10 @@ _ENCODINGS = _AS_SEEN | {
 _DECIMALS = _NOT_SAID | {"point": "point", "comma": "comma"}
 _THOUSANDS = _NOT_SAID | {name: name for name in ("none", "comma", "point", "space", "apostrophe")}
 _MISSING = {
-    "": "public kernel (usual)",
-    "interpolate": "lines between own numbers",
+    "": "as the public kernel expects (usual)",
+    "interpolate": "straight lines between the donor's numbers",
     "midpoint": "the middle of the bounds",
-    "error": "refuse",
+    "error": "refuse the file",
 }
 _REPEATED = _NOT_SAID | {
     "missing": "missing (usual)",
@@ -64,10 +64,10 @@ _REPEATED = _NOT_SAID | {
 
 _PROTECTED = {"donor": "each donor", "person": "each person inside the donors"}
 _STATISTICS = {
-    "mean": "the mean of its people",
-    "total": "the total of its people",
-    "share": "the share of its people with any",
-    "count": "the number of its people",
+    "mean": "the mean over its people",
+    "total": "the total over its people",
+    "share": "the share of its people whose number is not zero",
+    "count": "how many people it has",
 }
 
 FIELDS = {
@@ -91,8 +91,8 @@ FIELDS = {
     "low": Field("Lowest possible number", "none"),
     "high": Field("Highest possible number", "none"),
     "statistic": Field("What is published of a cell", default="mean", choices=_STATISTICS),
-    "person_bound": Field("Bound on all values together", "what the bounds allow"),
-    "person_bound_quantile": Field("Or share of people it leaves as they are, found privately", "0.5"),
+    "person_bound": Field("Bound on all values together", "as the numbers above allow"),
+    "person_bound_quantile": Field("Or share of people whom a bound found privately leaves unchanged", "0.5"),
     "cells_per_period": Field("Units per person in one period", "1"),
     "cells_per_person": Field("Cells per person in all", "all"),
     "exclude": Field("Units to leave out", "A17, A23"),
