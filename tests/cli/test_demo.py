@@ -64,7 +64,7 @@ def test_the_demo_comes_close_to_the_truth_because_donors_help(told: Told) -> No
     assert "Do the donors help? Yes" in shown
     target = pd.read_csv(out / "analyst" / "target.csv")["delay"].to_numpy()
     truth = target[17:] - datasets.MINUTES_ADDED
-    errors = [float(value) for value in re.findall(r"([\d.]+) minutes\n", done.stdout.split("5. The other")[0])][-4:]
+    errors = [float(value) for value in re.findall(r"([\d.]+) minutes\n", done.stdout.split("5. Protect")[0])][-4:]
     counterfactual = np.array([period["counterfactual"] for period in result["periods"]])
     expected = [np.sqrt(np.mean((path - truth) ** 2)) for path in (counterfactual, target[16], target[:17].mean())]
     assert errors[:3] == pytest.approx(expected, abs=0.051)
@@ -73,7 +73,7 @@ def test_the_demo_comes_close_to_the_truth_because_donors_help(told: Told) -> No
 
 def test_the_table_of_people_shows_the_effect_that_was_added(told: Told) -> None:
     out, done, _ = told
-    part = " ".join(done.stdout[done.stdout.index("5. The other") : done.stdout.index("6. When")].split())
+    part = " ".join(done.stdout[done.stdout.index("5. Protect") : done.stdout.index("6. An answer")].split())
     panel = PrivatePanel.load(out / "analyst" / "destinations.dpsc.json")
     assert panel.guarantee is not None
     assert (panel.guarantee.epsilon, panel.guarantee.adjacency, len(panel.units)) == (1.0, "replace one person", 41)
@@ -90,7 +90,7 @@ def test_the_table_of_people_shows_the_effect_that_was_added(told: Told) -> None
 
 def test_the_second_act_says_that_it_cannot_tell(told: Told) -> None:
     _, done, _ = told
-    second = done.stdout[done.stdout.index("6. When") :]
+    second = done.stdout[done.stdout.index("6. An answer") :]
     assert "Do the donors help? Unclear" in second
     assert f"The truth is {math.log(1.5):+.2f}" in second
     assert "Do not" in second

@@ -148,7 +148,12 @@ def test_the_budget_page_and_the_command_say_the_same_noise(ready: CustodianDesk
     assert ready.each_person.expected == pytest.approx(row)
     shown = ready.budget.numbers()
     assert "73.1%" in shown
-    for said in ("noise of a usual cell", "Noise over the usual change", "smallest average effect", "cells with fewer"):
+    for said in (
+        "noise of a usual cell",
+        "The noise divided by the usual change",
+        "smallest average effect",
+        "cells with fewer",
+    ):
         assert said in shown
     says(ready, change="")
     assert "usual change" not in ready.budget.numbers()
@@ -202,7 +207,7 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_booked(
 
 def test_what_is_wrong_with_the_budget_is_said_beside_it(ready: CustodianDesk) -> None:
     for name, value, said in (
-        ("epsilon", "4", "Over budget: 'patients' has 3 left"),
+        ("epsilon", "4", "Over budget: 'patients' has epsilon 3 left"),
         ("epsilon", "30", "protects nobody"),
         ("delta", "0.5", "number of people"),
         ("people", "many", "whole number"),

@@ -196,7 +196,8 @@ class Story:
         self._found(_against(found, math.log(1 + datasets.RISE), "(logarithm)"))
         if found.verdict is not None and found.verdict.grade != "yes":
             self._found(
-                "Nothing before 1985 shows that these donors follow the target. Do not decide on this answer alone."
+                "Nothing before 1985 shows that these donors can tell what would have happened. Do not decide on "
+                "this answer alone."
             )
 
     def _ending(self) -> None:
