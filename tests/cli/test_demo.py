@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
