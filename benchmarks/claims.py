@@ -28,7 +28,9 @@ def main() -> None:
             verdicts.update((f.claim.name, f.recipe, f.verdict) for f in findings)
             if seed == 0:
                 for name in SHOWN:
-                    shutil.copy(Path(folder) / f"{name}.png", ROOT / "docs" / f"reproduction-{name}.png")
+                    shutil.copy(
+                        Path(folder) / f"{name}.png", ROOT / "docs" / "explanation" / f"reproduction-{name}.png"
+                    )
                 shutil.copy(Path(folder) / "epsilon-sizes.csv", ROOT / "benchmarks" / "results" / "reproduction.csv")
         print("seed", seed, Counter((f.recipe, f.verdict) for f in findings if f.verdict == "holds"), flush=True)
 

@@ -1,4 +1,4 @@
-"""Our numbers beside those of others: every comparison of docs/validation.md.
+"""Our numbers beside those of others: every comparison of docs/reference/validation.md.
 
     python benchmarks/validation.py                  # a few seconds
 

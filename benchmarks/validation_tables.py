@@ -1,4 +1,4 @@
-"""The tables of docs/validation.md, from the files that validation.py wrote."""
+"""The tables of docs/reference/validation.md, from the files that validation.py wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write docs/commands.md, the reference of all commands, from the commands themselves.
+"""Write docs/reference/commands.md, the reference of all commands, from the commands themselves.
 
 python docs/make_commands.py
 """
@@ -13,7 +13,7 @@ import typer
 
 from dpsc.cli import app
 
-PAGE = Path(__file__).parent / "commands.md"
+PAGE = Path(__file__).parent / "reference" / "commands.md"
 BEGINNING = """# Commands
 
 Every option of every command. `dpsc COMMAND --help` prints the same. This page is written by `docs/make_commands.py`.

@@ -99,13 +99,15 @@ def test_an_error_in_r_stops_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:
-    written = (DOCS / "commands.md").read_text("utf-8")
+    written = (DOCS / "reference" / "commands.md").read_text("utf-8")
     assert written == runpy.run_path(str(DOCS / "make_commands.py"))["text"](), "python docs/make_commands.py"
 
 
 def test_every_public_name_is_in_the_reference() -> None:
     listed = re.findall(
-        r"^::: dpsc\.(\w+)", "\n".join(page.read_text("utf-8") for page in (DOCS / "api").glob("*.md")), flags=re.M
+        r"^::: dpsc\.(\w+)",
+        "\n".join(page.read_text("utf-8") for page in (DOCS / "reference" / "api").glob("*.md")),
+        flags=re.M,
     )
     assert set(listed) == set(dpsc.__all__) - {"__version__"}
 
@@ -119,7 +121,7 @@ def test_every_test_that_reviewers_are_told_of_exists() -> None:
 
 
 def test_the_gallery_shows_every_kind_of_figure() -> None:
-    gallery = (DOCS / "gallery.md").read_text("utf-8")
+    gallery = (DOCS / "reference" / "gallery.md").read_text("utf-8")
     shown = set(re.findall(r'\.plot\("([\w ]+)"\)', gallery))
     release = Release.load(DOCS / "practice.dpsc.json")
     result = release.estimate([*range(36)], treatment_time="2023-04")
@@ -127,7 +129,7 @@ def test_the_gallery_shows_every_kind_of_figure() -> None:
     assert isinstance(study, Study)
     assert shown == (set(result.figures) | set(study.figures)) - {"path", "calendar"}  # a half of one, and like another
     files = set(re.findall(r"\((gallery/[\w-]+\.png)\)", gallery))
-    assert files == {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
+    assert files == {f"gallery/{path.name}" for path in (DOCS / "reference" / "gallery").iterdir()}
 
 
 def test_the_statement_of_data_names_the_release_of_the_pages() -> None:
@@ -140,13 +142,13 @@ def test_the_statement_of_data_names_the_release_of_the_pages() -> None:
 
 
 def test_an_attacker_guesses_right_as_often_as_the_pages_say() -> None:
-    page = (DOCS / "choosing-epsilon.md").read_text("utf-8")
+    page = (DOCS / "guides" / "choosing-epsilon.md").read_text("utf-8")
     table = re.findall(r"^\| (?:ε \||guess).*$", page, flags=re.MULTILINE)
     budgets, guesses = (re.findall(r"\d[\d.]*", row) for row in table)
     for epsilon, guess in zip(map(float, budgets), guesses, strict=True):
         digits = len(guess.split(".")[1])
         assert round(100 / (1 + math.exp(-epsilon)), digits) == float(guess)
-    for page_that_quotes in ("guides/custodian.md", "glossary.md"):
+    for page_that_quotes in ("guides/custodian.md", "reference/glossary.md"):
         assert "73.1%" in (DOCS / page_that_quotes).read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Every row of docs/validation.md: computed again, within what is allowed, and as the page says."""
+"""Every row of docs/reference/validation.md: computed again, within what is allowed, and as the page says."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_inspect_says_the_noise_in_words_and_the_hash(made: Path) -> None:
     assert 10 < answer["noise_in_donors"] < 100
 
 
-# The sections and fields of the registry's schema (docs/handover.md names its version), and where it takes given words.
+# The sections and fields of the registry's schema (version: docs/guides/handover.md), and where it takes given words.
 SCHEMA = {
     "basic": {"name", "data_curators", "description", "intended_use", "data_product_type", "data_product_region",
               "data_product_sector", "publication_date"},

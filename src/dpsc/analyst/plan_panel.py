@@ -2,7 +2,7 @@
 
 Nothing is simulated: the noise of a cell is known, and two formulas say what errors follow from it. They were fitted to
 answers on real panels with noise of 0 to 4 one-period changes; what came was usually less, and ranges hold four of five
-(docs/estimator.md).
+(docs/explanation/estimator.md).
 """
 
 from __future__ import annotations

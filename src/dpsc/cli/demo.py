@@ -134,7 +134,7 @@ class Story:
         self._screen.print("How far each forecast of the path without the new crew is from the true one:")
         for name, minutes in _missed(found, datasets.MINUTES_ADDED).items():
             self._screen.print(f"  {name:<24}{minutes:5.1f} minutes")
-        self._screen.print("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
+        self._screen.print("These planes are typical: the median of 200 random groups (docs/reference/demo-data.md).")
 
     def _destinations(self) -> None:
         from dpsc import datasets

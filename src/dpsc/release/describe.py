@@ -1,6 +1,6 @@
 """What is public about a release: in words, as a page, as a card in a notebook, as a record for registries.
 
-The fields are those of the Differential Privacy Deployments Registry (docs/handover.md says which version). What its
+The fields are those of the Differential Privacy Deployments Registry (version: docs/guides/handover.md). What its
 file does not tell is null here, for the custodian to fill in; nothing is guessed.
 """
 

@@ -1,4 +1,4 @@
-"""Statements of docs/paper-note.md that have no test elsewhere, and that every test which the note names exists."""
+"""Statements of docs/explanation/paper-note.md without a test elsewhere; every test that it names exists."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def release_minimiser(
     The true minimiser alpha is one mechanism: the noise b that leads to a given alpha (and normal vector)
     differs between neighbours by the gradient's difference (``sensitivity.constrained_gradient``), and the Jacobian by
     ``sensitivity.constrained_jacobian``. What is computed is within a public tolerance of alpha and is then released
-    with noise for twice that tolerance, as a second mechanism that sees alpha. docs/objective-perturbation.md has the
+    with noise for twice that tolerance, as a second mechanism that sees alpha. The proof (docs/proofs) has the
     proof, also for noise on a grid. It would break without the constraint, or with a tolerance that the solver does
     not keep.
     """
