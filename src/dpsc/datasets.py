@@ -45,7 +45,7 @@ def flights(group: int = SHOWN) -> Flights:
     Parameters
     ----------
     group : int
-        Which thirty planes; every number draws others. The one by default is typical of 200 (docs/reference/demo-data.md).
+        Which thirty planes; every number draws others. The default is typical of 200 (docs/reference/demo-data.md).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""From a semicolon CSV of late joiners to a report: the commands of docs/tutorials/from-csv-to-report.md, as they stand."""
+"""From a semicolon CSV to a report: the commands of docs/tutorials/from-csv-to-report.md, as they stand."""
 
 from __future__ import annotations
 

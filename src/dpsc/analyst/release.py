@@ -129,7 +129,7 @@ class Release(ReleasedMatrix):
                     raise ReleaseError(
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
                         f"made in the same way{_WHY.get(name, '')}. Before they release, sites agree on settings: dpsc "
-                        "plan --sites 2 --settings FILE, then dpsc release --settings FILE (docs/guides/several-sites.md)."
+                        "plan --sites 2 --settings FILE, then release --settings FILE (docs/guides/several-sites.md)."
                     )
             if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
