@@ -219,7 +219,7 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
     """Return everything as JSON."""
     from dpsc.custodian.check.examine import MARK
 
-    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook)
+    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook) | made.outlook.ranges
     for name, value in outlook.items():
         if isinstance(value, float) and not math.isfinite(value):
             outlook[name] = None
