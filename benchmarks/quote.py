@@ -196,11 +196,11 @@ def main_table() -> str:
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
 
 
-def validation(part: str) -> str:
+def validation(table: str) -> str:
     """Return a part of the comparison with others."""
     import validation_tables
 
-    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+    return str(getattr(validation_tables, table)())
 
 
 def which_method(table: str) -> str:
@@ -256,14 +256,7 @@ QUOTES = {
     "scale two step": lambda: page("two_step_table"),
     "scale growth": lambda: growth(),
     "scale paper": lambda: on_paper(),
-    "validation studies": lambda: validation("studies"),
-    "validation fit": lambda: validation("fit"),
-    "validation published": lambda: validation("published"),
-    "validation differs": lambda: validation("differs"),
-    "validation noise": lambda: validation("noise"),
-    "validation opendp": lambda: validation("opendp"),
-    "validation together": lambda: validation("together"),
-    "validation paper": lambda: validation("paper"),
+    "validation": lambda: validation("groups"),
     "validation findings": lambda: validation("findings"),
     "which method": lambda: which_method("errors"),
     "which method expected": lambda: which_method("expected"),
