@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import validation_tables
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
@@ -331,9 +332,21 @@ runs each. Error over that of an undivided release of the same donors at the sam
 
 {read("two_step.md")}
 
+### The paper's findings
+
+`python benchmarks/claims.py`: each finding of the paper's experiments under three recipes for the noise (500 runs per point). The verdict and the numbers are of the first data set; the brackets say in how many of ten data sets a finding holds. [The paper](../docs/explanation/paper.md) explains the recipes.
+
+{read("claims.md")}
+
 ### Other speeds
 
 {read("speed.md")}
+
+## Checked against others
+
+`python benchmarks/validation.py`: each row is a test of `tests/test_validation.py`; [the page](../docs/reference/validation.md) explains them.
+
+{validation_tables.table()}
 """
 
 
