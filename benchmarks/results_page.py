@@ -114,6 +114,13 @@ def people_table() -> str:
     return "\n".join(lines)
 
 
+def smoothness_table() -> str:
+    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
+    for _, row in pd.read_csv(HERE / "results" / "smoothness.csv").iterrows():
+        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
+    return "\n".join(lines)
+
+
 def start_table() -> str:
     s = scale().query("kind == 'start'").set_index("what")["seconds"]
     base = s["python -c pass"]
@@ -248,6 +255,20 @@ where preparing its data alone takes minutes.
 `python benchmarks/planning.py`: targets of 24 real panels and 8 factor models, planned for, released and estimated; what came over what was likely by the plan, and how often it was in the planned range. Ranges were chosen on the design half.
 
 {read("planning.md")}
+
+### Smoothness
+
+`python benchmarks/smoothness.py`: error divided by that of non-private ridge, averages of ten units, ε = 1.
+
+{smoothness_table()}
+
+### Missing cells
+
+{read("missing.md")}
+
+### Two releases of the same donors over other periods
+
+{read("rolling.md").removeprefix("# Two releases of the same donors").strip()}
 
 ### The two-step algorithms
 
