@@ -74,6 +74,15 @@ def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
+def missing_short() -> str:
+    """Return what missing cells do to the error, under both rules, in a sentence."""
+    whole, part = missing("All donors"), "calm times: {}; with 30% of cells missing at random {} ({}); {}"
+    rows = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in whole.splitlines()}
+    random, late = rows["30%, random cells"], rows["60%, late joining"]
+    late_words = f"60%, because donors join late, {late[2]} ({late[4]})"
+    return f"Error over the best forecast without donors, in {part.format(rows['nothing'][2], random[2], random[4], late_words)}."
+
+
 def missing(heading: str) -> str:
     """Return the table of missing cells under a heading that starts so."""
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
@@ -144,17 +153,11 @@ def segments() -> str:
     return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
-def rolling() -> str:
-    """Return what two releases of the same donors would bring together."""
-    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
-
-
 def smoothness() -> str:
-    """Return the three kinds of smoothness."""
-    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
-    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    return "\n".join(lines)
+    """Return the three kinds of smoothness, on all panels together."""
+    *panels, (_, mean) = pd.read_csv(RESULTS / "smoothness.csv").iterrows()
+    kinds = ", ".join(f"{mean[kind]:.2f} with `{kind}`" for kind in ("high", "mild", "none"))
+    return f"Error over that of non-private ridge, geometric mean of {len(panels)} panels at ε = 1: {kinds}."
 
 
 def scale() -> str:
@@ -241,10 +244,8 @@ QUOTES = {
     "averages": lambda: averages(0),
     "averages floor": lambda: averages(1),
     "smoothness": smoothness,
-    "rolling": rolling,
     "segments": segments,
-    "missing": lambda: missing("All donors"),
-    "missing common": lambda: missing("What is left"),
+    "missing": missing_short,
     "demo line": demo_line,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
@@ -260,7 +261,6 @@ QUOTES = {
     "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
     "groups noise": lambda: groups("by_noise", "groups-report.csv"),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
-    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 

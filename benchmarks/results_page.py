@@ -116,6 +116,13 @@ def people_table() -> str:
     return "\n".join(lines)
 
 
+def smoothness_table() -> str:
+    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
+    for _, row in pd.read_csv(HERE / "results" / "smoothness.csv").iterrows():
+        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
+    return "\n".join(lines)
+
+
 def growth_table() -> str:
     """Return measured exponents in n."""
     rows = scale()
@@ -284,6 +291,20 @@ of a pilot is believed, were chosen after both halves had been seen. Ranges chos
 there (0.43 to 2.6 for errors) contained 70% of errors and 75% of effects on the panels kept apart.
 
 {read("planning.md")}
+
+### Smoothness
+
+`python benchmarks/smoothness.py`: error divided by that of non-private ridge, averages of ten units, ε = 1.
+
+{smoothness_table()}
+
+### Missing cells
+
+{read("missing.md")}
+
+### Two releases of the same donors over other periods
+
+{read("rolling.md").removeprefix("# Two releases of the same donors").strip()}
 
 ### Targets that average many
 
