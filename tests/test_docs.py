@@ -8,6 +8,7 @@ import math
 import os
 import re
 import runpy
+import shlex
 import shutil
 from pathlib import Path
 
@@ -107,8 +108,22 @@ def test_an_error_in_r_stops_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:
-    written = (DOCS / "reference" / "commands.md").read_text("utf-8")
-    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["text"](), "python docs/make_commands.py"
+    written = {page.name: page.read_text("utf-8") for page in (DOCS / "reference" / "commands").iterdir()}
+    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["pages"](), "python docs/make_commands.py"
+
+
+def test_the_examples_of_commands_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(DOCS / "make_commands.py"))
+    found = {name: made["examples"](command) for name, command in made["named"]()}
+    assert {name for name, lines in found.items() if not lines} == {"dpsc ledger entries"}
+    for name, command in made["named"]():
+        for line in found[name]:
+            assert line.startswith(f"{name}")
+            words = shlex.split(line)[len(name.split()) :]
+            command.make_context(name, words)  # every option is known, all that is needed is there
+            with pytest.raises(Exception, match="--no-such-option"):
+                command.make_context(name, [*words, "--no-such-option"])
 
 
 def test_every_public_name_is_in_the_reference() -> None:
