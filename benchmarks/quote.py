@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsc import datasets
+
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 
@@ -21,13 +23,6 @@ def gram_part(table: str) -> str:
     import gram_tables
 
     return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
-
-
-def groups(table: str, results: str) -> str:
-    """Return a table of people in groups."""
-    import groups as measured
-
-    return str(getattr(measured, table)(pd.read_csv(RESULTS / results)))
 
 
 def answers() -> str:
@@ -148,19 +143,47 @@ def missing(heading: str) -> str:
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
 
 
-def planning(part: int) -> str:
-    """Return a table on plans: how right they are, or what a pilot does."""
-    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def planning() -> str:
+    """Return how often plans were right on the panels kept apart, and with a pilot."""
+    import planning as measured
+
+    rows = pd.read_csv(RESULTS / "planning.csv").query("half == 'report'")
+    seen = rows["effect"] / rows["planned effect"]
+    errors, effects = measured.within(rows["realised"] / rows["planned"], "error"), measured.within(seen, "detectable")
+    few = sum(
+        part.between(*measured.WITHIN["detectable"]).mean() < 0.7
+        for _, part in seen[rows["epsilon"] == 1].groupby(rows["panel"])
+    )
+    left = seen * (rows["pilot"] / rows["planned for pilot"]) ** -measured.BELIEVED
+    return (
+        f"On {rows['panel'].nunique()} real panels that were kept apart from the design, {errors} of errors and {effects} "
+        f"of smallest effects were in their range; after a pilot, {left.between(*measured.AFTER_PILOT).mean():.0%} of "
+        f"smallest effects were in the narrower one. On {few} of the panels, fewer than 70% of smallest effects were in their range at ε = 1."
+    )
 
 
-def averages(part: int) -> str:
-    """Return a table on targets that average many: what answers are like, the floor, or plans."""
-    return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def plans_for_averages() -> str:
+    """Return how often smallest effects were in the range of plans for targets that average many."""
+    from dpsc.analyst import plan
+
+    rows = pd.read_csv(RESULTS / "averages-report-high.csv")
+    inside = (rows["detectable"] / (rows["planned"] * plan._SAID)).between(*plan.WITHIN["detectable"])
+    shares = inside.groupby(rows["m"]).mean()
+    return (
+        f"On made-up orders, visits and costs, {shares[1]:.0%} of smallest effects were in their range for single people, "
+        f"{shares[30]:.0%} for averages of 30 and {shares[5000]:.0%} for averages of 5,000."
+    )
 
 
-def segments(part: int) -> str:
-    """Return a table of segments: by their size, or by panel."""
-    return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def segments() -> str:
+    """Return a short table of segments: small ones, and ones that are large enough."""
+    import segments as measured
+
+    rows = pd.read_csv(RESULTS / "segments.csv")
+    small = measured.SIZES[:2]
+    told = rows.assign(size=["below 2" if size in small else "2 and more" for size in rows["size"]])
+    told = told.sort_values(["size", "target"], ascending=False, kind="stable")
+    return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
 def rolling() -> str:
@@ -176,26 +199,18 @@ def smoothness() -> str:
     return "\n".join(lines)
 
 
-def page(table: str) -> str:
-    """Return a table of the results page."""
-    import results_page
-
-    return str(getattr(results_page, table)())
-
-
-def growth() -> str:
-    """Return measured exponents in n."""
+def scale() -> str:
+    """Return what releases from large tables took."""
     import results_page
 
     rows = results_page.scale()
-    lines = ["| cost | grows like |", "|---|---|"]
-    for what, part in rows[rows["kind"] == "tables"].groupby("what", sort=False):
-        if len(part) > 1:
-            time, memory = (results_page.exponent(part, column, 0) for column in ("processor", "peak MB"))
-            lines.append(f"| {what} | time n^{time:.2f}, memory n^{memory:.2f} |")
-    for what in ("dpsc ridge", "dpsc robust", "scikit-learn Ridge", "primal n × n ridge"):
-        part = rows[(rows["kind"] == "fit") & (rows["what"] == what)]
-        lines.append(f"| {what} | time n^{results_page.exponent(part, 'seconds', 1000):.2f} |")
+    lines = ["| release from | processor seconds | peak MB |", "|---|---|---|"]
+    for kind, what, told in (
+        ("tables", "wide Parquet", "{:,.0f} million donors of 50 periods, Parquet"),
+        ("order", "a file for each month", "{:,.0f} million rows, a file for each month"),
+    ):
+        row = rows[(rows["kind"] == kind) & (rows["what"] == what)].sort_values("n").iloc[-1]
+        lines.append(f"| {told.format(row['n'] / 1e6)} | {row['processor']:.0f} | {row['peak MB']:,.0f} |")
     return "\n".join(lines)
 
 
@@ -213,25 +228,21 @@ def on_paper() -> str:
     )
 
 
-def demo_short() -> str:
-    """Return how far the demo's kind of answer is from the truth, and how far the best forecast without donors."""
+def demo_line() -> str:
+    """Return how far answers like the demo's, and others', are from the truth."""
     import demo
 
     found = pd.read_csv(RESULTS / "demo.csv")
-    times = dict(iter(found[found["draw"] == 0].groupby("time")))
+    found = found[found["draw"] == 0]
+    planes, groups = datasets.flights().donors["plane"].nunique(), found["group"].nunique()
     said = []
-    for time in ("calm", "shock"):
-        rows = times[time]
-        best = demo.best_free(rows)
-        private, free, ratio = rows["dpsc"].median(), rows[best].median(), (rows[best] / rows["dpsc"]).median()
-        named = {"last value": "the last value", "line": "a straight line", "mean": "the mean before"}[best]
-        said.append((f"{private:.1f} minutes", f"{free:.1f} minutes", f"{ratio:.1f}", named))
-    (one, other, ratio, named), (in_shock, free, times_shock, line) = said
+    for _, rows in found.groupby("time"):  # calm, shock
+        said += [f"{rows[name].median():.1f}" for name in ("dpsc", demo.best_free(rows), "difference in differences")]
     return (
-        f"the counterfactual from the release misses the true path by {one}. The best forecast without donors ({named}) "
-        f"misses it by {other}, {ratio} times as far. When something new delays all planes, it is {in_shock} against "
-        f"{free} ({line}), {times_shock} times as far. (Root mean squared errors and their ratios, medians over the groups.)"
-    )
+        "**How good.** With delays of {} planes as donors and ε = 1, the answer for {} others misses the true path by {} minutes, "
+        "the best forecast without donors by {}, difference in differences without privacy by {}; when something new "
+        "delays all planes, by {}, {} and {} (medians over {} random groups)."
+    ).format(f"{planes:,}", datasets.CHANGED, *said, groups)
 
 
 def main_table() -> str:
@@ -253,13 +264,6 @@ def which_method(table: str) -> str:
     return str(getattr(which_method_tables, table)(which_method_tables.read("report")))
 
 
-def which_method_agreement() -> str:
-    """Return how alike the map is on the other half of the panels."""
-    import which_method_tables
-
-    return which_method_tables.agreement(which_method_tables.read("report"), which_method_tables.read("design"))
-
-
 QUOTES = {
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
@@ -267,27 +271,20 @@ QUOTES = {
     "answers": answers,
     "panels covered": panels_covered,
     "study short": study_short,
-    "planning": lambda: planning(0),
-    "planning pilot": lambda: planning(3),
-    "averages plans": lambda: averages(2),
+    "planning": planning,
+    "plans for averages": plans_for_averages,
     "smoothness": smoothness,
     "rolling": rolling,
-    "segments by size": lambda: segments(0),
-    "segments by panel": lambda: segments(1),
+    "segments": segments,
     "missing": lambda: missing("All donors"),
     "missing common": lambda: missing("What is left"),
-    "demo short": demo_short,
+    "demo line": demo_line,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
     "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
     "reproduction": reproduction,
     "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
-    "scale tables": lambda: page("tables_table"),
-    "scale order": lambda: page("order_table"),
-    "scale periods": lambda: page("periods_table"),
-    "scale people": lambda: page("people_table"),
-    "scale two step": lambda: page("two_step_table"),
-    "scale growth": lambda: growth(),
+    "scale": scale,
     "scale paper": lambda: on_paper(),
     "validation studies": lambda: validation("studies"),
     "validation fit": lambda: validation("fit"),
@@ -298,14 +295,8 @@ QUOTES = {
     "validation together": lambda: validation("together"),
     "validation paper": lambda: validation("paper"),
     "validation findings": lambda: validation("findings"),
-    "which method": lambda: which_method("errors"),
-    "which method expected": lambda: which_method("expected"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-    "which method agreement": which_method_agreement,
-    "which method rivals": lambda: which_method("rivals"),
-    "which method periods": lambda: which_method("periods"),
-    "groups spending": lambda: groups("by_bound", "groups-spending.csv"),
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 

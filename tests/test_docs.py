@@ -8,13 +8,14 @@ import math
 import os
 import re
 import runpy
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
 import dpsc
-from dpsc import Release, Study
+from dpsc import Release, Study, about
 from dpsc.answers import result
 from tests import pages
 from tests.benchmarking import benchmark
@@ -34,6 +35,14 @@ def named(page: Path) -> str:
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "the docstring"])
+def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
+    text = dpsc.__doc__ if page == "the docstring" else (ROOT / page).read_text("utf-8")
+    words = " ".join(re.sub(r"^- \*\*.*?\*\* |\*\*", "", text or "", flags=re.MULTILINE).split())
+    for sentence in (about.WHAT, *about.STORY):
+        assert sentence in words
 
 
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
@@ -99,8 +108,22 @@ def test_an_error_in_r_stops_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:
-    written = (DOCS / "reference" / "commands.md").read_text("utf-8")
-    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["text"](), "python docs/make_commands.py"
+    written = {page.name: page.read_text("utf-8") for page in (DOCS / "reference" / "commands").iterdir()}
+    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["pages"](), "python docs/make_commands.py"
+
+
+def test_the_examples_of_commands_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(DOCS / "make_commands.py"))
+    found = {name: made["examples"](command) for name, command in made["named"]()}
+    assert {name for name, lines in found.items() if not lines} == {"dpsc ledger entries"}
+    for name, command in made["named"]():
+        for line in found[name]:
+            assert line.startswith(f"{name}")
+            words = shlex.split(line)[len(name.split()) :]
+            command.make_context(name, words)  # every option is known, all that is needed is there
+            with pytest.raises(Exception, match="--no-such-option"):
+                command.make_context(name, [*words, "--no-such-option"])
 
 
 def test_every_public_name_is_in_the_reference() -> None:

@@ -16,6 +16,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from dpsc import about
 from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, command, option
@@ -32,10 +33,12 @@ _LATER = ("destination/report.html", "destinations.dpsc.html", "wages.png")
 SPENT = f"epsilon {EPSILON:g}, delta {small(DELTA)}"
 
 
-@command("demo")
+@command("demo", "dpsc demo --out demo-output")
 def demo(
     ctx: typer.Context,
-    out: Path = option("The folder for everything it makes.", "--out", "-o", default=Path("demo-output")),
+    out: Path = option(
+        "The folder for everything it makes.", "--out", "-o", metavar="FOLDER", default=Path("demo-output")
+    ),
     force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""
@@ -74,6 +77,7 @@ class Story:
         n = donors["plane"].nunique()
 
         crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
+        self._screen.print("\n".join((about.WHAT, *about.STORY)))
         self._head("The question.", f"{crew} Do they leave later?")
         self._screen.print(
             f"The delays are real: {n + datasets.CHANGED:,} planes that fly from New York, every fortnight of 2013. "
