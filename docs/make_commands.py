@@ -53,7 +53,7 @@ READ = {  # the pages that use a command, below docs/
     "fit": {"Which method": "guides/which-method.md"},
     "audit": {"The audit": "reference/audit.md", "For reviewers": "guides/reviewers.md"},
     "reproduce": {"The paper's experiments, run again": "explanation/reproduction.md"},
-    "ledger": {"Keeping the ledger": "guides/keeping-the-book.md", "The ledger": "reference/ledger.md"},
+    "ledger": {"Keeping a ledger": "guides/keeping-a-ledger.md", "The ledger": "reference/ledger.md"},
     "console": {"The console": "guides/console.md"},
 }
 
