@@ -92,25 +92,14 @@ def study_short() -> str:
     return "\n".join(lines)
 
 
-def two_step_short() -> str:
-    """Return the two-step algorithms on the factor model with 1,000 donors."""
-    results = pd.read_csv(RESULTS / "two_step.csv")
-    part = results[(results["panel"] == "factor model") & (results["n"] == 1000)]
-    lines = ["| method | ε = 1 | ε = 10 | ε = 100 |", "|---|---|---|---|"]
-    for method in (
-        "printed out",
-        "printed obj (unproven)",
-        "our out, pure",
-        "our out, delta",
-        "our obj, pure",
-        "our obj, delta",
-    ):
-        values = part[part["method"] == method].set_index("epsilon")["0.5"]
-        lines.append(f"| {method} | " + " | ".join(f"{values[e]:,.3g}" for e in (1.0, 10.0, 100.0)) + " |")
-    free = part[part["epsilon"].isna()].set_index("method")["0.5"]
-    for method in ("non-private ridge (best lambda)", "last value", "line", "donors' mean"):
-        lines.append(f"| {method} | {free[method]:.3g} | {free[method]:.3g} | {free[method]:.3g} |")
-    return "\n".join(lines)
+def claims() -> str:
+    """Return how many of the paper's findings hold under each recipe."""
+    last = (RESULTS / "claims.md").read_text(encoding="utf-8").splitlines()[-1]
+    found = [cell.strip() for cell in last.split("|")[2:-1]]
+    return (
+        "; ".join(f"`{recipe}`: {cell}" for recipe, cell in zip(("published", "printed", "ours"), found, strict=True))
+        + "."
+    )
 
 
 def reproduction() -> str:
@@ -136,6 +125,15 @@ def reproduction() -> str:
 
 def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def missing_short() -> str:
+    """Return what missing cells do to the error, under both rules, in a sentence."""
+    whole, part = missing("All donors"), "calm times: {}; with 30% of cells missing at random {} ({}); {}"
+    rows = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in whole.splitlines()}
+    random, late = rows["30%, random cells"], rows["60%, late joining"]
+    late_words = f"60%, because donors join late, {late[2]} ({late[4]})"
+    return f"Error over the best forecast without donors, in {part.format(rows['nothing'][2], random[2], random[4], late_words)}."
 
 
 def missing(heading: str) -> str:
@@ -186,17 +184,11 @@ def segments() -> str:
     return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
-def rolling() -> str:
-    """Return what two releases of the same donors would bring together."""
-    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
-
-
 def smoothness() -> str:
-    """Return the three kinds of smoothness."""
-    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
-    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    return "\n".join(lines)
+    """Return the three kinds of smoothness, on all panels together."""
+    *panels, (_, mean) = pd.read_csv(RESULTS / "smoothness.csv").iterrows()
+    kinds = ", ".join(f"{mean[kind]:.2f} with `{kind}`" for kind in ("high", "mild", "none"))
+    return f"Error over that of non-private ridge, geometric mean of {len(panels)} panels at ε = 1: {kinds}."
 
 
 def scale() -> str:
@@ -250,11 +242,11 @@ def main_table() -> str:
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
 
 
-def validation(part: str) -> str:
+def validation(table: str) -> str:
     """Return a part of the comparison with others."""
     import validation_tables
 
-    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+    return str(getattr(validation_tables, table)())
 
 
 def which_method(table: str) -> str:
@@ -267,37 +259,47 @@ def which_method(table: str) -> str:
 QUOTES = {
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
+<<<<<<< HEAD
     "two step short": two_step_short,
     "answers": answers,
     "panels covered": panels_covered,
     "study short": study_short,
+=======
+    "intervals": lambda: gram_part("intervals"),
+    "misses": lambda: gram_part("misses"),
+    "by panel": lambda: gram_part("by_panel"),
+    "by epsilon": lambda: gram_part("by_epsilon"),
+    "goals": lambda: gram_part("goals"),
+    "factors": factors,
+    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
+    "study": study,
+    "study before": study_before,
+    "printed": printed,
+>>>>>>> main
     "planning": planning,
     "plans for averages": plans_for_averages,
     "smoothness": smoothness,
-    "rolling": rolling,
     "segments": segments,
-    "missing": lambda: missing("All donors"),
-    "missing common": lambda: missing("What is left"),
+    "missing": missing_short,
     "demo line": demo_line,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
-    "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "claims": claims,
     "reproduction": reproduction,
-    "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale": scale,
     "scale paper": lambda: on_paper(),
-    "validation studies": lambda: validation("studies"),
-    "validation fit": lambda: validation("fit"),
-    "validation published": lambda: validation("published"),
-    "validation differs": lambda: validation("differs"),
-    "validation noise": lambda: validation("noise"),
-    "validation opendp": lambda: validation("opendp"),
-    "validation together": lambda: validation("together"),
-    "validation paper": lambda: validation("paper"),
+    "validation": lambda: validation("groups"),
     "validation findings": lambda: validation("findings"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
+<<<<<<< HEAD
     "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
+=======
+    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
+    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
+    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
+    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
+>>>>>>> main
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import study
+import validation_tables
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
@@ -113,6 +114,13 @@ def people_table() -> str:
     lines = [f"| {title} | seconds | over DuckDB's | peak MB |", "|---|---|---|---|"]
     for what, row in rows.iterrows():
         lines.append(f"| {what} | {row['seconds']:.0f} | {row['seconds'] / base:.2f} | {row['peak MB']:,.0f} |")
+    return "\n".join(lines)
+
+
+def smoothness_table() -> str:
+    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
+    for _, row in pd.read_csv(HERE / "results" / "smoothness.csv").iterrows():
+        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
     return "\n".join(lines)
 
 
@@ -347,6 +355,20 @@ there (0.43 to 2.6 for errors) contained 70% of errors and 75% of effects on the
 
 {read("planning.md")}
 
+### Smoothness
+
+`python benchmarks/smoothness.py`: error divided by that of non-private ridge, averages of ten units, ε = 1.
+
+{smoothness_table()}
+
+### Missing cells
+
+{read("missing.md")}
+
+### Two releases of the same donors over other periods
+
+{read("rolling.md").removeprefix("# Two releases of the same donors").strip()}
+
 ### Targets that average many
 
 `python benchmarks/averages.py`: made populations of sparse orders, visits and costs, very unequal, kept for the report; 18 a
@@ -398,9 +420,21 @@ runs each. Error over that of an undivided release of the same donors at the sam
 
 {read("two_step.md")}
 
+### The paper's findings
+
+`python benchmarks/claims.py`: each finding of the paper's experiments under three recipes for the noise (500 runs per point). The verdict and the numbers are of the first data set; the brackets say in how many of ten data sets a finding holds. [The paper](../docs/explanation/paper.md) explains the recipes.
+
+{read("claims.md")}
+
 ### Other speeds
 
 {read("speed.md")}
+
+## Checked against others
+
+`python benchmarks/validation.py`: each row is a test of `tests/test_validation.py`; [the page](../docs/reference/validation.md) explains them.
+
+{validation_tables.table()}
 """
 
 
