@@ -259,23 +259,9 @@ def which_method(table: str) -> str:
 QUOTES = {
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
-<<<<<<< HEAD
-    "two step short": two_step_short,
     "answers": answers,
     "panels covered": panels_covered,
     "study short": study_short,
-=======
-    "intervals": lambda: gram_part("intervals"),
-    "misses": lambda: gram_part("misses"),
-    "by panel": lambda: gram_part("by_panel"),
-    "by epsilon": lambda: gram_part("by_epsilon"),
-    "goals": lambda: gram_part("goals"),
-    "factors": factors,
-    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
-    "study": study,
-    "study before": study_before,
-    "printed": printed,
->>>>>>> main
     "planning": planning,
     "plans for averages": plans_for_averages,
     "smoothness": smoothness,
@@ -292,14 +278,6 @@ QUOTES = {
     "validation findings": lambda: validation("findings"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-<<<<<<< HEAD
-    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
-=======
-    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
-    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
-    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
-    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
->>>>>>> main
 }
 
 
