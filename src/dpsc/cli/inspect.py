@@ -21,8 +21,9 @@ def inspect(
     page: Path | None = option("Write the page for whoever receives it (.html)."),
     table: Path | None = option("Of a private panel: write value, noise and people of each cell, as .csv or .xlsx."),
     dossier: Path | None = option(
-        "Write what a privacy officer files, with marks where a person must add something: a folder for dossier.html, "
-        "dossier.md and record.json."
+        "Write what a privacy officer files, with marks where a person must add something: dossier.html, dossier.md "
+        "and record.json.",
+        metavar="FOLDER",
     ),
     record: bool = option("Print a record for a registry of differential-privacy deployments (JSON).", default=False),
     custodian: str | None = option("For --record and --dossier: who publishes the release."),
