@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dpsc
-from dpsc import Release, Study
+from dpsc import Release, Study, about
 from dpsc.answers import result
 from tests import pages
 from tests.benchmarking import benchmark
@@ -34,6 +34,14 @@ def named(page: Path) -> str:
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "the docstring"])
+def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
+    text = dpsc.__doc__ if page == "the docstring" else (ROOT / page).read_text("utf-8")
+    words = " ".join(re.sub(r"^- \*\*.*?\*\* |\*\*", "", text or "", flags=re.MULTILINE).split())
+    for sentence in (about.WHAT, *about.STORY):
+        assert sentence in words
 
 
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from dpsc import about
 from dpsc.cli import console, ledger
 from dpsc.cli.check import check
 from dpsc.cli.demo import demo
@@ -63,11 +64,11 @@ app.add_typer(ledger.app)
 app.add_typer(console.app)
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, help="\n\n".join((about.WHAT, *about.STORY)))
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
-    """Differentially private synthetic control: what would have happened otherwise, without leaking the donors."""
+    """Run what is common to all commands."""
     for stream in (sys.stdout, sys.stderr):  # a terminal or file that cannot write ε shows a question mark
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

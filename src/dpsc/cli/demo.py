@@ -16,6 +16,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from dpsc import about
 from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, command, option
@@ -74,6 +75,7 @@ class Story:
         n = donors["plane"].nunique()
 
         crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
+        self._screen.print("\n".join((about.WHAT, *about.STORY)))
         self._head("The question.", f"{crew} Do they leave later?")
         self._screen.print(
             f"The delays are real: {n + datasets.CHANGED:,} planes that fly from New York, every fortnight of 2013. "
