@@ -39,25 +39,14 @@ def factors() -> str:
     return "\n".join(gram_tables.factors(pd.read_csv(RESULTS / "gram-factors.csv")))
 
 
-def two_step_short() -> str:
-    """Return the two-step algorithms on the factor model with 1,000 donors."""
-    results = pd.read_csv(RESULTS / "two_step.csv")
-    part = results[(results["panel"] == "factor model") & (results["n"] == 1000)]
-    lines = ["| method | ε = 1 | ε = 10 | ε = 100 |", "|---|---|---|---|"]
-    for method in (
-        "printed out",
-        "printed obj (unproven)",
-        "our out, pure",
-        "our out, delta",
-        "our obj, pure",
-        "our obj, delta",
-    ):
-        values = part[part["method"] == method].set_index("epsilon")["0.5"]
-        lines.append(f"| {method} | " + " | ".join(f"{values[e]:,.3g}" for e in (1.0, 10.0, 100.0)) + " |")
-    free = part[part["epsilon"].isna()].set_index("method")["0.5"]
-    for method in ("non-private ridge (best lambda)", "last value", "line", "donors' mean"):
-        lines.append(f"| {method} | {free[method]:.3g} | {free[method]:.3g} | {free[method]:.3g} |")
-    return "\n".join(lines)
+def claims() -> str:
+    """Return how many of the paper's findings hold under each recipe."""
+    last = (RESULTS / "claims.md").read_text(encoding="utf-8").splitlines()[-1]
+    found = [cell.strip() for cell in last.split("|")[2:-1]]
+    return (
+        "; ".join(f"`{recipe}`: {cell}" for recipe, cell in zip(("published", "printed", "ours"), found, strict=True))
+        + "."
+    )
 
 
 def reproduction() -> str:
@@ -85,6 +74,15 @@ def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
+def missing_short() -> str:
+    """Return what missing cells do to the error, under both rules, in a sentence."""
+    whole, part = missing("All donors"), "calm times: {}; with 30% of cells missing at random {} ({}); {}"
+    rows = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in whole.splitlines()}
+    random, late = rows["30%, random cells"], rows["60%, late joining"]
+    late_words = f"60%, because donors join late, {late[2]} ({late[4]})"
+    return f"Error over the best forecast without donors, in {part.format(rows['nothing'][2], random[2], random[4], late_words)}."
+
+
 def missing(heading: str) -> str:
     """Return the table of missing cells under a heading that starts so."""
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
@@ -107,54 +105,73 @@ def printed() -> str:
     return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
-def planning(part: int) -> str:
-    """Return a table on plans: how right they are, or what a pilot does."""
-    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def planning() -> str:
+    """Return how often plans were right on the panels kept apart, and with a pilot."""
+    import planning as measured
+
+    rows = pd.read_csv(RESULTS / "planning.csv").query("half == 'report'")
+    seen = rows["effect"] / rows["planned effect"]
+    errors, effects = measured.within(rows["realised"] / rows["planned"], "error"), measured.within(seen, "detectable")
+    few = sum(
+        part.between(*measured.WITHIN["detectable"]).mean() < 0.7
+        for _, part in seen[rows["epsilon"] == 1].groupby(rows["panel"])
+    )
+    left = seen * (rows["pilot"] / rows["planned for pilot"]) ** -measured.BELIEVED
+    return (
+        f"On {rows['panel'].nunique()} real panels that were kept apart from the design, {errors} of errors and {effects} "
+        f"of smallest effects were in their range; after a pilot, {left.between(*measured.AFTER_PILOT).mean():.0%} of "
+        f"smallest effects were in the narrower one. On {few} of the panels, fewer than 70% of smallest effects were in their range at ε = 1."
+    )
+
+
+def plans_for_averages() -> str:
+    """Return how often smallest effects were in the range of plans for targets that average many."""
+    from dpsc.analyst import plan
+
+    rows = pd.read_csv(RESULTS / "averages-report-high.csv")
+    inside = (rows["detectable"] / (rows["planned"] * plan._SAID)).between(*plan.WITHIN["detectable"])
+    shares = inside.groupby(rows["m"]).mean()
+    return (
+        f"On made-up orders, visits and costs, {shares[1]:.0%} of smallest effects were in their range for single people, "
+        f"{shares[30]:.0%} for averages of 30 and {shares[5000]:.0%} for averages of 5,000."
+    )
 
 
 def averages(part: int) -> str:
-    """Return a table on targets that average many: what answers are like, the floor, or plans."""
+    """Return a table on targets that average many: what answers are like, or the floor."""
     return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
-def segments(part: int) -> str:
-    """Return a table of segments: by their size, or by panel."""
-    return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def segments() -> str:
+    """Return a short table of segments: small ones, and ones that are large enough."""
+    import segments as measured
 
-
-def rolling() -> str:
-    """Return what two releases of the same donors would bring together."""
-    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
+    rows = pd.read_csv(RESULTS / "segments.csv")
+    small = measured.SIZES[:2]
+    told = rows.assign(size=["below 2" if size in small else "2 and more" for size in rows["size"]])
+    told = told.sort_values(["size", "target"], ascending=False, kind="stable")
+    return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
 def smoothness() -> str:
-    """Return the three kinds of smoothness."""
-    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
-    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    return "\n".join(lines)
+    """Return the three kinds of smoothness, on all panels together."""
+    *panels, (_, mean) = pd.read_csv(RESULTS / "smoothness.csv").iterrows()
+    kinds = ", ".join(f"{mean[kind]:.2f} with `{kind}`" for kind in ("high", "mild", "none"))
+    return f"Error over that of non-private ridge, geometric mean of {len(panels)} panels at ε = 1: {kinds}."
 
 
-def page(table: str) -> str:
-    """Return a table of the results page."""
-    import results_page
-
-    return str(getattr(results_page, table)())
-
-
-def growth() -> str:
-    """Return measured exponents in n."""
+def scale() -> str:
+    """Return what releases from large tables took."""
     import results_page
 
     rows = results_page.scale()
-    lines = ["| cost | grows like |", "|---|---|"]
-    for what, part in rows[rows["kind"] == "tables"].groupby("what", sort=False):
-        if len(part) > 1:
-            time, memory = (results_page.exponent(part, column, 0) for column in ("processor", "peak MB"))
-            lines.append(f"| {what} | time n^{time:.2f}, memory n^{memory:.2f} |")
-    for what in ("dpsc ridge", "dpsc robust", "scikit-learn Ridge", "primal n × n ridge"):
-        part = rows[(rows["kind"] == "fit") & (rows["what"] == what)]
-        lines.append(f"| {what} | time n^{results_page.exponent(part, 'seconds', 1000):.2f} |")
+    lines = ["| release from | processor seconds | peak MB |", "|---|---|---|"]
+    for kind, what, told in (
+        ("tables", "wide Parquet", "{:,.0f} million donors of 50 periods, Parquet"),
+        ("order", "a file for each month", "{:,.0f} million rows, a file for each month"),
+    ):
+        row = rows[(rows["kind"] == kind) & (rows["what"] == what)].sort_values("n").iloc[-1]
+        lines.append(f"| {told.format(row['n'] / 1e6)} | {row['processor']:.0f} | {row['peak MB']:,.0f} |")
     return "\n".join(lines)
 
 
@@ -194,11 +211,11 @@ def main_table() -> str:
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
 
 
-def validation(part: str) -> str:
+def validation(table: str) -> str:
     """Return a part of the comparison with others."""
     import validation_tables
 
-    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+    return str(getattr(validation_tables, table)())
 
 
 def which_method(table: str) -> str:
@@ -206,13 +223,6 @@ def which_method(table: str) -> str:
     import which_method_tables
 
     return str(getattr(which_method_tables, table)(which_method_tables.read("report")))
-
-
-def which_method_agreement() -> str:
-    """Return how alike the map is on the other half of the panels."""
-    import which_method_tables
-
-    return which_method_tables.agreement(which_method_tables.read("report"), which_method_tables.read("design"))
 
 
 QUOTES = {
@@ -226,56 +236,31 @@ QUOTES = {
     "goals": lambda: gram_part("goals"),
     "factors": factors,
     "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
-    "two step short": two_step_short,
     "study": study,
     "study before": study_before,
     "printed": printed,
-    "planning": lambda: planning(0),
-    "planning pilot": lambda: planning(3),
+    "planning": planning,
+    "plans for averages": plans_for_averages,
     "averages": lambda: averages(0),
     "averages floor": lambda: averages(1),
-    "averages plans": lambda: averages(2),
     "smoothness": smoothness,
-    "rolling": rolling,
-    "segments by size": lambda: segments(0),
-    "segments by panel": lambda: segments(1),
-    "missing": lambda: missing("All donors"),
-    "missing common": lambda: missing("What is left"),
+    "segments": segments,
+    "missing": missing_short,
     "demo line": demo_line,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
-    "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "claims": claims,
     "reproduction": reproduction,
-    "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
-    "scale tables": lambda: page("tables_table"),
-    "scale order": lambda: page("order_table"),
-    "scale periods": lambda: page("periods_table"),
-    "scale people": lambda: page("people_table"),
-    "scale two step": lambda: page("two_step_table"),
-    "scale growth": lambda: growth(),
+    "scale": scale,
     "scale paper": lambda: on_paper(),
-    "validation studies": lambda: validation("studies"),
-    "validation fit": lambda: validation("fit"),
-    "validation published": lambda: validation("published"),
-    "validation differs": lambda: validation("differs"),
-    "validation noise": lambda: validation("noise"),
-    "validation opendp": lambda: validation("opendp"),
-    "validation together": lambda: validation("together"),
-    "validation paper": lambda: validation("paper"),
+    "validation": lambda: validation("groups"),
     "validation findings": lambda: validation("findings"),
-    "which method": lambda: which_method("errors"),
-    "which method expected": lambda: which_method("expected"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-    "which method agreement": which_method_agreement,
-    "which method rivals": lambda: which_method("rivals"),
-    "which method periods": lambda: which_method("periods"),
     "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
-    "groups spending": lambda: groups("by_bound", "groups-spending.csv"),
     "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
     "groups noise": lambda: groups("by_noise", "groups-report.csv"),
     "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
-    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 

@@ -19,6 +19,7 @@ from dpsc.cli.estimate import compare, estimate
 from dpsc.cli.evidence import audit, reproduce
 from dpsc.cli.fit import fit
 from dpsc.cli.inspect import inspect, merge
+from dpsc.cli.options import add_to
 from dpsc.cli.plan import plan
 from dpsc.cli.release import release
 from dpsc.errors import without_passwords
@@ -58,8 +59,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, check, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
-    app.command()(command)
+add_to(app, demo, check, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce)
 app.add_typer(ledger.app)
 app.add_typer(console.app)
 

@@ -33,10 +33,12 @@ _LATER = ("destination/report.html", "destinations.dpsc.html", "wages.png")
 SPENT = f"epsilon {EPSILON:g}, delta {small(DELTA)}"
 
 
-@command("demo")
+@command("demo", "dpsc demo --out demo-output")
 def demo(
     ctx: typer.Context,
-    out: Path = option("The folder for everything it makes.", "--out", "-o", default=Path("demo-output")),
+    out: Path = option(
+        "The folder for everything it makes.", "--out", "-o", metavar="FOLDER", default=Path("demo-output")
+    ),
     force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""
