@@ -25,39 +25,81 @@ def gram_part(table: str) -> str:
     return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
 
 
-def groups(table: str, results: str) -> str:
-    """Return a table of people in groups."""
+def answers() -> str:
+    """Return errors over the best donor-free forecast, and how often intervals of average effects hold, by kind of target."""
+    import groups as measured
+    from gram_tables import over_free
+
+    real = pd.read_csv(RESULTS / "gram-report.csv").query("epsilon == 1")
+    kinds: list[tuple[str, int, list[str], str]] = [
+        ("dpsc", 0, [], "**dpsc**, all donors"),
+        ("dpsc", 100, [], "**dpsc**, 100 donors"),
+        ("dpsc", 0, ["single"], "single units, all donors"),
+        ("dpsc", 100, ["single"], "single units, 100 donors"),
+        ("dpsc", 0, ["average of 30"], "averages of 30, all donors"),
+        ("difference in differences", 0, [], "difference in differences, all donors, not private"),
+        ("ridge", 0, [], "ridge, all donors, not private"),
+    ]
+    lines = ["| | error: calm | shock | 95% interval holds: calm | shock |", "|---" * 5 + "|"]
+    for name, n, targets, label in kinds:
+        rows = real[(real["n"] == n) & (real["target"].isin(targets) | (not targets))]
+        parts = [rows[rows["shock"] == shock] for shock in (0.0, 3.0)]
+        held = [f"{part['average covered'].mean():.3f}" if name == "dpsc" else "–" for part in parts]
+        lines.append("| " + " | ".join([label, *(f"{over_free(part, name):.2f}" for part in parts), *held]) + " |")
+    small = pd.read_csv(RESULTS / "groups-report.csv").query("noise <= 1")
+    small = small[~small["panel"].isin(list(measured.SEASONS))]
+    for few, label in ((True, "8 units"), (False, "12 to 100 units")):
+        found = (
+            measured.geometric(small[(small["units"] == 8) == few], ["times"]).set_index("times").loc[["calm", "shock"]]
+        )
+        cells = [*(f"{error:.2f}" for error in found["dpsc"]), *(f"{held:.3f}" for held in found["average"])]
+        lines.append(f"| **private panel**, {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def panels_covered() -> str:
+    """Return how often intervals of answers from private panels hold, by setting and by panel."""
     import groups as measured
 
-    return str(getattr(measured, table)(pd.read_csv(RESULTS / results)))
+    real = pd.read_csv(RESULTS / "groups-report.csv")
+    real = real[~real["panel"].isin(list(measured.SEASONS))]
+    settings = measured.geometric(real, ["noise", "sizes", "times"])
+    single = measured.geometric(real[real["noise"] <= 1], ["panel", "times"])
+    said = []
+    for column, what in (("points", "single periods"), ("average", "average effects")):
+        found, inside = settings[column], settings[column].between(0.93, 0.97).sum()
+        said.append(
+            f"{found.min():.3f} to {found.max():.3f} of the time for {what} ({inside} of {len(found)} settings inside; single "
+            f"panels {single[column].min():.2f} to {single[column].max():.2f})"
+        )
+    return f"**Private panels**: 95% intervals were to hold 0.93 to 0.97 of the time. They hold {said[0]}, {said[1]}."
 
 
-def factors() -> str:
-    """Return the factor models."""
-    import gram_tables
+def study_short() -> str:
+    """Return the coverage of pooled average effects on real panels, beside that of intervals of independent units."""
+    import study as measured
 
-    return "\n".join(gram_tables.factors(pd.read_csv(RESULTS / "gram-factors.csv")))
-
-
-def two_step_short() -> str:
-    """Return the two-step algorithms on the factor model with 1,000 donors."""
-    results = pd.read_csv(RESULTS / "two_step.csv")
-    part = results[(results["panel"] == "factor model") & (results["n"] == 1000)]
-    lines = ["| method | ε = 1 | ε = 10 | ε = 100 |", "|---|---|---|---|"]
-    for method in (
-        "printed out",
-        "printed obj (unproven)",
-        "our out, pure",
-        "our out, delta",
-        "our obj, pure",
-        "our obj, delta",
-    ):
-        values = part[part["method"] == method].set_index("epsilon")["0.5"]
-        lines.append(f"| {method} | " + " | ".join(f"{values[e]:,.3g}" for e in (1.0, 10.0, 100.0)) + " |")
-    free = part[part["epsilon"].isna()].set_index("method")["0.5"]
-    for method in ("non-private ridge (best lambda)", "last value", "line", "donors' mean"):
-        lines.append(f"| {method} | {free[method]:.3g} | {free[method]:.3g} | {free[method]:.3g} |")
+    found = pd.read_csv(RESULTS / "study-report.csv")
+    means = (
+        found[~found["panel"].isin(list(measured.MADE))]
+        .groupby(["units", "staggered", "shock"])
+        .mean(numeric_only=True)
+    )
+    lines = ["| units | dates | pooled: calm | shock | as if independent: calm | shock |", "|---" * 6 + "|"]
+    for (units, staggered), rows in means.groupby(level=[0, 1]):
+        cells = [f"{held:.3f}" for column in ("average", "average as if independent") for held in rows[column]]
+        lines.append(f"| {units} | {'staggered' if staggered else 'at once'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def claims() -> str:
+    """Return how many of the paper's findings hold under each recipe."""
+    last = (RESULTS / "claims.md").read_text(encoding="utf-8").splitlines()[-1]
+    found = [cell.strip() for cell in last.split("|")[2:-1]]
+    return (
+        "; ".join(f"`{recipe}`: {cell}" for recipe, cell in zip(("published", "printed", "ours"), found, strict=True))
+        + "."
+    )
 
 
 def reproduction() -> str:
@@ -85,26 +127,18 @@ def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
+def missing_short() -> str:
+    """Return what missing cells do to the error, under both rules, in a sentence."""
+    whole, part = missing("All donors"), "calm times: {}; with 30% of cells missing at random {} ({}); {}"
+    rows = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in whole.splitlines()}
+    random, late = rows["30%, random cells"], rows["60%, late joining"]
+    late_words = f"60%, because donors join late, {late[2]} ({late[4]})"
+    return f"Error over the best forecast without donors, in {part.format(rows['nothing'][2], random[2], random[4], late_words)}."
+
+
 def missing(heading: str) -> str:
     """Return the table of missing cells under a heading that starts so."""
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
-
-
-def study() -> str:
-    """Return the coverage of pooled intervals."""
-    return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
-
-
-def study_before() -> str:
-    """Return how often intervals before the treatment hold, and tests reject."""
-    import study as measured
-
-    return str(measured.before_table(pd.read_csv(RESULTS / "study-before-report.csv")))
-
-
-def printed() -> str:
-    """Return how often every interval that is printed holds."""
-    return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
 
 
 def planning() -> str:
@@ -139,11 +173,6 @@ def plans_for_averages() -> str:
     )
 
 
-def averages(part: int) -> str:
-    """Return a table on targets that average many: what answers are like, or the floor."""
-    return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
-
-
 def segments() -> str:
     """Return a short table of segments: small ones, and ones that are large enough."""
     import segments as measured
@@ -155,17 +184,11 @@ def segments() -> str:
     return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
-def rolling() -> str:
-    """Return what two releases of the same donors would bring together."""
-    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
-
-
 def smoothness() -> str:
-    """Return the three kinds of smoothness."""
-    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
-    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    return "\n".join(lines)
+    """Return the three kinds of smoothness, on all panels together."""
+    *panels, (_, mean) = pd.read_csv(RESULTS / "smoothness.csv").iterrows()
+    kinds = ", ".join(f"{mean[kind]:.2f} with `{kind}`" for kind in ("high", "mild", "none"))
+    return f"Error over that of non-private ridge, geometric mean of {len(panels)} panels at ε = 1: {kinds}."
 
 
 def scale() -> str:
@@ -219,11 +242,11 @@ def main_table() -> str:
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
 
 
-def validation(part: str) -> str:
+def validation(table: str) -> str:
     """Return a part of the comparison with others."""
     import validation_tables
 
-    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+    return str(getattr(validation_tables, table)())
 
 
 def which_method(table: str) -> str:
@@ -234,53 +257,27 @@ def which_method(table: str) -> str:
 
 
 QUOTES = {
-    "how good": lambda: gram_part("main_table"),
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
-    "intervals": lambda: gram_part("intervals"),
-    "misses": lambda: gram_part("misses"),
-    "by panel": lambda: gram_part("by_panel"),
-    "by epsilon": lambda: gram_part("by_epsilon"),
-    "goals": lambda: gram_part("goals"),
-    "factors": factors,
-    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
-    "two step short": two_step_short,
-    "study": study,
-    "study before": study_before,
-    "printed": printed,
+    "answers": answers,
+    "panels covered": panels_covered,
+    "study short": study_short,
     "planning": planning,
     "plans for averages": plans_for_averages,
-    "averages": lambda: averages(0),
-    "averages floor": lambda: averages(1),
     "smoothness": smoothness,
-    "rolling": rolling,
     "segments": segments,
-    "missing": lambda: missing("All donors"),
-    "missing common": lambda: missing("What is left"),
+    "missing": missing_short,
     "demo line": demo_line,
     "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
     "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
-    "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "claims": claims,
     "reproduction": reproduction,
-    "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
     "scale": scale,
     "scale paper": lambda: on_paper(),
-    "validation studies": lambda: validation("studies"),
-    "validation fit": lambda: validation("fit"),
-    "validation published": lambda: validation("published"),
-    "validation differs": lambda: validation("differs"),
-    "validation noise": lambda: validation("noise"),
-    "validation opendp": lambda: validation("opendp"),
-    "validation together": lambda: validation("together"),
-    "validation paper": lambda: validation("paper"),
+    "validation": lambda: validation("groups"),
     "validation findings": lambda: validation("findings"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
-    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
-    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
-    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
-    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 

@@ -52,7 +52,7 @@ READ = {  # the pages that use a command, below docs/
     "compare": {"Reading an answer": "guides/reading-an-answer.md"},
     "fit": {"Which method": "guides/which-method.md"},
     "audit": {"The audit": "reference/audit.md", "For reviewers": "guides/reviewers.md"},
-    "reproduce": {"The paper's experiments, run again": "explanation/reproduction.md"},
+    "reproduce": {"The paper and dpsc": "explanation/paper.md"},
     "ledger": {"Keeping a ledger": "guides/keeping-a-ledger.md", "The ledger": "reference/ledger.md"},
     "console": {"The console": "guides/console.md"},
 }

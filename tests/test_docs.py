@@ -135,12 +135,41 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert set(listed) == set(dpsc.__all__) - {"__version__"}
 
 
-def test_every_test_that_reviewers_are_told_of_exists() -> None:
-    told = set(re.findall(r"`(test_\w+)`", (DOCS / "guides" / "reviewers.md").read_text("utf-8")))
+PROOFS = [page for page in sorted((DOCS / "proofs").glob("*.md")) if page.name != "index.md"]
+PARTS = ["Precondition", "Pseudocode", "Postcondition", "Proof", "The test that attacks it"]
+
+
+@pytest.mark.parametrize("page", [DOCS / "guides" / "reviewers.md", *PROOFS], ids=named)
+def test_every_test_that_reviewers_are_told_of_exists(page: Path) -> None:
+    told = set(re.findall(r"`(test_\w+)`", page.read_text("utf-8")))
     files = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
     known = {name for text in files for name in re.findall(r"^def (test_\w+)\(", text, flags=re.MULTILINE)}
-    assert len(told) > 30
+    assert len(told) > (30 if page.name == "reviewers.md" else 2)
     assert told <= known, told - known
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=named)
+def test_every_theorem_has_its_five_parts_and_is_about_code_that_exists(page: Path) -> None:
+    source = {path.relative_to(ROOT / "src" / "dpsc").as_posix(): path for path in (ROOT / "src").rglob("*.py")}
+    code = "\n".join(path.read_text("utf-8") for path in source.values())
+    theorems = []
+    for section in page.read_text("utf-8").split("\n## ")[1:]:
+        heading, *found = re.split(r"^\*\*([A-Z][\w ]+)\.\*\* ", section, flags=re.MULTILINE)
+        if not found:
+            assert "∎" not in section, heading
+            continue
+        theorems.append(re.sub(r"[^\w -]", "", heading.splitlines()[0]).lower().replace(" ", "-"))
+        assert found[::2] == PARTS, theorems[-1]
+        parts = dict(zip(PARTS, found[1::2], strict=True))
+        assert "```text\n" in parts["Pseudocode"]
+        assert "∎" in parts["Proof"]
+        assert "`test_" in parts["The test that attacks it"]
+        for name in re.findall(r"`([\w./]+)`", parts["Pseudocode"].split("```")[0]):
+            last = name.split(".")[-1]
+            exists = name.endswith(".py") and any(place.endswith(name) for place in source)
+            assert exists or re.search(rf"\b(def|class) {last}\b", code), name
+    listed = (DOCS / "proofs" / "index.md").read_text("utf-8")
+    assert theorems == sorted(set(re.findall(rf"\({page.name}#([\w-]+)\)", listed)), key=theorems.index)
 
 
 def test_the_gallery_shows_every_kind_of_figure() -> None:
