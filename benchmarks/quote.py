@@ -25,18 +25,71 @@ def gram_part(table: str) -> str:
     return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
 
 
-def groups(table: str, results: str) -> str:
-    """Return a table of people in groups."""
+def answers() -> str:
+    """Return errors over the best donor-free forecast, and how often intervals of average effects hold, by kind of target."""
+    import groups as measured
+    from gram_tables import over_free
+
+    real = pd.read_csv(RESULTS / "gram-report.csv").query("epsilon == 1")
+    kinds: list[tuple[str, int, list[str], str]] = [
+        ("dpsc", 0, [], "**dpsc**, all donors"),
+        ("dpsc", 100, [], "**dpsc**, 100 donors"),
+        ("dpsc", 0, ["single"], "single units, all donors"),
+        ("dpsc", 100, ["single"], "single units, 100 donors"),
+        ("dpsc", 0, ["average of 30"], "averages of 30, all donors"),
+        ("difference in differences", 0, [], "difference in differences, all donors, not private"),
+        ("ridge", 0, [], "ridge, all donors, not private"),
+    ]
+    lines = ["| | error: calm | shock | 95% interval holds: calm | shock |", "|---" * 5 + "|"]
+    for name, n, targets, label in kinds:
+        rows = real[(real["n"] == n) & (real["target"].isin(targets) | (not targets))]
+        parts = [rows[rows["shock"] == shock] for shock in (0.0, 3.0)]
+        held = [f"{part['average covered'].mean():.3f}" if name == "dpsc" else "–" for part in parts]
+        lines.append("| " + " | ".join([label, *(f"{over_free(part, name):.2f}" for part in parts), *held]) + " |")
+    small = pd.read_csv(RESULTS / "groups-report.csv").query("noise <= 1")
+    small = small[~small["panel"].isin(list(measured.SEASONS))]
+    for few, label in ((True, "8 units"), (False, "12 to 100 units")):
+        found = (
+            measured.geometric(small[(small["units"] == 8) == few], ["times"]).set_index("times").loc[["calm", "shock"]]
+        )
+        cells = [*(f"{error:.2f}" for error in found["dpsc"]), *(f"{held:.3f}" for held in found["average"])]
+        lines.append(f"| **private panel**, {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def panels_covered() -> str:
+    """Return how often intervals of answers from private panels hold, by setting and by panel."""
     import groups as measured
 
-    return str(getattr(measured, table)(pd.read_csv(RESULTS / results)))
+    real = pd.read_csv(RESULTS / "groups-report.csv")
+    real = real[~real["panel"].isin(list(measured.SEASONS))]
+    settings = measured.geometric(real, ["noise", "sizes", "times"])
+    single = measured.geometric(real[real["noise"] <= 1], ["panel", "times"])
+    said = []
+    for column, what in (("points", "single periods"), ("average", "average effects")):
+        found, inside = settings[column], settings[column].between(0.93, 0.97).sum()
+        said.append(
+            f"{found.min():.3f} to {found.max():.3f} of the time for {what} ({inside} of {len(found)} settings inside; single "
+            f"panels {single[column].min():.2f} to {single[column].max():.2f})"
+        )
+    return f"**Private panels**: 95% intervals were to hold 0.93 to 0.97 of the time. They hold {said[0]}, {said[1]}."
 
 
-def factors() -> str:
-    """Return the factor models."""
-    import gram_tables
+def study_short() -> str:
+    """Return the coverage of pooled average effects on real panels, beside that of intervals of independent units."""
+    import study as measured
 
-    return "\n".join(gram_tables.factors(pd.read_csv(RESULTS / "gram-factors.csv")))
+    found = pd.read_csv(RESULTS / "study-report.csv")
+    means = (
+        found[~found["panel"].isin(list(measured.MADE))]
+        .groupby(["units", "staggered", "shock"])
+        .mean(numeric_only=True)
+    )
+    lines = ["| units | dates | pooled: calm | shock | as if independent: calm | shock |", "|---" * 6 + "|"]
+    for (units, staggered), rows in means.groupby(level=[0, 1]):
+        cells = [f"{held:.3f}" for column in ("average", "average as if independent") for held in rows[column]]
+        lines.append(f"| {units} | {'staggered' if staggered else 'at once'} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def claims() -> str:
@@ -88,23 +141,6 @@ def missing(heading: str) -> str:
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
 
 
-def study() -> str:
-    """Return the coverage of pooled intervals."""
-    return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
-
-
-def study_before() -> str:
-    """Return how often intervals before the treatment hold, and tests reject."""
-    import study as measured
-
-    return str(measured.before_table(pd.read_csv(RESULTS / "study-before-report.csv")))
-
-
-def printed() -> str:
-    """Return how often every interval that is printed holds."""
-    return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
-
-
 def planning() -> str:
     """Return how often plans were right on the panels kept apart, and with a pilot."""
     import planning as measured
@@ -135,11 +171,6 @@ def plans_for_averages() -> str:
         f"On made-up orders, visits and costs, {shares[1]:.0%} of smallest effects were in their range for single people, "
         f"{shares[30]:.0%} for averages of 30 and {shares[5000]:.0%} for averages of 5,000."
     )
-
-
-def averages(part: int) -> str:
-    """Return a table on targets that average many: what answers are like, or the floor."""
-    return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
 
 
 def segments() -> str:
@@ -206,6 +237,16 @@ def demo_line() -> str:
     ).format(f"{planes:,}", datasets.CHANGED, *said, groups)
 
 
+def demo_errors() -> str:
+    """Return the errors on the groups of planes, and how sure the answer for the one that is shown is."""
+    errors, _, shown = (RESULTS / "demo.md").read_text(encoding="utf-8").strip().split("\n\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in errors.splitlines()[2:]]
+    names = {"**dpsc**, ε = 1": "dpsc", "last value, without donors": "last value", "line, without donors": "line"}
+    names["difference in differences, not private"] = "difference in differences (not private)"
+    said = [f"{names[name]} {calm} and {shock}" for name, calm, shock in rows if name in names]
+    return f"Median errors in minutes, calm and in a shock: {'; '.join(said)}. {shown.split(' closer. ')[1]}"
+
+
 def main_table() -> str:
     """Return how good dpsc is beside methods that are not private; without its own first version."""
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
@@ -226,29 +267,19 @@ def which_method(table: str) -> str:
 
 
 QUOTES = {
-    "how good": lambda: gram_part("main_table"),
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
-    "intervals": lambda: gram_part("intervals"),
-    "misses": lambda: gram_part("misses"),
-    "by panel": lambda: gram_part("by_panel"),
-    "by epsilon": lambda: gram_part("by_epsilon"),
-    "goals": lambda: gram_part("goals"),
-    "factors": factors,
-    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
-    "study": study,
-    "study before": study_before,
-    "printed": printed,
+    "answers": answers,
+    "panels covered": panels_covered,
+    "study short": study_short,
     "planning": planning,
     "plans for averages": plans_for_averages,
-    "averages": lambda: averages(0),
-    "averages floor": lambda: averages(1),
     "smoothness": smoothness,
     "segments": segments,
     "missing": missing_short,
     "demo line": demo_line,
-    "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
-    "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
+    "demo": demo_errors,
+    "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip().split("\n\n")[-1],
     "claims": claims,
     "reproduction": reproduction,
     "scale": scale,
@@ -257,10 +288,6 @@ QUOTES = {
     "validation findings": lambda: validation("findings"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
-    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
-    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
-    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
 }
 
 
