@@ -45,6 +45,16 @@ def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
         assert sentence in words
 
 
+def test_every_picture_is_shown() -> None:
+    shown = {
+        (page.parent / place).resolve()
+        for page in PAGES
+        for place in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    kept = {path for kind in ("png", "svg") for path in DOCS.rglob(f"*.{kind}") if path.parent.name != "assets"}
+    assert kept <= shown, kept - shown
+
+
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
 
 
