@@ -38,12 +38,10 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
-	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/printed.py
 	$(BIN)/python benchmarks/study.py
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/planning.py
-	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/segments.py
 	$(BIN)/python benchmarks/rolling.py
 	$(BIN)/python benchmarks/groups.py --half design --runs 5

@@ -459,7 +459,8 @@ def test_from_a_spreadsheet_to_the_release(private: Page, folder: Path, tmp_path
     expect(private.locator("#made")).to_be_visible()
     expect(private.locator("[role=tab].done")).to_have_count(4)
     expect(private.locator("#handover .commands")).to_contain_text("dpsc release patients.csv --unit patient")
-    for name, ending in (("the release", ".dpsc.json"), ("its page", ".dpsc.html"), ("its record", ".record.json")):
+    ends = {"the release": ".dpsc.json", "its page": ".dpsc.html", "its record": ".record.json"}
+    for name, ending in (ends | {"its dossier": ".dossier.zip"}).items():
         with private.expect_download() as download:
             private.get_by_role("link", name=f"Download {name}").click()
         taken = tmp_path / download.value.suggested_filename

@@ -20,9 +20,14 @@ def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     page: Path | None = option("Write the page for whoever receives it (.html)."),
     table: Path | None = option("Of a private panel: write value, noise and people of each cell, as .csv or .xlsx."),
+    dossier: Path | None = option(
+        "Write what a privacy officer files, with marks where a person must add something: dossier.html, dossier.md "
+        "and record.json.",
+        metavar="FOLDER",
+    ),
     record: bool = option("Print a record for a registry of differential-privacy deployments (JSON).", default=False),
-    custodian: str | None = option("For --record: who publishes the release."),
-    intended_use: str | None = option("For --record: what it is to be used for."),
+    custodian: str | None = option("For --record and --dossier: who publishes the release."),
+    intended_use: str | None = option("For --record and --dossier: what it is to be used for."),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -30,12 +35,13 @@ def inspect(
     from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
     from dpsc.cli import panels, render
     from dpsc.release import describe, describe_panel
+    from dpsc.release import dossier as papers
 
-    if not record and (custodian is not None or intended_use is not None):
-        raise ParameterError("--custodian and --intended-use are for --record.")
+    if not record and dossier is None and (custodian is not None or intended_use is not None):
+        raise ParameterError("--custodian and --intended-use are for --record and --dossier.")
     printable("custodian", custodian or "")
     printable("intended_use", intended_use or "")
-    for place in (page, table):
+    for place in (page, table, dossier):
         terminal.keep_apart(place, release)
     loaded, digest = load_with_hash(release)
     if table is not None:
@@ -48,11 +54,17 @@ def inspect(
     if page is not None:
         with terminal.output_file(page, force, "--page") as output:
             files.write(output.place, say.page(loaded, release.name, digest))
+    if dossier is not None:
+        made = papers.files(loaded, release.name, digest, custodian=custodian, intended_use=intended_use)
+        with terminal.output_folder(dossier, force, "--dossier") as output:
+            for name, text in made.items():
+                files.write(output.place / name, text)
     if record:
         content = say.record(loaded, digest, custodian=custodian, intended_use=intended_use)
         terminal.print_json(content, indent=1)
         return
-    then = "\n".join(f"Open {place}" for place in (page, table) if place is not None)
+    opened = None if dossier is None else dossier / papers.NAMES[0]
+    then = "\n".join(f"Open {place}" for place in (page, table, opened) if place is not None)
     if isinstance(loaded, PrivatePanel):
         panels.show(loaded, release, digest, json, then)
     else:

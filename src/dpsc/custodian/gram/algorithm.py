@@ -375,7 +375,7 @@ class GramRelease:
         sets are mapped with the same R. It would break if a vector could be longer (round to nearest instead of
         truncating), if rows were dropped or scaled by something computed from other rows, or if R followed from the
         number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before
-        with a share of mu^2, so that it is public for the matrix (adaptive composition: docs/proofs/gaussian-noise.md).
+        with a share of mu^2, so that it is public for the matrix. Proof: docs/proofs/gram.md.
 
         Several outcomes are as many releases, each with a share of mu^2: replacing a donor changes all of them, and
         squares of mu add up, whatever each finds out for its own scale. Slacks add up, too. It would break if the
