@@ -89,6 +89,14 @@ def test_a_study_a_panel_and_an_answer_without_privacy_have_them_too(panel_resul
     assert "differential" not in " ".join(others.values())
 
 
+def test_a_treatment_that_ended_is_said_with_its_end() -> None:
+    release = gram_result(5.0).repeats.release
+    target = gram_result(5.0).target
+    ended = release.estimate(target, treatment_time=target.index[14], treatment_end=target.index[16])
+    assert "is treated in 3 periods from 2021Q3 to 2022Q1;" in known(form_of(ended))["7b"]
+    assert "is treated from 2021Q4 on;" in known(form_of(gram_result(5.0)))["7b"]
+
+
 def test_what_a_result_does_not_say_is_not_made_up() -> None:
     assert known(form_of(gram_result(5.0)))["18"] == ""
     for number in ("2", "4", "6a", "6c", "17", "20", "21"):

@@ -24,7 +24,9 @@ from dpsc.release.verify import NOT_SHOWN, PANEL_NOT_SHOWN
 from tests.making import make_bounded_panel, make_private_panel
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = sorted((ROOT / "tests" / "release").glob("*.dpsc.json"))
+STORED = [
+    path for folder in ("release", "files_of_0_2_0") for path in sorted((ROOT / "tests" / folder).glob("*.dpsc.json"))
+]
 MONTHS = pd.period_range("2024-01", periods=12, freq="M")
 HASH = "c0ffee" * 10 + "cafe"
 
@@ -87,6 +89,7 @@ def months() -> list[PrivatePanel]:
 KINDS = {
     "donors": plain,
     "booked": lambda: gram().release(rows(), dataset="patients"),
+    "counted": lambda: gram(scale=None).release(rows(), dataset=None),
     "segments": lambda: plain(by=["north", "south"] * 150, labels=["north", "south"]),
     "outcomes": outcomes,
     "merged": lambda: Release.merge([plain(), plain()], disjoint=True),
@@ -237,6 +240,13 @@ def test_files_of_other_versions_and_merged_ones_say_so() -> None:
     assert "Somebody gave their word" in words_of("merged")
     assert "Somebody gave their word" in words_of("sites")
     assert "Somebody gave their word" not in words_of("months")
+
+
+def test_what_was_found_from_noisy_counts_is_said() -> None:
+    counted = {kind for kind in KINDS if "found from noisy counts of donors" in words_of(kind)}
+    assert counted == {"counted", "release.dpsc.json"}  # of 0.2.0
+    assert "and noisy counts of people by length" in words_of("bound found")
+    assert "counts of people by length" not in words_of("people")
 
 
 def test_membership_is_covered_for_people_and_not_for_donors() -> None:

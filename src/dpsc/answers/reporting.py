@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from dpsc.answers.document import Document
 from dpsc.answers.forms import Cell, Code, Form, Section, Table, ToAdd
 from dpsc.answers.placebos import ALSO_ASKED
-from dpsc.answers.words import after, column, could_be_seen, p_is, percent, sentence
+from dpsc.answers.words import after, column, could_be_seen, p_is, percent, sentence, signed
+from dpsc.periods.treatment import ON
 from dpsc.version import __version__
 
 SOURCE = (
@@ -181,7 +182,7 @@ def _of_result(document: Document) -> dict[str, str]:
     tried = document["sensitivity"]
     return _shared(document) | {
         "5": f"{_donors(document)} Periods: {first} to {end}.",
-        "7b": f"The target is treated from {when} on; the donors are taken as not treated.",
+        "7b": f"The target is treated {_treated(document)}; the donors are taken as not treated.",
         "7c": f"Nothing was assigned at random. The target was treated at {when}, and the donors are compared by how "
         f"they moved in the {document['periods_before']} periods before.",
         "7d": f"Follow-up starts at {when}, the first treated period, and ends at {end}.",
@@ -191,6 +192,14 @@ def _of_result(document: Document) -> dict[str, str]:
         "14": _more_analyses(document, tried),
         "18": _asked(document),
     }
+
+
+def _treated(document: Document) -> str:
+    """Say in which periods the target is treated: from the first on, or in those of a treatment that ended."""
+    on = [time for time, phase in (document["treatment"] or {}).items() if phase == ON]
+    if not on:
+        return f"from {document['treatment_time']} on"
+    return f"in {len(on)} periods from {on[0]} to {on[-1]}" if len(on) > 1 else f"in {on[0]}"
 
 
 def _of_study(document: Document) -> dict[str, str]:
@@ -231,7 +240,8 @@ def _shared(document: Document) -> dict[str, str]:
         "19": f"Made with {document['made_by']}. " + _again(document),
     }
     if average is not None:
-        share = "" if document["percent"] is None else f" ({document['percent']['effect']:+.3g}%)"
+        part = document["percent"]
+        share = "" if part is None else f" ({signed(float(format(part['effect'], '.3g')))}%)"
         middle, *limits = column([average, *(ends or ())], sign=True)
         span = "" if not limits else f", with a {percent(document['level'])} interval from {limits[0]} to {limits[1]}"
         p = document["p_value"]
@@ -253,7 +263,7 @@ def _protected(document: Document) -> str:
         return f"No guarantee of privacy: {document['no_guarantee']}."
     one = "person" if promise["adjacency"].endswith("person") else "donor"
     return (
-        f"Donors' records were used only with differential privacy for each {one}, epsilon {promise['epsilon']:g} and "
+        f"Records were used only with differential privacy for each {one}, epsilon {promise['epsilon']:g} and "
         f"delta {promise['delta']:g}."
     )
 

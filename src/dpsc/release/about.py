@@ -105,6 +105,8 @@ def _of_donors(release: describe.Released) -> About:
     first, segments = parts[0], parts[0].segments
     moves = f"how {describe.outcomes(release)} {'move' if len(parts) > 1 else 'moves'}"
     noisy = "with noise on every number" if release.guarantee is not None else "without a guarantee"
+    counted = any("counted" in part.scale.source for part in parts)
+    scale = "a scale that was found from noisy counts of donors, " if counted else ""
     settings = {
         "Scale": describe.scale,
         "Smoothness": describe.kernel,
@@ -117,7 +119,7 @@ def _of_donors(release: describe.Released) -> About:
         is_ours=True,
         one="donor",
         many="donors",
-        what=f"sums over all donors of {moves}, {noisy}, and the exact number of donors",
+        what=f"sums over all donors of {moves}, {noisy}, {scale}and the exact number of donors",
         subjects=f"{first.n:,} donors. The file does not say who they are."
         + ("" if segments is None else f" Donors are divided {describe.segments(first)}."),
         kept=f"For {describe.outcomes(release)}, whole numbers in a matrix; the number of donors, the periods, the "
@@ -156,6 +158,8 @@ def _of_panel(panel: ReleasedPanel) -> About:
         return _of_others(panel)
     rule = panel.rule
     counts = " and noisy numbers of people" if rule is not None and rule.counts_people else ""
+    lengths = any(block.lengths is not None for block in panel.blocks)
+    found = ", and noisy counts of people by length" if lengths else ""
     composition = "One release."
     if len(panel.blocks) > 1:
         composition = f"{len(panel.blocks)} releases in one file. Losses of releases of the same units add up."
@@ -164,7 +168,7 @@ def _of_panel(panel: ReleasedPanel) -> About:
             f" Of its {len(panel.sites)} sites the largest loss counts, if their people are different. Somebody gave "
             "their word for this; the file cannot show it."
         )
-    if any(block.lengths is not None for block in panel.blocks):
+    if lengths:
         composition += " Noisy counts of people by length are part of the loss."
     noisy = "with noise that hides each person" if panel.guarantee is not None else "without a guarantee"
     return About(
@@ -173,7 +177,7 @@ def _of_panel(panel: ReleasedPanel) -> About:
         is_ours=True,
         one="person",
         many="people",
-        what=f"for each unit and period, {describe_panel.statistic(panel)}, {noisy}",
+        what=f"for each unit and period, {describe_panel.statistic(panel)}, {noisy}{found}",
         subjects=f"People in units. The file does not say who they are. Units: {describe_panel.units(panel)}.",
         kept=f"The names of the units, the periods, noisy sums{counts} by unit and period, how each person was "
         "bounded, the size of the noise, the guarantee, and the texts that are quoted here.",

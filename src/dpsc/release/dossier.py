@@ -101,7 +101,7 @@ def _impact(
     if promise is not None:
         epsilon = (f"Epsilon {promise.epsilon:g}, delta {promise.delta:g}.", ToAdd("why no smaller epsilon would do"))
     necessity = _rows(
-        ("what leaves the custodian", (f"Of the records, the file holds {said.what}, and nothing else.",)),
+        ("what leaves the custodian", (f"Of the records, the file holds {said.what}.",)),
         ("how exact it is", (said.noise,)),
         ("budget", epsilon),
         ("alternatives", (ToAdd("what else was considered, such as coarser tables, or no release"),)),

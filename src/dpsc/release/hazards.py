@@ -22,7 +22,7 @@ def hazards(about: About) -> tuple[Hazard, ...]:
         return ()
     one, many, of_people = about.one, about.many, about.one == "person"
     exact = about.guarantee is None or about.guarantee.arithmetic == "exact"
-    proof = "docs/proofs/people-in-groups.md" if of_people else "docs/explanation/gram-release.md"
+    proof = "docs/proofs/people-in-groups.md" if of_people else "docs/proofs/gram.md"
     attacked = "tests/custodian/groups/test_bounding.py" if of_people else "tests/custodian/gram/test_sensitivity.py"
     one_by_one = "tests/custodian/groups/test_sources.py" if of_people else "tests/custodian/gram/test_one_donor.py"
     claimed = "tests/release/test_panel.py" if of_people else "tests/release/test_file_check.py"
