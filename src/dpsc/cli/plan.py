@@ -215,7 +215,8 @@ class Assumed:
 
     rank: int = option("Assumed: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "Assumed: what donors share, over what each has alone; by default what the target's history suggests."
+        "Assumed: the size of what donors share over that of what each has alone; by default what is likely "
+        "after the target's history."
     )
     runs: int | None = option("How many panels to simulate; by default some seconds' worth.", min=1)
 
