@@ -45,6 +45,24 @@ def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
         assert sentence in words
 
 
+def test_the_pages_are_short() -> None:
+    made = (DOCS / "reference" / "commands", DOCS / "reference" / "api")
+    written = [ROOT / "README.md", *(page for page in DOCS.rglob("*.md") if page.parent not in made)]
+    words = {named(page): len(page.read_text("utf-8").split()) for page in written}
+    assert len(words) > 30
+    assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda item: -item[1])
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {
+        (page.parent / place).resolve()
+        for page in PAGES
+        for place in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    kept = {path for kind in ("png", "svg") for path in DOCS.rglob(f"*.{kind}") if path.parent.name != "assets"}
+    assert kept <= shown, kept - shown
+
+
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
 
 
