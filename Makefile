@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
           $(BIN)/python -m pip install --quiet
 
-.PHONY: demo test soak lint format bench mutants docs clean
+.PHONY: demo test soak lint format bench mutants docs lock dist clean
 
 demo: $(VENV)/.ready
 	$(BIN)/dpsc demo --force --out demo-output
@@ -38,12 +38,10 @@ bench: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/sweep.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/claims.py
-	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/printed.py
 	$(BIN)/python benchmarks/study.py
 	$(BIN)/python benchmarks/averages.py
 	$(BIN)/python benchmarks/planning.py
-	$(BIN)/python benchmarks/missing.py
 	$(BIN)/python benchmarks/segments.py
 	$(BIN)/python benchmarks/rolling.py
 	$(BIN)/python benchmarks/groups.py --half design --runs 5
@@ -65,8 +63,29 @@ docs: $(VENV)/.ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
+# What users need, in the versions of constraints.txt, for all platforms, with the hashes of the index.
+EXTRAS := console dask demo postgres sql xlsx
+lock: $(VENV)/.ready-release
+	UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) \
+	    --universal --python-version 3.11 --constraints constraints.txt --generate-hashes --no-annotate --quiet \
+	    --output-file requirements.lock
+
+# What is released, in dist: source, wheel, and an SBOM (CycloneDX) of the locked environment, in which the wheel runs.
+dist: $(VENV)/.ready-release
+	rm -rf dist build
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt PIP_BUILD_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv --without-pip build/locked
+	$(BIN)/uv pip install --quiet --python build/locked/bin/python --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python build/locked/bin/python --no-deps dist/*.whl
+	sed "s/^dynamic = .*/version = \"$$(build/locked/bin/python -c 'import dpsc; print(dpsc.__version__)')\"/" \
+	    pyproject.toml > build/pyproject.toml
+	$(BIN)/cyclonedx-py environment build/locked/bin/python --pyproject build/pyproject.toml --output-reproducible \
+	    --output-file dist/dpsc-sbom.cdx.json
+	cd dist && sha256sum * > SHA256SUMS
+
 clean:
-	rm -rf $(VENV) demo-output reproduction audit-output site
+	rm -rf $(VENV) demo-output reproduction audit-output site build dist
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -81,4 +100,8 @@ $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.ready-docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[docs]'
+	@touch $@ $(VENV)/.ready
+
+$(VENV)/.ready-release: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) -e '.[release]'
 	@touch $@ $(VENV)/.ready

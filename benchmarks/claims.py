@@ -1,4 +1,4 @@
-"""The paper's claims on ten data sets instead of one: how often each holds, and the figures that the docs show.
+"""The paper's claims on ten data sets instead of one: how often each holds.
 
 python benchmarks/claims.py            # about six minutes on two cores
 """
@@ -16,7 +16,6 @@ from dpsc.evidence.paper.reproduce import reproduce
 
 ROOT = Path(__file__).parent.parent
 SEEDS, RUNS = range(10), 500
-SHOWN = ("epsilon", "theory", "delta")
 MARK = {"holds": "**holds**", "does not hold": "does not hold", "undecided": "undecided"}
 
 
@@ -27,8 +26,6 @@ def main() -> None:
             findings = reproduce(Path(folder), list(SPECS), RECIPES, runs=RUNS, seed=seed)
             verdicts.update((f.claim.name, f.recipe, f.verdict) for f in findings)
             if seed == 0:
-                for name in SHOWN:
-                    shutil.copy(Path(folder) / f"{name}.png", ROOT / "docs" / f"reproduction-{name}.png")
                 shutil.copy(Path(folder) / "epsilon-sizes.csv", ROOT / "benchmarks" / "results" / "reproduction.csv")
         print("seed", seed, Counter((f.recipe, f.verdict) for f in findings if f.verdict == "holds"), flush=True)
 

@@ -10,7 +10,7 @@ in gram.py; the best for each group, which nobody can know in advance, is beside
 
 The group that the demo shows is chosen by rule: of the medians over five draws of noise, calm, its ratio is the median.
 
-Settings were decided on groups from 10,000 on; docs/demo-data.md says which of them after a look at these groups too.
+Settings were decided on groups from 10,000 on; docs/reference/demo-data.md says which of them after a look at these groups too.
 Writes results/demo.csv (one row per group, time and draw of noise), demo.md and demo.png.
 """
 

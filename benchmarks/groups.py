@@ -349,20 +349,6 @@ def by_epsilon(flown: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def by_noise(frame: pd.DataFrame) -> str:
-    """Return the errors on real panels: a row for each method and time, a column for each noise."""
-    real = frame[~frame["panel"].isin(list(SEASONS)) & ~frame["unequal"]]
-    found = geometric(real, ["times", "noise"]).set_index(["times", "noise"])
-    lines = ["| | | " + " | ".join(f"noise {size:g}" for size in NOISE) + " |", "|---" * (len(NOISE) + 2) + "|"]
-    for times in ("calm", "shock"):
-        for name in ("dpsc", *OTHERS):
-            label = "**dpsc**" if name == "dpsc" else name
-            lines.append(
-                f"| {times} | {label} | " + " | ".join(f"{found.loc[(times, v), name]:.2f}" for v in NOISE) + " |"
-            )
-    return "\n".join(lines)
-
-
 def markdown(frame: pd.DataFrame, digits: int = 2) -> str:
     head = "| " + " | ".join(map(str, frame.columns)) + " |\n|" + "---|" * len(frame.columns)
     cells = [[f"{v:.{3 if c in ('points', 'average', 'rank', 'p', 'expected') else digits}f}" if isinstance(v, float)
@@ -448,10 +434,6 @@ def no_effect(unmoved: pd.DataFrame) -> pd.DataFrame:
     shares = named.groupby(["units", "sizes"])[["rank", "expected", "p"]].mean()
     draws = named.groupby(["units", "sizes", "noise", "shock"])["draws"].sum().groupby(["units", "sizes"]).max()
     return shares.assign(draws=draws).reset_index()
-
-
-def no_effect_rows(unmoved: pd.DataFrame) -> str:
-    return markdown(no_effect(unmoved))
 
 
 def main() -> None:

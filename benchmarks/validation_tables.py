@@ -1,4 +1,4 @@
-"""The tables of docs/validation.md, from the files that validation.py wrote."""
+"""The tables of docs/reference/validation.md and of RESULTS.md, from the files that validation.py wrote."""
 
 from __future__ import annotations
 
@@ -9,31 +9,57 @@ from typing import Any
 import pandas as pd
 
 RESULTS = Path(__file__).parent / "results"
-HEADS = {"studies": "study | method", "fit": "study"}
-RELATIVE = ("noise", "opendp", "together", "paper")  # parts whose tolerance is a share of their number
 
 
-def table(part: str) -> str:
-    """Return one part: what, our number, theirs, the difference, what is allowed, and the test."""
-    rows = pd.read_csv(RESULTS / "validation.csv")
-    rows = rows[rows["part"] == part]
-    with_weights = bool(rows["weights"].notna().any())
-    head = [HEADS.get(part, "what"), "compared with", "ours", "theirs", "difference"]
-    head += ["of a weight, at most"] * with_weights + ["allowed", "test"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * (len(head) + head[0].count("|"))]
-    for row in rows.itertuples():
-        cells = [row.what, row.peer, number(row.ours), number(row.theirs), small(row.ours - row.theirs)]
-        cells += [small(row.weights)] * with_weights + [allowed(row, part), f"`{row.name}`"]
-        lines.append("| " + " | ".join(cells) + " |")
+def groups() -> str:
+    """Return a row for each group of comparisons: ours and theirs of the one nearest to a limit."""
+    lines = ["| what (comparisons) | theirs is from | ours | theirs | difference | allowed |", "|---" * 6 + "|"]
+    for name, rows in _compared().groupby("group", sort=False):
+        row = rows.loc[((rows["ours"] - rows["theirs"] - _middle(rows)).abs() / _half(rows)).idxmax()]
+        what = f"{name} ({len(rows)})" if len(rows) > 1 else name
+        cells = [what, row["peer"], number(row["ours"]), number(row["theirs"]), small(row["ours"] - row["theirs"])]
+        lines.append("| " + " | ".join([*cells, allowed(row)]) + " |")
+    return "\n".join(lines)
+
+
+def table() -> str:
+    """Return every comparison: what, our number, theirs, the difference, what is allowed, and the test."""
+    lines = [
+        "| what | compared with | ours | theirs | difference | of a weight, at most | allowed | test |",
+        "|---" * 8 + "|",
+    ]
+    for _, row in _compared().iterrows():
+        cells = [
+            row["what"],
+            row["peer"],
+            number(row["ours"]),
+            number(row["theirs"]),
+            small(row["ours"] - row["theirs"]),
+        ]
+        lines.append("| " + " | ".join([*cells, small(row["weights"]), allowed(row), f"`{row['name']}`"]) + " |")
     return "\n".join(lines)
 
 
 def findings() -> str:
-    """Return what the paper says it found, and what we find with the noise of the authors' code."""
-    lines = ["| the paper says | we find | our numbers | test |", "|---|---|---|---|"]
-    for row in pd.read_csv(RESULTS / "validation-findings.csv").itertuples():
-        lines.append(f"| {row.what} | {row.verdict} | {row.evidence} | `{row.name}` |")
-    return "\n".join(lines)
+    """Return how many findings of the paper hold, with the noise of the authors' code."""
+    verdicts = pd.read_csv(RESULTS / "validation-findings.csv")["verdict"].value_counts()
+    counted = [f"{verdicts[verdict]} {word}" for verdict, word in _WORDS.items()]
+    return f"Of {verdicts.sum()} findings, {', '.join(counted)}."
+
+
+_WORDS = {"holds": "hold", "does not hold": "do not", "undecided": "are within the noise of 500 runs"}
+
+
+def _compared() -> pd.DataFrame:
+    return pd.read_csv(RESULTS / "validation.csv")
+
+
+def _middle(rows: pd.DataFrame) -> Any:
+    return (rows["most"] + rows["least"]) / 2
+
+
+def _half(rows: pd.DataFrame) -> Any:
+    return (rows["most"] - rows["least"]) / 2
 
 
 def number(value: float) -> str:
@@ -48,9 +74,9 @@ def small(value: float) -> str:
     return "below 1e-9" if abs(value) < 1e-9 else f"{value:.1e}" if abs(value) < 0.01 else f"{value:.2f}"
 
 
-def allowed(row: Any, part: str) -> str:
+def allowed(row: Any) -> str:
     """Return what the test allows ours to be above and below theirs."""
-    unit = 100 / row.theirs if part in RELATIVE else 1.0
-    least, most = (f"{value * unit:.2g}" for value in (row.least, row.most))
-    sign = "%" if part in RELATIVE else ""
-    return f"± {most}{sign}" if row.least == -row.most else f"{least} to {most}{sign}"
+    unit = 100 / row["theirs"] if row["relative"] else 1.0
+    least, most = (f"{value * unit:.2g}" for value in (row["least"], row["most"]))
+    sign = "%" if row["relative"] else ""
+    return f"± {most}{sign}" if row["least"] == -row["most"] else f"{least} to {most}{sign}"

@@ -1,4 +1,4 @@
-"""Tables and figure of docs/which-method.md, from the file that which_method.py wrote.
+"""Tables and figure of docs/guides/which-method.md, from the file that which_method.py wrote.
 
 python benchmarks/which_method_tables.py
 """
@@ -14,7 +14,7 @@ import pandas as pd
 from dpsc.answers.figures.sheet import BLUE, ORANGE, SKY
 
 RESULTS = Path(__file__).parent / "results"
-FIGURE = Path(__file__).parent.parent / "docs" / "which-method.png"
+FIGURE = Path(__file__).parent.parent / "docs" / "guides" / "which-method.png"
 FAMILIES = {"real": "real panels", "made": "factor models"}
 TARGETS = ("one unit", "average of 30")
 TIMES = {"calm": 0.0, "shock": 3.0}

@@ -1,4 +1,4 @@
-"""Write the figures of docs/gallery.md: run its Python, and save what each block draws under the name below it.
+"""Write the figures of docs/reference/gallery.md: run it, save what each block draws as the picture below it.
 
 python docs/make_gallery.py        # from the project's folder
 """
@@ -28,14 +28,14 @@ DRAWN = re.compile(r"```python\n((?:(?!```).)*?)```\n\n(?:!\[[^\]]*\]\((gallery/
 def main() -> None:
     """Run the page and save its figures, small enough for a page."""
     mpl.use("Agg")
-    (HERE / "gallery").mkdir(exist_ok=True)
+    (HERE / "reference" / "gallery").mkdir(exist_ok=True)
     space: dict[str, Any] = {"__name__": "page"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         pages.prepare()
-        for source, picture in DRAWN.findall((HERE / "gallery.md").read_text("utf-8")):
+        for source, picture in DRAWN.findall((HERE / "reference" / "gallery.md").read_text("utf-8")):
             exec(compile(source, "gallery", "exec"), space)
             if picture:
-                save(space["axes"].figure, HERE / picture)
+                save(space["axes"].figure, HERE / "reference" / picture)
                 print(picture)
 
 

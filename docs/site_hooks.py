@@ -1,5 +1,8 @@
 """What MkDocs does besides: notebooks become pages, and the files beside ``docs`` become part of the site.
 
+Drawings are put into their pages, where they follow the colours of the site, and the theme shows its navigation beside
+the text on narrower screens than it does by itself.
+
 The Markdown is written for readers of the repository, who see ``docs/`` among its other files. On the site these files
 are in ``project/``, and links to them are turned there.
 """
@@ -20,6 +23,9 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "benchmarks/RESULTS.md")
 FIGURES = "benchmarks/results/*.png"
+CODE = re.compile(r"<code>([^<>\n]+)</code>")
+DRAWING = re.compile(r'<img\b[^>]*\bsrc="([^"]+\.svg)"[^>]*>')
+NARROW = {"76.25em": "60em", "76.234375em": "59.984375em"}  # the theme's drawer, and where it ends here
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]+)")
 
 
@@ -48,6 +54,37 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return posixpath.relpath(place, posixpath.dirname(here) or ".") if files.get_file_from_path(place) else match[1]
 
     return LINK.sub(turn, markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Put drawings into the page, and keep words of code whole."""
+
+    def drawing(match: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), match[1]))
+        return (ROOT / "docs" / place).read_text("utf-8")
+
+    html = CODE.sub(lambda match: f"<code>{' '.join(map(whole, match[1].split(' ')))}</code>", html)
+    return DRAWING.sub(drawing, html)
+
+
+def whole(word: str) -> str:
+    """Return a word of code that is broken nowhere, or at its joints if it is too long for a phone."""
+    if len(word) > 36:
+        return re.sub(r"([_./])", r"\1<wbr>", word)
+    return word if word.isalnum() else f"<span>{word}</span>"
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Keep the navigation beside the text from 60em on: below 76.25em the theme hides it in a drawer."""
+    assets = Path(config["site_dir"]) / "assets"
+    for pattern in ("stylesheets/main.*.css", "stylesheets/palette.*.css", "javascripts/bundle.*.js"):
+        (path,) = assets.glob(pattern)
+        text = path.read_text("utf-8")
+        if "76.25em" not in text:
+            raise SystemExit(f"{path.name} no longer names the width below which the theme hides its navigation")
+        for theirs, ours in NARROW.items():
+            text = text.replace(theirs, ours)
+        path.write_text(text, "utf-8")
 
 
 def notebook_files(notebook: File, config: MkDocsConfig) -> list[File]:

@@ -2,7 +2,7 @@
 
 Works on copies of the tree in temporary folders, as many at a time as there are cores. A mutant of mutants.toml that
 names the tests which notice it goes through these first. Then come, until something notices, the computed attacks of
-the audit, the tests of its own module, the fast tests and the sampled attacks. Prints the table of docs/audit.md.
+the audit, the tests of its own module, the fast tests and the sampled attacks. Prints a table of what noticed each.
 """
 
 from __future__ import annotations

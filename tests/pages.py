@@ -40,8 +40,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PRACTICE = ("practice.py", "practice.dpsc.json")
 PAGES = [
-    *(DOCS / f"{name}.md" for name in ("index", "get-started", "choosing-epsilon", "from-pysyncon", "gallery")),
-    DOCS / "which-method.md",
+    DOCS / "index.md",
+    DOCS / "tutorials" / "get-started.md",
+    DOCS / "reference" / "gallery.md",
     *sorted((DOCS / "guides").glob("*.md")),
 ]
 NOT_RUN = ("pip install", "make ", "python -m venv", "source ", "dpsc demo", "dpsc console", "dpsc reproduce")

@@ -19,7 +19,7 @@ FILE = Path(datasets.__file__).parent / "examples" / "flights.csv.gz"
 
 def test_the_shipped_flights_are_those_that_the_documentation_describes() -> None:
     """The page names the number of planes and fortnights, the empty cells, and the checksum of the file's content."""
-    page = " ".join((ROOT / "docs" / "demo-data.md").read_text("utf-8").split())
+    page = " ".join((ROOT / "docs" / "reference" / "demo-data.md").read_text("utf-8").split())
     content = gzip.decompress(FILE.read_bytes())
     lines = content.decode().splitlines()
     cells = [line.split(",")[1:] for line in lines[1:]]

@@ -8,13 +8,14 @@ import math
 import os
 import re
 import runpy
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
 import dpsc
-from dpsc import Release, Study
+from dpsc import Release, Study, about
 from dpsc.answers import result
 from tests import pages
 from tests.benchmarking import benchmark
@@ -34,6 +35,32 @@ def named(page: Path) -> str:
 def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert link.startswith("http") or (page.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "the docstring"])
+def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
+    text = dpsc.__doc__ if page == "the docstring" else (ROOT / page).read_text("utf-8")
+    words = " ".join(re.sub(r"^- \*\*.*?\*\* |\*\*", "", text or "", flags=re.MULTILINE).split())
+    for sentence in (about.WHAT, *about.STORY):
+        assert sentence in words
+
+
+def test_the_pages_are_short() -> None:
+    made = (DOCS / "reference" / "commands", DOCS / "reference" / "api")
+    written = [ROOT / "README.md", *(page for page in DOCS.rglob("*.md") if page.parent not in made)]
+    words = {named(page): len(page.read_text("utf-8").split()) for page in written}
+    assert len(words) > 30
+    assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda item: -item[1])
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {
+        (page.parent / place).resolve()
+        for page in PAGES
+        for place in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    kept = {path for kind in ("png", "svg") for path in DOCS.rglob(f"*.{kind}") if path.parent.name != "assets"}
+    assert kept <= shown, kept - shown
 
 
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
@@ -99,27 +126,72 @@ def test_an_error_in_r_stops_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_reference_of_commands_is_what_the_commands_say() -> None:
-    written = (DOCS / "commands.md").read_text("utf-8")
-    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["text"](), "python docs/make_commands.py"
+    written = {page.name: page.read_text("utf-8") for page in (DOCS / "reference" / "commands").iterdir()}
+    assert written == runpy.run_path(str(DOCS / "make_commands.py"))["pages"](), "python docs/make_commands.py"
+
+
+def test_the_examples_of_commands_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = runpy.run_path(str(DOCS / "make_commands.py"))
+    found = {name: made["examples"](command) for name, command in made["named"]()}
+    assert {name for name, lines in found.items() if not lines} == {"dpsc ledger entries"}
+    for name, command in made["named"]():
+        for line in found[name]:
+            assert line.startswith(f"{name}")
+            words = shlex.split(line)[len(name.split()) :]
+            command.make_context(name, words)  # every option is known, all that is needed is there
+            with pytest.raises(Exception, match="--no-such-option"):
+                command.make_context(name, [*words, "--no-such-option"])
 
 
 def test_every_public_name_is_in_the_reference() -> None:
     listed = re.findall(
-        r"^::: dpsc\.(\w+)", "\n".join(page.read_text("utf-8") for page in (DOCS / "api").glob("*.md")), flags=re.M
+        r"^::: dpsc\.(\w+)",
+        "\n".join(page.read_text("utf-8") for page in (DOCS / "reference" / "api").glob("*.md")),
+        flags=re.M,
     )
     assert set(listed) == set(dpsc.__all__) - {"__version__"}
 
 
-def test_every_test_that_reviewers_are_told_of_exists() -> None:
-    told = set(re.findall(r"`(test_\w+)`", (DOCS / "guides" / "reviewers.md").read_text("utf-8")))
+PROOFS = [page for page in sorted((DOCS / "proofs").glob("*.md")) if page.name != "index.md"]
+PARTS = ["Precondition", "Pseudocode", "Postcondition", "Proof", "The test that attacks it"]
+
+
+@pytest.mark.parametrize("page", [DOCS / "guides" / "reviewers.md", *PROOFS], ids=named)
+def test_every_test_that_reviewers_are_told_of_exists(page: Path) -> None:
+    told = set(re.findall(r"`(test_\w+)`", page.read_text("utf-8")))
     files = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
     known = {name for text in files for name in re.findall(r"^def (test_\w+)\(", text, flags=re.MULTILINE)}
-    assert len(told) > 30
+    assert len(told) > (30 if page.name == "reviewers.md" else 2)
     assert told <= known, told - known
 
 
+@pytest.mark.parametrize("page", PROOFS, ids=named)
+def test_every_theorem_has_its_five_parts_and_is_about_code_that_exists(page: Path) -> None:
+    source = {path.relative_to(ROOT / "src" / "dpsc").as_posix(): path for path in (ROOT / "src").rglob("*.py")}
+    code = "\n".join(path.read_text("utf-8") for path in source.values())
+    theorems = []
+    for section in page.read_text("utf-8").split("\n## ")[1:]:
+        heading, *found = re.split(r"^\*\*([A-Z][\w ]+)\.\*\* ", section, flags=re.MULTILINE)
+        if not found:
+            assert "∎" not in section, heading
+            continue
+        theorems.append(re.sub(r"[^\w -]", "", heading.splitlines()[0]).lower().replace(" ", "-"))
+        assert found[::2] == PARTS, theorems[-1]
+        parts = dict(zip(PARTS, found[1::2], strict=True))
+        assert "```text\n" in parts["Pseudocode"]
+        assert "∎" in parts["Proof"]
+        assert "`test_" in parts["The test that attacks it"]
+        for name in re.findall(r"`([\w./]+)`", parts["Pseudocode"].split("```")[0]):
+            last = name.split(".")[-1]
+            exists = name.endswith(".py") and any(place.endswith(name) for place in source)
+            assert exists or re.search(rf"\b(def|class) {last}\b", code), name
+    listed = (DOCS / "proofs" / "index.md").read_text("utf-8")
+    assert theorems == sorted(set(re.findall(rf"\({page.name}#([\w-]+)\)", listed)), key=theorems.index)
+
+
 def test_the_gallery_shows_every_kind_of_figure() -> None:
-    gallery = (DOCS / "gallery.md").read_text("utf-8")
+    gallery = (DOCS / "reference" / "gallery.md").read_text("utf-8")
     shown = set(re.findall(r'\.plot\("([\w ]+)"\)', gallery))
     release = Release.load(DOCS / "practice.dpsc.json")
     result = release.estimate([*range(36)], treatment_time="2023-04")
@@ -127,7 +199,7 @@ def test_the_gallery_shows_every_kind_of_figure() -> None:
     assert isinstance(study, Study)
     assert shown == (set(result.figures) | set(study.figures)) - {"path", "calendar"}  # a half of one, and like another
     files = set(re.findall(r"\((gallery/[\w-]+\.png)\)", gallery))
-    assert files == {f"gallery/{path.name}" for path in (DOCS / "gallery").iterdir()}
+    assert files == {f"gallery/{path.name}" for path in (DOCS / "reference" / "gallery").iterdir()}
 
 
 def test_the_statement_of_data_names_the_release_of_the_pages() -> None:
@@ -140,13 +212,13 @@ def test_the_statement_of_data_names_the_release_of_the_pages() -> None:
 
 
 def test_an_attacker_guesses_right_as_often_as_the_pages_say() -> None:
-    page = (DOCS / "choosing-epsilon.md").read_text("utf-8")
+    page = (DOCS / "guides" / "choosing-epsilon.md").read_text("utf-8")
     table = re.findall(r"^\| (?:ε \||guess).*$", page, flags=re.MULTILINE)
     budgets, guesses = (re.findall(r"\d[\d.]*", row) for row in table)
     for epsilon, guess in zip(map(float, budgets), guesses, strict=True):
         digits = len(guess.split(".")[1])
         assert round(100 / (1 + math.exp(-epsilon)), digits) == float(guess)
-    for page_that_quotes in ("guides/custodian.md", "glossary.md"):
+    for page_that_quotes in ("guides/custodian.md", "reference/glossary.md"):
         assert "73.1%" in (DOCS / page_that_quotes).read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What docs/which-method.md advises is what was measured."""
+"""What docs/guides/which-method.md advises is what was measured."""
 
 from __future__ import annotations
 

@@ -1,8 +1,14 @@
 """Differentially private synthetic control.
 
-A custodian turns private donor rows into a private release; an analyst turns the release and a public target into a
-counterfactual. Every name here is part of the public contract. Names load when first used, so that ``dpsc --help``
-does not wait for numerical libraries.
+Synthetic control estimates what would have happened without an intervention, from units without it: the donors.
+dpsc protects people: each donor with its whole series (patients, customers, firms), or each person inside the donors
+(regions, hospitals, shops). The custodian, who holds the records, publishes one small file, the release, with so much
+random noise that it tells almost nothing about anyone protected (differential privacy; epsilon says how little).
+Analysts ask this file as often as they like what would have happened to a unit without the intervention; the answers
+have intervals and cost no further privacy.
+
+Every name here is part of the public contract. Names load when first used, so that ``dpsc --help`` does not wait for
+numerical libraries.
 """
 
 from importlib import import_module

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from dpsc.errors import Parameter, ParameterError
+from dpsc.errors import Parameter, ParameterError, as_people_write, typed
 
 SMALLEST_EPSILON = 1e-10
 LARGEST_EPSILON = 1e9
@@ -224,7 +224,7 @@ def options(said: Mapping[str, Any]) -> list[str]:
     parts: list[str] = []
     for name, value in said.items():
         option = f"--{name.replace('_', '-')}"
-        values = [] if value is True else [_typed(each) for each in (value if isinstance(value, tuple) else (value,))]
+        values = [] if value is True else [typed(each) for each in (value if isinstance(value, tuple) else (value,))]
         if len(values) == 1 and values[0].startswith("-"):
             parts.append(f"{option}={values[0]}")
         else:
@@ -232,18 +232,9 @@ def options(said: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def _typed(value: object) -> str:
-    """Write a value for a command: a number with all its digits."""
-    return _as_people_write(repr(value).removesuffix(".0")) if isinstance(value, float) else str(value)
-
-
 def small(number: float) -> str:
     """Write a number as people read it: 1e-6, not 1e-06."""
-    return _as_people_write(f"{number:g}")
-
-
-def _as_people_write(number: str) -> str:
-    return re.sub(r"e([+-])0+", r"e\1", number)
+    return as_people_write(f"{number:g}")
 
 
 def command(parts: Sequence[str], options: Sequence[str]) -> str:

@@ -45,7 +45,7 @@ def flights(group: int = SHOWN) -> Flights:
     Parameters
     ----------
     group : int
-        Which thirty planes; every number draws others. The one by default is typical of 200: see docs/demo-data.md.
+        Which thirty planes; every number draws others. The default is typical of 200 (docs/reference/demo-data.md).
 
     Returns
     -------
@@ -89,7 +89,7 @@ def destinations(treated: str = TREATED) -> Destinations:
     Parameters
     ----------
     treated : str
-        The destination, by its airport's code. The one by default is typical of the 41: see docs/demo-data.md.
+        The destination, by its airport's code. The one by default is typical (docs/reference/demo-data.md).
 
     Returns
     -------

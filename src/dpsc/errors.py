@@ -28,6 +28,18 @@ def without_passwords(text: str) -> str:
     return _IN_OPTION.sub(r"\1***", _IN_URL.sub(r"\1***@", text))
 
 
+def typed(value: object) -> str:
+    """Write a value as people type it: 155, not 155.0; 1e-6, not 1e-06; with all its digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return as_people_write(repr(float(value)).removesuffix(".0"))
+
+
+def as_people_write(number: str) -> str:
+    """Write the exponent of a number without needless zeros."""
+    return re.sub(r"e([+-])0+", r"e\1", number)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A parameter that a message mentions. Written into a text it stays one, until the text is shown.
@@ -46,6 +58,8 @@ class Parameter:
     ("missing='interpolate'", 'bounds=(lo, hi)', 'time=', 'epsilon')
     >>> rule.option, limits.option, Parameter("time_format", "%d %m").option, Parameter("wide", True).option
     ('--missing interpolate', '--bounds LO HI', "--time-format '%d %m'", '--wide')
+    >>> Parameter("person_bound", 155.0).option, Parameter("delta", 1e-6).option
+    ('--person-bound 155', '--delta 1e-6')
     >>> rendered(f"give {rule} and {limits}", lambda parameter: parameter.option)
     'give --missing interpolate and --bounds LO HI'
     """
@@ -72,13 +86,9 @@ class Parameter:
         """The value as somebody types it."""
         if self.value in (None, True):
             return ""
-        return (
-            " ".join(self.value).upper()
-            if isinstance(self.value, tuple)
-            else shlex.quote(str(self.value))
-            if self.value
-            else ""
-        )
+        if isinstance(self.value, tuple):
+            return " ".join(self.value).upper()
+        return shlex.quote(typed(self.value)) if self.value else ""
 
     def __str__(self) -> str:
         return f"{_BEGIN}{self.name}={self.value!r}{_END}"

@@ -5,17 +5,19 @@ And folders beside an output, for what is being written; and from which folders 
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from numbers import Number
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from dpsc.errors import DpscError, ReleaseError
 
@@ -95,6 +97,23 @@ def _csv_cell(value: object) -> str:
         return str(value)
     text: str = harmless(str(value))
     return '"' + text.replace('"', '""') + '"'
+
+
+def zipped(contents: Mapping[str, str]) -> bytes:
+    """Return texts as a zip archive, by name; the same texts give the same bytes.
+
+    Examples
+    --------
+    >>> zipped({"a.txt": "one"}) == zipped({"a.txt": "one"})
+    True
+    """
+    archive = io.BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as opened:
+        for name, text in contents.items():
+            entry = ZipInfo(name)
+            entry.external_attr = 0o644 << 16  # rights, where an archive is unpacked
+            opened.writestr(entry, text.encode("utf-8"), ZIP_DEFLATED)
+    return archive.getvalue()
 
 
 def same_file(path: Path, others: Iterable[Path]) -> Path | None:

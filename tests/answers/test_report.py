@@ -141,6 +141,7 @@ def test_the_page_is_whole_self_contained_and_escaped(contents: dict[str, bytes]
     assert set(contents) == {
         "result.json",
         "counterfactual.csv",
+        "reporting.md",
         "report.html",
         "path.svg",
         "path.png",

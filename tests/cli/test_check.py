@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 
 from dpsc import Release
+from dpsc.analyst.plan import in_range
+from dpsc.answers import words
 from dpsc.checks import is_printable
 from dpsc.custodian.check.examine import MARK
 from tests.cli.conftest import T0, H, N, quick, shown
@@ -225,6 +227,10 @@ def test_the_page_and_the_numbers_are_marked_and_for_one_person(tmp_path: Path) 
         "text", "no unit", "twice", "alike", "nobody", "to be said",
     }  # fmt: skip
     assert found["outlook"]["n"] == found["examination"]["units"] == 301
+    for name in ("error", "detectable"):  # the ranges of the screen
+        low, likely, high = (found["outlook"][f"{name}{end}"] for end in ("_low", "", "_high"))
+        assert in_range(name, likely) == words.likely(low, likely, high)
+        assert in_range(name, likely).split(",")[0] in text
 
 
 def test_wrong_options_are_refused(files: Path) -> None:

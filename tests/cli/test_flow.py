@@ -21,7 +21,8 @@ from tests.making import save
 
 pytestmark = pytest.mark.end_to_end
 COLUMNS = ("--unit", "who", "--time", "month", "--outcome", "cost")
-OUTPUTS = {"result.json", "counterfactual.csv", "path.png", "path.svg", "gaps.png", "gaps.svg", "report.html"}
+FIGURES = {"path.png", "path.svg", "gaps.png", "gaps.svg"}
+OUTPUTS = {"result.json", "counterfactual.csv", "reporting.md", "report.html", *FIGURES}
 
 
 def test_a_custodian_releases_and_an_analyst_estimates(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

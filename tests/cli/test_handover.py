@@ -13,7 +13,7 @@ import pytest
 
 from dpsc import GramRelease, Release
 from dpsc.ledger import Ledger
-from dpsc.release import describe, file_format
+from dpsc.release import describe, dossier, file_format
 from dpsc.release.file_format import sha256
 from tests.cli.conftest import quick, unbooked
 from tests.release.test_file_check import donors, with_noise
@@ -135,7 +135,7 @@ def test_inspect_says_the_noise_in_words_and_the_hash(made: Path) -> None:
     assert 10 < answer["noise_in_donors"] < 100
 
 
-# The sections and fields of the registry's schema (docs/handover.md names its version), and where it takes given words.
+# The sections and fields of the registry's schema (version: docs/guides/handover.md), and where it takes given words.
 SCHEMA = {
     "basic": {"name", "data_curators", "description", "intended_use", "data_product_type", "data_product_region",
               "data_product_sector", "publication_date"},
@@ -272,3 +272,45 @@ def test_older_files_have_a_page_and_a_check(tmp_path: Path) -> None:
     for old in (Path(__file__).parent.parent / "release").glob("*.dpsc.json"):
         assert "0.1.0" in Release.page_of(old)
         assert quick("audit", old)[0] == 0, old
+
+
+def test_a_dossier_is_a_function_of_the_release_file_and_what_was_said(made: Path) -> None:
+    out = made.parent / "out"
+    for name in ("donors.csv", "panel.csv", "donors.dpsc.html"):
+        (made.parent / name).unlink()
+    code, screen, err = quick("inspect", made, "--dossier", out, "--custodian", "North", "--intended-use", "a study")
+    assert code == 0, err
+    assert f"Open {out / 'dossier.html'}" in " ".join(screen.split())
+    assert {path.name for path in out.iterdir()} == set(dossier.NAMES)
+    text = (out / "dossier.md").read_text("utf-8")
+    assert "| who publishes the file | North |" in text
+    assert f"SHA-256 of the file: {sha256(made)}." in text
+    assert json.loads((out / "record.json").read_text("utf-8")) == json.loads(
+        quick("inspect", made, "--record", "--custodian", "North", "--intended-use", "a study")[1]
+    )
+    assert not re.search(r"patient \d", text)
+
+
+def test_a_dossier_replaces_nothing_unless_it_is_told_to(made: Path) -> None:
+    out = made.parent / "out"
+    out.mkdir()
+    (out / "dossier.md").write_text("signed")
+    code, _, err = quick("inspect", made, "--dossier", out)
+    assert (code, "choose another folder with --dossier" in err) == (2, True)
+    assert (out / "dossier.md").read_text() == "signed"
+    assert quick("inspect", made, "--dossier", out, "--force")[0] == 0
+    assert (out / "dossier.md").read_text("utf-8").startswith("# Privacy dossier of donors.dpsc.json")
+    for place in (made, made.parent):  # the release itself, and the folder that it is in
+        code, _, err = quick("inspect", made, "--dossier", place, "--force")
+        assert (code, "read by this command" in err) == (2, True)
+    assert Release.load(made).n == 400
+
+
+def test_a_release_without_a_guarantee_has_a_dossier_that_says_so(tmp_path: Path) -> None:
+    GramRelease(epsilon=1.0, delta=1e-6, scale=5.0, seed=1).release(donors(60, 8)).save(tmp_path / "s.json")
+    code, _, err = quick("inspect", tmp_path / "s.json", "--dossier", tmp_path / "out")
+    assert code == 0, err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"dossier.html", "dossier.md"}
+    assert "**NOT PRIVATE. This file carries no privacy guarantee" in (tmp_path / "out" / "dossier.md").read_text(
+        "utf-8"
+    )

@@ -69,7 +69,8 @@ def test_regions_with_their_own_dates_become_a_study(files: Path) -> None:
     assert (code, err) == (0, "")
     folder = files / "out"
     assert {file.name for file in folder.iterdir()} == {
-        "result.json", "counterfactual.csv", "report.html", "event.svg", "event.png", "units.svg", "units.png",
+        "result.json", "counterfactual.csv", "reporting.md", "report.html", "event.svg", "event.png", "units.svg",
+        "units.png",
     }  # fmt: skip
     document = json.loads((folder / "result.json").read_text("utf-8"))
     regions = pd.read_csv(files / "regions.csv")

@@ -271,7 +271,7 @@ def test_numbers_that_are_paid_for_are_kept_when_figures_cannot_be_made(
     code, _, err = quick("fit", files / "panel.csv", *FIT, *BUDGET, "--ledger", book, "-o", files / "answer")
     assert code == 1
     assert f"what was computed is in {files / 'answer'}" in err
-    kept = {"result.json", "counterfactual.csv", "release.dpsc.json"}  # all that is not drawn
+    kept = {"result.json", "counterfactual.csv", "reporting.md", "release.dpsc.json"}  # all that is not drawn
     assert {file.name for file in (files / "answer").iterdir()} == kept
     assert (
         Release.load(files / "answer" / "release.dpsc.json").guarantee == GramRelease(epsilon=1, delta=1e-6).guarantee

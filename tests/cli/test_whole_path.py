@@ -1,4 +1,4 @@
-"""From a semicolon CSV of late-joining patients to a report: the commands of docs/custodian-path.md, as they stand."""
+"""From a semicolon CSV to a report: the commands of docs/tutorials/from-csv-to-report.md, as they stand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_whole_path_as_the_page_shows_it(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     pages.prepare()
-    _, *steps = pages.steps((ROOT / "docs" / "custodian-path.md").read_text("utf-8"))
+    _, *steps = pages.steps((ROOT / "docs" / "tutorials" / "from-csv-to-report.md").read_text("utf-8"))
     first, again, plan, init, dry, release, inspect, estimate = (shlex.split(step.source)[1:] for step in steps)
     outputs = []
     made = tmp_path / "patients.dpsc.json"

@@ -282,7 +282,7 @@ def test_verify_finds_a_rewritten_end_if_the_head_was_noted(
     assert ledger.verify(noted) == []
     tamper("DELETE FROM dpsc_entries WHERE number = 6")
     tamper(f"UPDATE dpsc_ledger SET length = {before.number}, hash = '{before.hash}'")
-    assert Ledger(url).verify() == []  # a chain alone cannot know: docs/ledger.md
+    assert Ledger(url).verify() == []  # a chain alone cannot know: docs/reference/ledger.md
     assert any("noted head" in problem for problem in Ledger(url).verify(noted))
 
 

@@ -83,7 +83,7 @@ def test_a_row_before_the_first_is_not_taken_for_the_budget(
         without_check(insert(row))
     without_check(f"UPDATE dpsc_ledger SET length = 3, hash = '{third.hash}'")
     for book in (ledger, Ledger(url)):
-        with pytest.raises(LedgerError, match=r"entry -1 has no place in the book.*Nothing is booked"):
+        with pytest.raises(LedgerError, match=r"entry -1 has no place in the ledger.*Nothing is booked"):
             book.book("sales", **book.terms(GramRelease(epsilon=50, delta=1e-6, scale=1.0)))
     assert any("entry -1" in problem for problem in ledger.verify())
     assert ledger.entries() == []

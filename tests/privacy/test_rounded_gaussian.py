@@ -1,4 +1,4 @@
-"""The proof of docs/gaussian-calibration.md, step by step: in 60 digits, and against the exact law of the noise."""
+"""The proof of docs/proofs/gaussian-noise.md, step by step: in 60 digits, and against the exact law of the noise."""
 
 from __future__ import annotations
 

@@ -374,6 +374,7 @@ NAMED = {"unit": "u", "time": "t", "outcome": "y"}
     [
         ([1, 2], {"noise": 1}, "must be a table of pandas, not a list"),
         (LONG, {"noise": "s", "unit": "u"}, "give unit, time and outcome"),
+        (LONG, {"noise": 0.1}, "column 'u' is not numeric.*has a row for each cell, give unit, time and outcome"),
         (LONG, {"noise": "s", **NAMED, "unit": "U"}, "no column 'U'. Did you mean 'u'"),
         (LONG, {"noise": "s", **NAMED, "unit": ["u"]}, "no column a list"),
         (LONG, {"noise": "z", **NAMED}, "no column 'z'"),

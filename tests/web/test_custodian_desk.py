@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
 from dpsc.errors import Parameter, rendered
+from dpsc.release import dossier
 from dpsc.web.custodian.app import CustodianDesk, page
 from dpsc.web.custodian.each_donor import DonorsOrder
 from dpsc.web.custodian.form import FIELDS, Stopped, Work
@@ -85,15 +87,21 @@ def test_from_a_file_to_a_release_that_is_booked_once(ready: CustodianDesk) -> N
     ready.confirm.spend()
     ready.work.wait()
     assert ready.phase == "done"
-    assert written(ready) == ["patients.dpsc.html", "patients.dpsc.json", "patients.record.json"]
+    ends = ("dossier.zip", "dpsc.html", "dpsc.json", "record.json")
+    assert written(ready) == [f"patients.{end}" for end in ends]
     made = Release.load(ready.confirm.folder / "patients.dpsc.json")
     assert (made.n, made.T, made.outcome, made.datasets) == (400, 24, "cost", ("patients",))
     record = json.loads((ready.confirm.folder / "patients.record.json").read_text())
     assert record["deployment"]["basic"]["intended_use"] == "yearly report"
+    with ZipFile(ready.confirm.folder / "patients.dossier.zip") as archive:
+        assert set(archive.namelist()) == set(dossier.NAMES)
+        assert json.loads(archive.read("record.json")) == record
+        assert "| purpose | yearly report |" in archive.read("dossier.md").decode("utf-8")
     (entry,) = ready.book.open().entries()
     assert (entry.state, entry.purpose) == ("confirmed", "for Dr Ruiz: yearly report")
     shown = ready.confirm.handover()
     assert "patients.record.json" in shown
+    assert "patients.dossier.zip" in shown
     assert "Give Dr Ruiz the release and its page" in shown
     assert "dpsc-ledger.sqlite" in shown
     for _ in range(3):  # a click that comes late finds the work done

@@ -98,7 +98,7 @@ def test_from_records_to_a_panel_that_is_booked_once(ready: CustodianDesk) -> No
     ready.confirm.spend()
     ready.work.wait()
     assert (ready.phase, ready.problems) == ("done", {})
-    assert written(ready) == ["visits.dpsc.html", "visits.dpsc.json", "visits.record.json"]
+    assert written(ready) == ["visits.dossier.zip", "visits.dpsc.html", "visits.dpsc.json", "visits.record.json"]
     (entry,) = ready.book.open().entries()
     assert (entry.state, entry.purpose) == ("confirmed", "for Dr Ruiz: yearly report")
     made = PrivatePanel.load(ready.confirm.folder / "visits.dpsc.json")
@@ -129,7 +129,7 @@ def test_each_page_shows_the_command_that_does_the_same(ready: CustodianDesk, tm
     ready.confirm.spend()
     ready.work.wait()
     assert written(ready) == [
-        *("visits-2.dpsc.html", "visits-2.dpsc.json", "visits-2.record.json"),
+        *("visits-2.dossier.zip", "visits-2.dpsc.html", "visits-2.dpsc.json", "visits-2.record.json"),
         *("visits.dpsc.html", "visits.dpsc.json"),
     ]
     mine = PrivatePanel.load(tmp_path / "out" / "visits-2.dpsc.json")

@@ -30,7 +30,7 @@ from dpsc.types import Array, Integers
 
 _TURNS = 120  # ten or so are usual
 _CLOSE = 1e-12
-# Constants, chosen on the panels to design on (docs/estimator.md):
+# Constants, chosen on the panels to design on (docs/explanation/estimator.md):
 INFLATION = 1.3  # of variances: what the choice of c and b by evidence leaves out
 NOISE_COUNTS = 1.5  # the noise's part of a variance: the model of the donors' mean is too sure of itself
 LASTING = 0.5  # the share of a variance, less what is new in every period, whose error is the same in all periods

@@ -41,7 +41,7 @@ _NO_LIMIT = 1e5  # a budget with hardly any noise
 MOST_AVERAGED = 10_000  # units that are simulated for one target
 _TINY = 1e-300  # no error is smaller, so that it has a logarithm
 Factors = Mapping[str, tuple[float, float]]
-# What answers say over what simulated ones do, and ranges that hold 80% of what comes (docs/choosing-epsilon.md):
+# What answers say over what simulated ones do, and ranges for 80% of what comes (docs/guides/choosing-epsilon.md):
 _SAID = 1.2
 BELIEVED = 0.75  # how much of what a pilot says over what was planned for it, as a power
 AFTER_PILOT = (0.6, 1.8)
@@ -180,8 +180,9 @@ def plan(
     Parameters
     ----------
     n, epsilon : number or several
+        How many donors, and which budgets: every combination is planned.
     T0, h : int
-        The number of periods before the intervention, and from it on.
+        How many periods are before the intervention, and from it on.
     averages : int
         How many units the target is the average of.
     sites : int
@@ -190,7 +191,7 @@ def plan(
         Assumptions about the donors: the number of common factors, and their size relative to each donor's own
         variation (standard deviations). By default the latter is drawn from what is likely after the target's history,
         or in general if there is none. Four of five errors on real panels were then within the planned range
-        (docs/choosing-epsilon.md).
+        (docs/guides/choosing-epsilon.md).
     target : Series or array, optional
         The target before the intervention, public. Simulated targets change from one period to the next as much as
         this one, and share with donors what its history makes likely.

@@ -1,8 +1,14 @@
 """Before a private panel is released: the noise of its cells and the effects that would be seen, from public numbers.
 
-Nothing is simulated: the noise of a cell is known, and two formulas say what errors follow from it. They were fitted to
-answers on real panels with noise of 0 to 4 one-period changes; what came was usually less, and ranges hold four of five
-(docs/estimator.md).
+Nothing is simulated: the noise of a cell is known, and two formulas say what errors follow from it. With d the root
+mean square change of the target, sigma and s the noise of its cells and of the donors', J units, h periods after the
+intervention and m = min(T0, 8) before it:
+
+    error^2 = 0.2 d^2 ((h + 1) / 2)^1.5 + sigma^2 / m + 4 s^2 / (J - 1)
+    effect^2 = (4.4 d)^2 ((h + 1) / 2)^0.35 J / (J - 1) + 36 sigma^2 (1 / h + 1 / m) + 64 s^2 / (J - 1)
+
+They were fitted to answers on real panels with noise of 0 to 4 one-period changes; what came was usually 0.7 times as
+much, and ranges hold four of five (benchmarks/RESULTS.md, ranges of plan_panel).
 """
 
 from __future__ import annotations

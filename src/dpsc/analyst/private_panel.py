@@ -18,7 +18,7 @@ from dpsc.analyst import panel
 from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
-from dpsc.errors import Parameter, ParameterError, ReleaseError
+from dpsc.errors import PanelError, Parameter, ParameterError, ReleaseError
 from dpsc.periods.calendar import calendar
 from dpsc.periods.treatment import Treatment, Treatments
 from dpsc.release import file_format, panel_file
@@ -258,6 +258,13 @@ def _by_unit(frame: pd.DataFrame, unit: str | None, time: str | None, outcome: s
         raise ParameterError(f"{Parameter('frame')} must be a table of pandas, not {checks.shown(frame)}.")
     if unit is None and time is None:
         wide = frame
+        try:
+            to_floats(wide, "the table")
+        except PanelError as problem:
+            names = f"{Parameter('unit')}, {Parameter('time')} and {Parameter('outcome')}"
+            raise PanelError(
+                f"{problem.message} Or, if the table has a row for each cell, give {names}: the names of its columns."
+            ) from None
     elif unit is None or time is None or outcome is None:
         raise ParameterError(
             f"give {Parameter('unit')}, {Parameter('time')} and {Parameter('outcome')}, or a table with a row for each "

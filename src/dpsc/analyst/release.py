@@ -129,7 +129,7 @@ class Release(ReleasedMatrix):
                     raise ReleaseError(
                         f"the releases differ in {name} ({of(first)} and {of(other)}); they add up only if they were "
                         f"made in the same way{_WHY.get(name, '')}. Before they release, sites agree on settings: dpsc "
-                        "plan --sites 2 --settings FILE, then dpsc release --settings FILE (docs/gram-release.md)."
+                        "plan --sites 2 --settings FILE, then release --settings FILE (docs/guides/several-sites.md)."
                     )
             if not same(first.times, other.times):
                 raise ReleaseError("the releases differ in their periods; they add up only over the same ones.")
@@ -160,7 +160,7 @@ class Release(ReleasedMatrix):
 
     @classmethod
     def _averaged(cls, releases: list[Release], identities: tuple[str, ...]) -> Release:
-        """Return the mean of releases of the same donors, with the least noise (docs/gram-release.md)."""
+        """Return the mean of releases of the same donors, with the least noise (docs/explanation/gram-release.md)."""
         first = releases[0]
         datasets = tuple(dict.fromkeys(dataset for release in releases for dataset in release.datasets))
         if len(datasets) > 1:
@@ -364,7 +364,7 @@ _ANOTHER_WEIGHT = (
     "these releases of the same donors cannot be combined. They can if they have the same periods and settings (dpsc "
     "release --settings). Otherwise each donor counts in each file with another weight, because its movement is "
     "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
-    "that has the periods of the question; combining would gain little (docs/gram-release.md)."
+    "that has the periods of the question; combining would gain little (docs/explanation/gram-release.md)."
 )
 
 

@@ -28,7 +28,7 @@ from dpsc.release.rowmap import RowMap, constant_for, constant_over_scale, direc
 from dpsc.release.scale import COUNTED_AT_MOST, LEAST, MOST, MOST_COUNTS, estimated, guess_from, share_for
 from dpsc.types import Array
 
-# Before the target is seen: chosen on the panels to design on and on factor models (docs/choosing-epsilon.md).
+# Before the target is seen: chosen on the panels to design on and on factor models (docs/guides/choosing-epsilon.md).
 USUAL = 0.35  # signal to noise, of single units
 _AVERAGED = 30  # what is averaged is sparser: at this number and beyond it the ratio is 0.15
 _SPREAD = 0.7  # of its logarithm

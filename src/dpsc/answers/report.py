@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import pandas as pd
 
 from dpsc import checks, files
-from dpsc.answers import excel, paragraph, tables, words
+from dpsc.answers import excel, paragraph, reporting, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.base import Answer, Drawing
 from dpsc.answers.document import Document
@@ -161,7 +161,7 @@ class Reportable(ABC):
         -------
         Path
             The page. In a folder it is ``report.html``, and beside it are the figures (``.svg``, ``.png``),
-            ``counterfactual.csv`` and ``result.json``.
+            ``counterfactual.csv``, ``result.json`` and ``reporting.md``, the items of the TARGET statement.
 
         Examples
         --------
@@ -203,6 +203,10 @@ class ReportFiles:
         """Return the numbers, for programs."""
         return (json.dumps(self.content(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
+    def reporting(self) -> bytes:
+        """Return the items that a paper reports, filled with what the answer knows."""
+        return reporting.form(self.content()).to_markdown().encode("utf-8")
+
     def markdown(self) -> bytes:
         """Return the paragraph and every table in Markdown."""
         content = self.content()
@@ -232,6 +236,7 @@ class ReportFiles:
         """Yield the name and the content of every file of a folder, the numbers first; drawing takes longer."""
         yield "result.json", self.json()
         yield "counterfactual.csv", self.csv()
+        yield reporting.NAME, self.reporting()
         for kind in self._answer._pictures:
             figure = self._drawn(kind)
             yield f"{kind}.svg", plot.as_bytes(figure, "svg")

@@ -289,7 +289,7 @@ def verdict(log_bayes_factor: float, doubt: str = "") -> Verdict:
             "the donors do not track this target",
             f"before the intervention, the target's own past explains its path {how} better than the donors do. If "
             "nothing new hit everybody after the intervention, a forecast from the target's own past (its last value, "
-            "a line) is as good; if something did, the donors show it and the target's own past does not.",
+            "a line) is as good; if something did, the target's own past cannot show it, and the donors may.",
         )
     return Verdict(
         "unclear",

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from dpsc import about
 from dpsc.cli import console, ledger
 from dpsc.cli.check import check
 from dpsc.cli.demo import demo
@@ -18,6 +19,7 @@ from dpsc.cli.estimate import compare, estimate
 from dpsc.cli.evidence import audit, reproduce
 from dpsc.cli.fit import fit
 from dpsc.cli.inspect import inspect, merge
+from dpsc.cli.options import add_to
 from dpsc.cli.plan import plan
 from dpsc.cli.release import release
 from dpsc.errors import without_passwords
@@ -57,17 +59,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, check, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce):
-    app.command()(command)
+add_to(app, demo, check, plan, release, inspect, merge, estimate, compare, fit, audit, reproduce)
 app.add_typer(ledger.app)
 app.add_typer(console.app)
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, help="\n\n".join((about.WHAT, *about.STORY)))
 def main(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
-    """Differentially private synthetic control: what would have happened otherwise, without leaking the donors."""
+    """Run what is common to all commands."""
     for stream in (sys.stdout, sys.stderr):  # a terminal or file that cannot write ε shows a question mark
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -20,6 +20,8 @@ from dpsc import checks, files
 from dpsc.checks import written_out
 from dpsc.cli import terminal
 from dpsc.cli.options import (
+    A_DELTA,
+    A_UNIT,
     COLUMNS,
     DONORS_ARE,
     DonorTableOptions,
@@ -51,20 +53,24 @@ if TYPE_CHECKING:
 class Asked:
     """What the release would be like."""
 
-    epsilon: float = option("The privacy budget that the release would have.", default=1.0)
-    delta: float = option("Well below one over the number of donors.", default=1e-6)
+    epsilon: float = option("The budget of the release.", default=1.0)
+    delta: float = option(A_DELTA, default=1e-6)
     before: int | None = option(
-        "Instead of --treatment-time, how many periods are before the intervention; three quarters of all by default.",
+        "Instead of --treatment-time: how many periods are before the intervention; three quarters by default.",
         min=2,
     )
     averages: int = option("How many units the target is the average of.", min=1, default=1)
     i_know: IKnow = False
 
 
-@command("check")
+@command(
+    "check",
+    "dpsc check patients.csv --periods 2021-01..2023-12",
+    "dpsc check donors.csv --periods target.csv --target target.csv --treatment-time 2023-04 -o check.html",
+)
 def check(
     where: Annotated[str, typer.Argument(metavar="DONORS", help=DONORS_ARE)],
-    unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
+    unit: Annotated[str | None, typer.Option(help=A_UNIT, metavar="COLUMN", rich_help_panel=COLUMNS)] = None,
     *,
     table: DonorTableOptions,
     rows: RowsOptions,
@@ -78,8 +84,8 @@ def check(
 ) -> None:
     """Look at donors before a release: all problems at once, and the command to run. PRIVATE: custodian only.
 
-    Columns that are not named are guessed. Nothing is spent, and nothing is written unless -o says so. Ends with 0 if
-    the donors are ready, with 1 if something must be corrected first.
+    Columns that are not named are guessed. Nothing is spent. Exit code: 0 if the donors are ready, 1 if something must
+    be corrected first.
     """
     from dpsc.custodian.check import check_report
     from dpsc.custodian.check.run import rehearse
@@ -213,7 +219,7 @@ def _as_json(made: Rehearsal, commands: list[str]) -> str:
     """Return everything as JSON."""
     from dpsc.custodian.check.examine import MARK
 
-    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook)
+    seen, outlook = made.seen, {} if made.outlook is None else asdict(made.outlook) | made.outlook.ranges
     for name, value in outlook.items():
         if isinstance(value, float) and not math.isfinite(value):
             outlook[name] = None

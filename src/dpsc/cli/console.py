@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsc.cli.options import LedgerUrl, command
+from dpsc.cli.options import LedgerUrl, add_to, command
 from dpsc.errors import DpscError, ParameterError
 
 app = typer.Typer(
@@ -18,15 +18,16 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Port = Annotated[int | None, typer.Option(help="The port of the page; a free one by default.", min=1, max=65535)]
+Port = Annotated[
+    int | None, typer.Option(help="The port of the page; a free one by default.", metavar="N", min=1, max=65535)
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
 Host = Annotated[str | None, typer.Option(hidden=True)]
 
 
-@app.command()
-@command("console analyst")
+@command("console analyst", "dpsc console analyst")
 def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None) -> None:
-    """Open releases, ask them about targets, and export the answers; costs no budget."""
+    """Open releases, ask them about targets, export answers; costs no budget."""
     if host is not None:
         raise ParameterError(
             "--host is refused: the page answers on this machine alone, because it is not encrypted. To use it "
@@ -39,14 +40,15 @@ def analyst(port: Port = None, no_browser: NoBrowser = False, host: Host = None)
     server.serve(analyst.program, port=port, browser=not no_browser, say=typer.echo)
 
 
-@app.command()
-@command("console custodian")
+@command("console custodian", "dpsc console custodian --folder releases")
 def custodian(
     port: Port = None,
     no_browser: NoBrowser = False,
     host: Host = None,
     ledger: LedgerUrl = None,
-    folder: Annotated[Path, typer.Option(help="Where releases are written; this folder by default.")] = Path(),
+    folder: Annotated[
+        Path, typer.Option(help="Where releases are written; by default here.", metavar="FOLDER", show_default=False)
+    ] = Path(),
 ) -> None:
     """Check donors, choose the budget, and make releases that are booked. PRIVATE: custodian only."""
     if host is not None:
@@ -67,3 +69,6 @@ def custodian(
 def _require_shiny() -> None:
     if find_spec("shiny") is None:
         raise DpscError("the console needs Shiny: pip install 'dpsc[console]'.")
+
+
+add_to(app, analyst, custodian)

@@ -16,6 +16,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from dpsc import about
 from dpsc.checks import small
 from dpsc.cli import terminal
 from dpsc.cli.options import Force, command, option
@@ -32,10 +33,12 @@ _LATER = ("destination/report.html", "destinations.dpsc.html", "wages.png")
 SPENT = f"epsilon {EPSILON:g}, delta {small(DELTA)}"
 
 
-@command("demo")
+@command("demo", "dpsc demo --out demo-output")
 def demo(
     ctx: typer.Context,
-    out: Path = option("The folder for everything it makes.", "--out", "-o", default=Path("demo-output")),
+    out: Path = option(
+        "The folder for everything it makes.", "--out", "-o", metavar="FOLDER", default=Path("demo-output")
+    ),
     force: Force = False,
 ) -> None:
     """Show every step on a real panel: plan, check, release, estimate, report; and how close it came to the truth."""
@@ -74,13 +77,13 @@ class Story:
         n = donors["plane"].nunique()
 
         crew = f"{datasets.CHANGED} planes have a new ground crew since {datasets.CHANGED_ON}."
-        self._head("The question.", f"{crew} Do they leave later?")
+        self._screen.print(" ".join((about.WHAT, *about.STORY)))
+        self._head("The question.", f"{crew} Are they later?")
         self._screen.print(
             f"The delays are real: {n + datasets.CHANGED:,} planes that fly from New York, every fortnight of 2013. "
             f"The crew is not: we added {datasets.MINUTES_ADDED:g} minutes to the average of the {datasets.CHANGED}, "
             f"so that the answer is known. Protected are the other {n:,} planes, each with its whole year. These "
-            "delays are public; they stand in for records that are not, such as patients' visits or customers' "
-            "purchases."
+            "public delays stand in for records such as patients' visits."
         )
         self._screen.print("  custodian/donors.csv   private: one row per plane and fortnight")
         self._screen.print(f"  analyst/target.csv     public: the average of the {datasets.CHANGED}")
@@ -134,7 +137,7 @@ class Story:
         self._screen.print("How far each forecast of the path without the new crew is from the true one:")
         for name, minutes in _missed(found, datasets.MINUTES_ADDED).items():
             self._screen.print(f"  {name:<24}{minutes:5.1f} minutes")
-        self._screen.print("These planes are typical: the median of 200 random groups (docs/demo-data.md).")
+        self._screen.print("These planes are typical: the median of 200 random groups.")
 
     def _destinations(self) -> None:
         from dpsc import datasets
@@ -147,8 +150,7 @@ class Story:
         self._screen.print(
             f"{len(records):,} flights, each of which stands for a person who comes once. At {datasets.TREATED} "
             f"something began on {datasets.CHANGED_ON}: we added {datasets.MINUTES_ADDED:g} minutes to each flight. "
-            f"Protected are the flights, those to {datasets.TREATED} too; what is released is the table of "
-            "destinations and fortnights."
+            f"Protected are the flights, those to {datasets.TREATED} too."
         )
         records.to_parquet(self._folder / "custodian" / "flights.parquet", index=False)
         (self._folder / "custodian" / "units.csv").write_text("\n".join(["destination", *units, ""]), "utf-8")

@@ -13,7 +13,17 @@ import typer
 
 from dpsc import files
 from dpsc.cli import terminal
-from dpsc.cli.options import AnswerOptions, Force, Json, TableOptions, Title, TreatmentOptions, command, option
+from dpsc.cli.options import (
+    A_UNIT,
+    AnswerOptions,
+    Force,
+    Json,
+    TableOptions,
+    Title,
+    TreatmentOptions,
+    command,
+    option,
+)
 from dpsc.errors import ParameterError, ReleaseError
 
 if TYPE_CHECKING:
@@ -29,49 +39,52 @@ if TYPE_CHECKING:
 
 LARGEST = 50 * 2**20  # bytes of an answer
 _several = partial(option, panel="Several treated units")
+_column = partial(_several, metavar="COLUMN")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked: one target, or the units of a long table, with one date or a date for each."""
 
-    treatment_time: str | None = option("The first treated period, of the target or of all units.")
-    unit: str | None = _several("The column that names the units.")
-    treatment_time_column: str | None = _several(
-        "The column with each unit's own first treated period, the same in all its rows; empty for a unit that was "
-        "never treated: it is shown and not used for any number."
+    treatment_time: str | None = option("The first treated period, of the target or of all units.", metavar="PERIOD")
+    unit: str | None = _column(A_UNIT)
+    treatment_time_column: str | None = _column(
+        "The column of each unit's first treated period, the same in all its rows. Empty for a unit that was never "
+        "treated: it is shown and used for no number."
     )
-    treatment_end_column: str | None = _several(
-        "The column with each unit's own last treated period; empty where the treatment goes on."
+    treatment_end_column: str | None = _column(
+        "The column of each unit's last treated period; empty where the treatment goes on."
     )
     treated_column: str | None = option(
-        "Instead of dates: the column that is 1 in each treated period and 0 in each other one, also if the treatment "
-        "comes in spells.",
+        "Instead of dates: the column that is 1 in treated periods and 0 in others, also if the treatment comes and "
+        "goes.",
         panel="When it was on",
+        metavar="COLUMN",
     )
-    weight_column: str | None = _several(
-        "The column with each unit's weight in pooled effects, such as its population; equal weights by default."
+    weight_column: str | None = _column(
+        "The column of each unit's weight in pooled effects, such as its population; equal by default."
     )
     weight_by_size: bool = _several(
-        "Weigh units by how many they average (--averages-column), those of a private panel by their people.",
+        "Weigh units by how many they average (--averages-column), or by their people (private panels).",
         default=False,
     )
-    group_column: str | None = _several(
-        "The column with each unit's group, such as its region: the effect on each, and a test of difference."
+    group_column: str | None = _column(
+        "The column of each unit's group, such as its region: the effect on each, and a test of difference."
     )
     averages: int | None = option(
-        "How many units the target, or each of several, is the average of. Intervals are then shorter, and other units "
-        "of measurement are noticed more often.",
+        "How many units the target is the average of. Intervals are then shorter, and other units of measurement are "
+        "noticed more often.",
         min=1,
     )
-    averages_column: str | None = _several(
-        "The column with how many units each target is the average of; empty where it is not known."
+    averages_column: str | None = _column(
+        "The column of how many units each target is the average of; empty where it is not known."
     )
     pool: str | None = option(
-        "Which segments of the release answer: plus,pro; or with the shares that they have in the target: "
-        "basic=0.3,plus=0.7. All by default."
+        "The segments that answer: plus,pro; or with their shares in the target: basic=0.3,plus=0.7. All by default."
     )
-    exclude: list[str] | None = option("A unit of a private panel that is no donor: the treatment reached it too.")
+    exclude: list[str] | None = option(
+        "A unit of a private panel that is no donor, because the treatment reached it too. May be repeated."
+    )
 
     def __post_init__(self) -> None:
         if self.treatment_time is not None and self.treatment_time_column is not None:
@@ -103,16 +116,20 @@ class Question:
                 )
 
 
-@command("estimate")
+@command(
+    "estimate",
+    "dpsc estimate patients.dpsc.json clinic.csv --treatment-time 2023-04 --averages 40 -o answer",
+    "dpsc estimate patients.dpsc.json regions.csv --unit region --treatment-time-column start -o regions.html",
+)
 def estimate(
     ctx: typer.Context,
     release: Annotated[Path, typer.Argument(help="The custodian's release file.")],
     target: Annotated[
         Path,
         typer.Argument(
-            help="A table of periods and numbers; with --unit, a long one of units. Of several outcomes, a column of "
-            "numbers for each; --outcome chooses. Of a private panel, the name of a "
-            "unit; with --unit, a table of units and their first treated periods."
+            help="A table of periods and numbers; with --unit, a long one of units. Several outcomes: a column for "
+            "each; --outcome chooses. Private panel: the name of a unit; with --unit, a table of units and their first "
+            "treated periods."
         ),
     ],
     question: Question,
@@ -120,7 +137,7 @@ def estimate(
     table: TableOptions,
     answer: AnswerOptions,
 ) -> None:
-    """Answer what targets would have been without the intervention; costs no budget."""
+    """Answer what a target would have been without the intervention; costs no budget."""
     from dpsc.analyst.ask import Wishes
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.releases import Releases
@@ -253,13 +270,13 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
         return ask.units_of_panel(panel, found, spec.time_format, by_size=by_size, exclude=others, wishes=wishes)
 
 
-@command("compare")
+@command("compare", "dpsc compare answer-1 answer-2 -o comparison.html")
 def compare(
     ctx: typer.Context,
     answers: Annotated[list[Path], typer.Argument(help="Answers: result.json files, or folders with one.")],
     out: Path | None = option(
-        "By its ending the figure (.png, .svg), a page (.html), the table (.csv, .xlsx, .md, .tex), the numbers "
-        "(.json), or a folder with page, figure and table.",
+        "By its ending a figure (.png, .svg), a page (.html), the table (.csv, .xlsx, .md, .tex), numbers (.json); "
+        "without one, a folder with page, figure and table.",
         "--out",
         "-o",
     ),
@@ -267,7 +284,7 @@ def compare(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Show answers side by side: two releases, two budgets, two targets, two dates; one table, one figure."""
+    """Show answers side by side, in one table and one figure: other releases, budgets, targets or dates."""
     from dpsc.answers.compare import of
     from dpsc.cli import render
 

@@ -44,23 +44,30 @@ _STYLES = {
 class Attacks:
     """What is attacked, and how often."""
 
-    mechanism: list[str] | None = option("A mechanism to attack; may be repeated. All by default.")
+    mechanism: list[str] | None = option("A mechanism to attack. May be repeated; all by default.")
     runs: int | None = option("Runs on each of two neighbouring data sets; 40,000 by default.", min=1000)
-    seed: int | None = option("Make it repeatable: attack seeded noise, a stand-in for the real noise.", min=0)
-    out: Path | None = option("The folder for figure and JSON; audit-output by default.", "--out", "-o")
-    thorough: bool = option("A million runs at four budgets; takes a long time.", default=False)
-    show_broken: bool = option("Also attack mechanisms known to be broken, which must be caught.", default=False)
+    seed: int | None = option("Attack seeded noise, a stand-in for the real noise: repeatable.", min=0)
+    out: Path | None = option(
+        "The folder for figure and JSON; audit-output by default.", "--out", "-o", metavar="FOLDER"
+    )
+    thorough: bool = option("A million runs at four budgets; it takes long.", default=False)
+    show_broken: bool = option("Also attack mechanisms that are broken, which must be caught.", default=False)
 
 
-@command("audit")
+@command("audit", "dpsc audit --show-broken", "dpsc audit patients.dpsc.json --sha256 5f0c...")
 def audit(
-    release: Annotated[Path | None, typer.Argument(help="A release to check; else software is attacked.")] = None,
+    release: Annotated[
+        Path | None, typer.Argument(help="A release to check; without one, the software is attacked.")
+    ] = None,
     sha256: str | None = option("The hash that the file should have.", "--sha256"),
     *,
     attacks: Attacks,
     json: Json = False,
 ) -> None:
-    """Attack every mechanism and print what was demonstrated; or, given a release, check this file."""
+    """Attack every mechanism and print what was demonstrated; or check a release file.
+
+    Exit code: 0 if all claims hold, 1 if something is broken.
+    """
     if release is None:
         if sha256 is not None:
             raise ParameterError("--sha256 is for a release file: name the file.")
@@ -201,13 +208,15 @@ def check(path: Path, expected: str | None, *, as_json: bool) -> bool:
     return fine
 
 
-@command("reproduce")
+@command("reproduce", "dpsc reproduce --runs 100 -o reproduction")
 def reproduce(
-    figure: list[str] | None = option("A figure to draw; may be repeated. All by default."),
-    recipe: list[str] | None = option("published, printed or ours; may be repeated."),
+    figure: list[str] | None = option("A figure to draw. May be repeated; all by default."),
+    recipe: list[str] | None = option("published, printed or ours. May be repeated; all by default."),
     runs: int = option("Runs per point.", min=2, default=500),
     seed: int = option("The same seed gives the same numbers.", min=0, default=0),
-    out: Path = option("The folder for figures, tables and report.", "--out", "-o", default=Path("reproduction")),
+    out: Path = option(
+        "The folder for figures, tables and report.", "--out", "-o", metavar="FOLDER", default=Path("reproduction")
+    ),
     resume: bool = option("Go on where an interrupted run stopped.", default=False),
 ) -> None:
     """Run the paper's experiments again, under three recipes for the noise."""

@@ -16,6 +16,8 @@ import typer
 from dpsc import files
 from dpsc.cli import terminal
 from dpsc.cli.options import (
+    A_DELTA,
+    A_UNIT,
     COLUMNS,
     AnswerOptions,
     DonorTableOptions,
@@ -57,11 +59,11 @@ class Asked:
 
     panel: Annotated[Path | None, typer.Argument(help="The panel: CSV, TSV, Excel, Parquet or Feather.")] = None
     treated_unit: str | None = option("The unit that was treated.")
-    treatment_time: str | None = option("The first treated period.")
+    treatment_time: str | None = option("The first treated period.", metavar="PERIOD")
     method: str = option("gram, output, objective or nonprivate.", default="gram")
-    epsilon: float | None = option("The privacy budget; 1 is usual.")
-    delta: float | None = option("Well below one over the number of donors, e.g. 1e-6.")
-    split: float | None = option("Which share of the budget goes into the weights (output, objective).")
+    epsilon: float | None = option("The budget; 1 is usual.")
+    delta: float | None = option(A_DELTA)
+    split: float | None = option("The share of the budget for the weights (output, objective).")
     lambda_: float | None = option("The paper's ridge penalty, on data in [-1, 1].", "--lambda")
 
 
@@ -70,17 +72,25 @@ class Moves(Knowledge):
     """The same as for a release; but here the target is in the panel, and moves about as much as a donor, too."""
 
     like: Path | None = moves(
-        "Instead of the treated unit before the intervention: a public series that moves about as much as a donor, a "
-        "table with a column of periods and a column of numbers."
+        "Instead of the treated unit before the intervention: another public series that moves about as much as a "
+        "donor."
     )
-    like_before: str | None = moves("The first treated period of --like; only what is before it counts.")
+    like_before: str | None = moves(
+        "The first treated period of --like; only what is before it counts.", metavar="PERIOD"
+    )
 
 
-@command("fit")
+@command(
+    "fit",
+    "dpsc fit wages.csv --unit id --time year --outcome wage --treated-unit 17 --treatment-time 2020 "
+    "--epsilon 1 --delta 1e-6 -o answer",
+    "dpsc fit states.csv --unit state --time year --outcome sales --treated-unit California --treatment-time 1989 "
+    "--method nonprivate",
+)
 def fit(
     ctx: typer.Context,
     asked: Asked,
-    unit: Annotated[str | None, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)] = None,
+    unit: Annotated[str | None, typer.Option(help=A_UNIT, metavar="COLUMN", rich_help_panel=COLUMNS)] = None,
     *,
     table: DonorTableOptions,
     knowledge: Moves,

@@ -15,27 +15,33 @@ from dpsc.cli.options import Force, Json, command, option
 from dpsc.errors import ParameterError, ReleaseError
 
 
-@command("inspect")
+@command("inspect", "dpsc inspect patients.dpsc.json", "dpsc inspect panel.dpsc.json --table cells.csv")
 def inspect(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    page: Path | None = option("Write the page for whoever receives it: an .html file."),
-    table: Path | None = option("Of a panel of people, write value, noise and people of each cell: .csv or .xlsx."),
+    page: Path | None = option("Write the page for whoever receives it (.html)."),
+    table: Path | None = option("Of a private panel: write value, noise and people of each cell, as .csv or .xlsx."),
+    dossier: Path | None = option(
+        "Write what a privacy officer files, with marks where a person must add something: dossier.html, dossier.md "
+        "and record.json.",
+        metavar="FOLDER",
+    ),
     record: bool = option("Print a record for a registry of differential-privacy deployments (JSON).", default=False),
-    custodian: str | None = option("For --record: who publishes the release."),
-    intended_use: str | None = option("For --record: what it is to be used for."),
+    custodian: str | None = option("For --record and --dossier: who publishes the release."),
+    intended_use: str | None = option("For --record and --dossier: what it is to be used for."),
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Show what a release holds and guarantees."""
+    """Show what a release holds and guarantees; costs no budget."""
     from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
     from dpsc.cli import panels, render
     from dpsc.release import describe, describe_panel
+    from dpsc.release import dossier as papers
 
-    if not record and (custodian is not None or intended_use is not None):
-        raise ParameterError("--custodian and --intended-use are for --record.")
+    if not record and dossier is None and (custodian is not None or intended_use is not None):
+        raise ParameterError("--custodian and --intended-use are for --record and --dossier.")
     printable("custodian", custodian or "")
     printable("intended_use", intended_use or "")
-    for place in (page, table):
+    for place in (page, table, dossier):
         terminal.keep_apart(place, release)
     loaded, digest = load_with_hash(release)
     if table is not None:
@@ -48,33 +54,38 @@ def inspect(
     if page is not None:
         with terminal.output_file(page, force, "--page") as output:
             files.write(output.place, say.page(loaded, release.name, digest))
+    if dossier is not None:
+        made = papers.files(loaded, release.name, digest, custodian=custodian, intended_use=intended_use)
+        with terminal.output_folder(dossier, force, "--dossier") as output:
+            for name, text in made.items():
+                files.write(output.place / name, text)
     if record:
         content = say.record(loaded, digest, custodian=custodian, intended_use=intended_use)
         terminal.print_json(content, indent=1)
         return
-    then = "\n".join(f"Open {place}" for place in (page, table) if place is not None)
+    opened = None if dossier is None else dossier / papers.NAMES[0]
+    then = "\n".join(f"Open {place}" for place in (page, table, opened) if place is not None)
     if isinstance(loaded, PrivatePanel):
         panels.show(loaded, release, digest, json, then)
     else:
         render.show_release(loaded, release, digest, json, then)
 
 
-@command("merge")
+@command("merge", "dpsc merge north.dpsc.json south.dpsc.json --disjoint -o both.dpsc.json")
 def merge(
     releases: Annotated[list[Path], typer.Argument(help="Release files.")],
     out: Path = option("The merged release file.", "--out", "-o", default=MISSING),
-    disjoint: bool = option("Your word that no donor is in two of them; the files cannot show it.", default=False),
+    disjoint: bool = option("Your word that nobody is in two of them; files cannot show it.", default=False),
     same_donors: bool = option(
-        "Your word that all are of the same donors: they are averaged, which leaves less noise.", default=False
+        "Your word that all are of the same donors: averaged, they have less noise.", default=False
     ),
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Add up releases of different donors, or average those of the same donors, made in the same way; costs no budget.
+    """Add up releases of different donors, or average those of the same donors; costs no budget.
 
-    All have the same periods and settings: dpsc release --settings.
-
-    Panels of people are put together: other units with other people, or later periods of the same units.
+    All have the same periods and settings: dpsc release --settings. Private panels are put together: other units with
+    other people, or later periods of the same units.
     """
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.release import Release

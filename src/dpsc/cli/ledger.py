@@ -16,7 +16,7 @@ from rich.text import Text
 from dpsc import files
 from dpsc.checks import small
 from dpsc.cli import terminal
-from dpsc.cli.options import IKnow, Json, command, option
+from dpsc.cli.options import A_DELTA, IKnow, Json, add_to, command, option
 from dpsc.custodian.custody.payer import DEFAULT
 from dpsc.errors import ParameterError
 
@@ -46,11 +46,11 @@ _COPY_THE_HEAD = "Copy the next line, the head, to another place: it shows later
 class Terms:
     """The budget of everything that is ever released from a data set, and how it is divided."""
 
-    epsilon: float = option("The budget of everything ever released from it, together.", default=MISSING)
-    delta: float = option("The budget's delta, well below one over the number of donors.", default=MISSING)
-    pure: float = option("The part for releases with delta = 0; the rest is for Gaussian noise.", default=0.0)
+    epsilon: float = option("The budget of all releases together.", default=MISSING)
+    delta: float = option(A_DELTA, default=MISSING)
+    pure: float = option("The part of epsilon for releases with delta = 0.", default=0.0)
     other: str | None = option(
-        "The part for releases of which only epsilon and delta are known (fit --method objective).",
+        "The part for fit --method objective, of which only epsilon and delta are known.",
         metavar="EPSILON,DELTA",
     )
 
@@ -69,17 +69,16 @@ class Terms:
         return Budget(self.epsilon, self.delta, self.pure, (epsilon, delta))
 
 
-@app.command()
-@command("ledger init")
+@command("ledger init", "dpsc ledger init patients --epsilon 2 --delta 1e-6 --about n=600")
 def init(
     name: Annotated[str, typer.Argument(help="A name for the data set.")],
     terms: Terms,
-    about: list[str] | None = option("A public fact as KEY=VALUE, for example n=500; may be repeated."),
+    about: list[str] | None = option("A public fact: n=500. May be repeated.", metavar="KEY=VALUE"),
     who: str | None = option("Your name; the system's user by default."),
     i_know: IKnow = False,
     ledger: Place = DEFAULT,
 ) -> None:
-    """Enter a data set with its budget; makes the ledger if there is none."""
+    """Enter a data set with its budget. Makes the ledger if there is none."""
     from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
     from dpsc.ledger import Ledger
 
@@ -108,15 +107,14 @@ def init(
         typer.echo(f"Entered in {book.place}, fingerprint {known.fingerprint[:16]}.")
 
 
-@app.command()
-@command("ledger show")
+@command("ledger show", "dpsc ledger show patients")
 def show(
     name: Name = None,
-    delta: float | None = option("Say what is left at this delta; the budget's own by default."),
+    delta: float | None = option("Say what is left at this delta; by default the budget's own."),
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
-    """Show what each data set has spent and has left, which releases there are, and which file to use."""
+    """Show what each data set has spent and left, its releases, and which file to use."""
     from dpsc.ledger import Ledger
     from dpsc.ledger.export import balance_to_json
 
@@ -143,7 +141,6 @@ def show(
     console.print(f"  {head.hash}", soft_wrap=True)
 
 
-@app.command()
 @command("ledger entries")
 def entries(name: Name = None, as_json: Json = False, ledger: Place = DEFAULT) -> None:
     """List the bookings; every one counts as spent, whatever its state."""
@@ -160,10 +157,9 @@ def entries(name: Name = None, as_json: Json = False, ledger: Place = DEFAULT) -
         typer.echo("Nothing is booked.")
 
 
-@app.command()
-@command("ledger verify")
+@command("ledger verify", "dpsc ledger verify --head 5f0c...")
 def verify(
-    head: str | None = option("A head that you copied earlier: it must still be in the ledger."),
+    head: str | None = option("A head that you copied earlier, which must still be in the ledger."),
     as_json: Json = False,
     ledger: Place = DEFAULT,
 ) -> None:
@@ -187,12 +183,11 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
-@command("ledger export")
+@command("ledger export", "dpsc ledger export --out ledger.csv")
 def export(
     name: Name = None,
     out: Path | None = option("A .csv or .json file; the screen by default."),
-    format_: str | None = option("csv or json; by the file's name, else csv.", "--format", metavar="csv|json"),
+    format_: str | None = option("By default after the file's name, else csv.", "--format", metavar="csv|json"),
     ledger: Place = DEFAULT,
 ) -> None:
     """Write the ledger as CSV (bookings) or JSON (everything, with the chain)."""
@@ -212,6 +207,9 @@ def export(
         terminal.keep_apart(out, *book.files)
         files.write(out, content, mode=0o600)
         typer.echo(f"{out}: {len(book.entries(name))} bookings as {kind.upper()}.")
+
+
+add_to(app, init, show, entries, verify, export)
 
 
 def _facts(given: Sequence[str]) -> JsonObject:

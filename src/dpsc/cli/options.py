@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 Command = Callable[..., None]
 
 
-def command(name: str) -> Callable[[Command], Command]:
+def command(name: str, *examples: str) -> Callable[[Command], Command]:
     """Make a function the command of that name, in which whatever goes wrong ends as one message.
 
     A parameter whose type is a dataclass stands for one option per field: options that belong together, or that several
-    commands share, are written once, and the function is given one value.
+    commands share, are written once, and the function is given one value. Examples stand below the help, and on the
+    command's page of the documentation.
     """
 
     def made(function: Command) -> Command:
@@ -53,9 +54,17 @@ def command(name: str) -> Callable[[Command], Command]:
 
         run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         run.__annotations__ = {option.name: option.annotation for option in options}
+        run.__dict__["examples"] = examples
         return run
 
     return made
+
+
+def add_to(app: typer.Typer, *commands: Command) -> None:
+    """Add commands to a program, each with its examples below its help."""
+    for each in commands:
+        lines: tuple[str, ...] = each.__dict__["examples"]
+        app.command(epilog="\n\n".join(["For example:", *lines]) if lines else None)(each)
 
 
 def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
@@ -64,9 +73,17 @@ def _parameter(name: str, kind: object, default: object) -> inspect.Parameter:
         about, default = default.metadata, default.default
         if about:
             names = about["names"] or ((f"--{name.replace('_', '-')}",) if default is False else ())
-            kind = Annotated[kind, typer.Option(*names, **about["how"])]
+            kind = Annotated[kind, typer.Option(*names, **{"metavar": _takes(kind)} | about["how"])]
     none = inspect.Parameter.empty if default is MISSING else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=none, annotation=kind)
+
+
+def _takes(kind: object) -> str | None:
+    """Return the word for what an option of this type takes; a switch takes nothing."""
+    inner = get_args(kind)
+    if inner:
+        return next(filter(None, map(_takes, inner)), None)
+    return {Path: "FILE", int: "N", float: "NUMBER", str: "TEXT"}.get(kind)  # type: ignore[call-overload,no-any-return]
 
 
 def option(help: str, *names: str, default: Any = None, panel: str | None = None, **how: Any) -> Any:
@@ -75,36 +92,41 @@ def option(help: str, *names: str, default: Any = None, panel: str | None = None
     return field(default=default, metadata=metadata)
 
 
-COLUMNS, _LEDGER = "Columns", "Ledger"
+COLUMNS, _LEDGER, FILE_FORMAT = "Columns", "Ledger", "How the file is written, if not recognised"
 columns, _ledger = partial(option, panel=COLUMNS), partial(option, panel=_LEDGER)
-_file = partial(option, panel="How the file is written (recognised from its header, or said)")
-_database = partial(option, panel="Donors in a database (postgresql://..., sqlite:///..., duckdb:///...)")
+_file = partial(option, panel=FILE_FORMAT)
+_database = partial(option, panel="Donors in a database")
 _treated, _worth = partial(option, panel="When it was on"), partial(option, panel="What it is worth")
 _in_groups = partial(option, panel="People in groups")
 _segments = partial(option, panel="Segments of donors")
 moves = partial(option, panel="How much a donor moves")
 
 DONORS_ARE = (
-    "The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, a folder of them, here or in an object "
+    "The donors, or records of people: CSV, TSV, Excel, Parquet or Feather, or a folder of them, here or in an object "
     "store (s3://...); or a database (postgresql://..., sqlite:///..., duckdb:///...)."
 )
-Force = Annotated[bool, typer.Option("--force", help="Replace output that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for a program to read.")]
+A_UNIT = "The column that names the units."
+A_DELTA = "Well below one over the number of donors."
+A_STATISTIC = "What is released of the people in a cell: mean (default), total, share or count."
+Force = Annotated[bool, typer.Option("--force", help="Replace existing output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 IKnow = Annotated[
     bool,
-    typer.Option("--i-know", help="Accept an epsilon above 20, or a delta that is too large."),
+    typer.Option("--i-know", help="Accept an epsilon above 20, or too large a delta."),
 ]
-Title = Annotated[str | None, typer.Option(help="The question, for figures and report: 'Wages without the training'.")]
+Title = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="The title of report and figures: 'Wages without the training'.")
+]
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="The periods, declared and not read from the donors: a range such as 2022-01..2024-12, dates with the "
-        "step between them as in '2024-01-01..2024-12-30 by week', several ranges or periods with commas, a file with "
-        "a column of periods, or 'reference' for those of --reference.",
+        help="All periods, declared, not read from donors: 2022-01..2024-12, '2024-01-01..2024-12-30 by week', "
+        "a list with commas, a file with a column of them, or 'reference' for those of --reference.",
+        metavar="PERIODS",
         rich_help_panel=COLUMNS,
     ),
 ]
-_BY_DEFAULT = f"The privacy ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder."
+_BY_DEFAULT = f"The ledger; by default DPSC_LEDGER, or {DEFAULT} in this folder."
 LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, metavar="URL", rich_help_panel=_LEDGER)]
 
 
@@ -112,9 +134,9 @@ LedgerUrl = Annotated[str | None, typer.Option("--ledger", help=_BY_DEFAULT, met
 class RowsOptions:
     """Which rows are read, if they are in a database."""
 
-    rows_of: str | None = _database("The table that holds them: visits, or clinic.visits.", "--table")
-    query: str | None = _database("Instead of --table, a query for the rows.")
-    query_file: Path | None = _database("Instead of --table, a file that holds a query.")
+    rows_of: str | None = _database("The table: visits, or clinic.visits.", "--table", metavar="TABLE")
+    query: str | None = _database("Instead of --table, a query.")
+    query_file: Path | None = _database("Instead of --table, a file with a query.")
 
     def place(self, donors: str) -> Path:
         """Return where the donors are: a path, an address of an object store, or rows of a database."""
@@ -130,12 +152,13 @@ class RowsOptions:
 class TableOptions:
     """Which columns of a table hold what, and how its file is written."""
 
-    time: str | None = columns("The column of periods (long tables).")
+    time: str | None = columns("The column of periods, of a long table.", metavar="COLUMN")
     outcome: list[str] | None = columns(
-        "The column of numbers (long tables). Commands that take several outcomes take it several times."
+        "The column of numbers, of a long table; several for release and estimate.",
+        metavar="COLUMN",
     )
-    time_format: str | None = columns("How dates are written, e.g. %d/%m/%Y.")
-    sep: str | None = _file("What separates columns: comma, semicolon, tab or pipe.")
+    time_format: str | None = columns("How dates are written, such as %d/%m/%Y.")
+    sep: str | None = _file("The mark between columns: comma, semicolon, tab or pipe.")
     decimal: str | None = _file("The mark before decimals: point or comma.")
     thousands: str | None = _file("The mark between thousands: comma, point, space, apostrophe or none.")
     encoding: str | None = _file("The encoding of a text file: utf-8, utf-16, windows-1252, latin-1, ...")
@@ -160,16 +183,15 @@ class DonorTableOptions(TableOptions):
     wide: bool = columns("One row per unit, one column per period.", default=False)
     periods: Periods = None
     bounds: tuple[float, float] | None = option(
-        "Public bounds of the outcome; a number beyond them becomes the bound, silently.",
+        "Public bounds of the outcome. A number beyond them becomes the bound, silently.",
         metavar="LO HI",
     )
     missing: str | None = option(
-        "What to do about missing cells: error refuses them (default without --periods), kernel fills in what is "
-        "to be expected after the donor's other cells (default with --periods; Gram releases only), interpolate, or "
-        "midpoint of --bounds."
+        "Missing cells: error refuses them (default without --periods); kernel fills in what a "
+        "donor's other cells suggest (default with --periods; Gram releases only); interpolate; midpoint of --bounds."
     )
     repeated: str | None = option(
-        "What a cell is that several rows give: missing (default), sum (bills), mean (readings) or last (corrections)."
+        "Several rows for one cell: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
 
 
@@ -178,8 +200,9 @@ class SegmentOptions:
     """By what donors are divided, and into which segments."""
 
     by: str | None = _segments(
-        "The column of segments: age band, plan, region. The release then holds a matrix for each, at no further cost, "
-        "and analysts may ask the donors of the target's own kind."
+        "The column of segments: age band, plan, region. Analysts may then ask donors of the target's own kind, at no "
+        "further cost.",
+        metavar="COLUMN",
     )
     labels: str | None = _segments(
         "The segments, declared: basic,plus,pro. Donors with another label, several, or none are in 'other'."
@@ -196,19 +219,18 @@ class Groups:
 
     person: str | None = _in_groups(
         "The column that names people, if a row is a record of a person in a unit and period. Each person is then "
-        "protected, not each unit, and what is released is the table of units and periods."
+        "protected, and the table of units and periods is released.",
+        metavar="COLUMN",
     )
     units: str | None = _in_groups("The units, declared: a list with commas, or a file with a column of them.")
-    statistic: str | None = _in_groups(
-        "What is released of the people in a cell: mean (default), total, share or count."
-    )
+    statistic: str | None = _in_groups(A_STATISTIC)
     person_bound: float | None = _in_groups(
-        "A bound on all values of a person together (the root of the sum of their squares), from public knowledge. A "
-        "small bound takes less noise and cuts more values."
+        "A public bound on all values of a person together (the root of the sum of their squares). A small bound takes "
+        "less noise and cuts more values."
     )
     person_bound_quantile: float | None = _in_groups(
-        "Find that bound privately instead, so that about this share of people stay as they are, for example 0.5; a "
-        "twentieth of the budget pays for it."
+        "Find that bound privately instead, so that about this share of people stay as they are: 0.5. It takes a "
+        "twentieth of the budget."
     )
     cells_per_period: int | None = _in_groups("In how many units a person counts in one period; 1 by default.")
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
@@ -237,26 +259,25 @@ class Knowledge:
     """What is known publicly of how such series move."""
 
     like: Path | None = moves(
-        "A public series that moves about as much as a donor, such as the target: a table with a column of periods and "
-        "a column of numbers. If it has more columns, those named like the donors' count.",
+        "A public series that moves about as much as a donor, such as the target: a table of periods and numbers. Of "
+        "more columns, those named as the donors' are taken.",
         "--target",
         "--like",
+        metavar="FILE",
     )
     like_before: str | None = moves(
-        "The first treated period of that series; only what is before it says how much donors move. check and plan "
-        "also take it as the date of the intervention.",
+        "The first treated period. Only what is before it says how much donors move.",
         "--treatment-time",
         "--like-before",
+        metavar="PERIOD",
     )
     scale: list[float] | None = moves(
-        "Instead of such a series, how much a donor's moves, from public knowledge: its standard deviation over the "
-        "whole time. A factor of two matters little. With neither, it is found privately if there are enough donors. "
-        "Of several outcomes, once for each, in their order."
+        "Instead of such a series: how much a donor's moves (standard deviation over all periods), from public "
+        "knowledge; a factor of two matters little. With neither, it is found privately if donors are enough. Once for "
+        "each outcome."
     )
-    smoothness: str | None = moves(
-        "How persistent such series are, from public knowledge: high (default), mild or none."
-    )
-    reference: Path | None = moves("A public series to subtract from every donor, in a table of the same kind.")
+    smoothness: str | None = moves("How slowly such series move, from public knowledge: high (default), mild or none.")
+    reference: Path | None = moves("A public series to subtract from every donor, such as prices.")
 
     def each(self, outcomes: int) -> list[JsonObject]:
         """Return what is known of each of so many outcomes, by the names of parameters."""
@@ -272,13 +293,11 @@ class Payer:
     """Which data set of which ledger pays, and what for."""
 
     ledger: LedgerUrl = None
-    dataset: str | None = _ledger(
-        "The data set of the ledger whose budget is used; needed if there are several.", "--dataset"
-    )
+    dataset: str | None = _ledger("The data set whose budget is used; needed if the ledger has several.", "--dataset")
     partition: str | None = _ledger("The group of donors whose budget is used, if groups are disjoint and public.")
-    purpose: str | None = _ledger("What the release is for, kept in the ledger.")
+    purpose: str | None = _ledger("What the release is for; kept in the ledger.")
     no_ledger: bool = _ledger(
-        "Book nothing. Needed where there is no ledger; a user at a terminal is asked.", default=False
+        "Book nothing. Needed where there is no ledger and nobody at a terminal to ask.", default=False
     )
 
     def account(self) -> terminal.Account:
@@ -292,22 +311,22 @@ class TreatmentOptions:
     """When the treatment ends, which of its periods are left out, and what its effect is worth."""
 
     treatment_end: str | None = _treated(
-        "The last treated period, of the target or of all units, if the treatment ended: what was seen after it, and "
-        "whether the effect fades, is then reported too.",
-        "--treatment-end",
+        "The last treated period, if the treatment ended. The answer then says whether the effect fades.",
         "--until",
+        "--treatment-end",
+        metavar="PERIOD",
     )
     gap: int = _treated(
-        "How many periods to leave out, from the first treated one on. They are neither fitted nor part of the effect.",
+        "How many periods to leave out, from the first treated one on: neither fitted nor part of the effect.",
         default=0,
         min=0,
     )
     value_per_unit: float | None = _worth(
-        "What one unit of the outcome is worth in one period, for each unit that the target averages; negative if less "
-        "of the outcome is worth something; 1 if the outcome is money."
+        "What one unit of the outcome is worth, per period and per unit that the target averages: 1 if it is money, "
+        "negative if less of it is better."
     )
-    cost: float | None = _worth("What the intervention cost: the return is the value for each unit of it.", min=0)
-    currency: str | None = _worth("The currency of value and cost, e.g. EUR.")
+    cost: float | None = _worth("What the intervention cost. The return is value over cost.", min=0)
+    currency: str | None = _worth("The currency of value and cost, such as EUR.")
 
     def said(self) -> dict[str, Any]:
         """Return what was said, by the names of parameters."""
@@ -319,21 +338,18 @@ class AnswerOptions:
     """Where an answer goes, and what is written on it."""
 
     out: Path | None = option(
-        "By its ending a page (.html), a workbook (.xlsx), the numbers (.json), the table of periods (.csv), the "
-        "figure (.png, .svg), a paragraph with all tables (.md, .tex), or a folder with page, figures and numbers.",
+        "By its ending a page (.html), a workbook (.xlsx), numbers (.json), the table of periods (.csv), a figure "
+        "(.png, .svg), a paragraph with all tables (.md, .tex); without one, a folder with page, figures and numbers.",
         "--out",
         "-o",
     )
     title: Title = None
-    units: str | None = option(
-        "What the outcome is measured in, for the report; of several outcomes orders=pieces,revenue=EUR."
-    )
+    units: str | None = option("What the outcome is measured in: EUR; of several outcomes orders=pieces,revenue=EUR.")
     brief: bool = option(
-        "The page for a board: question, answer, one figure, three numbers and what was protected, on one side of "
-        "paper. -o ends in .html.",
+        "One side of paper for a board: question, answer, figure, three numbers, what was protected. -o ends in .html.",
         default=False,
     )
-    level: float = option("The level of the intervals: 0.95 for 95%.", default=0.95)
+    level: float = option("The level of the intervals.", default=0.95)
     force: Force = False
     json: Json = False
 

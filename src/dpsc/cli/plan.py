@@ -18,6 +18,8 @@ from rich.text import Text
 from dpsc import files
 from dpsc.cli import terminal
 from dpsc.cli.options import (
+    A_DELTA,
+    A_STATISTIC,
     Force,
     Json,
     Knowledge,
@@ -46,9 +48,9 @@ _EACH = ("detectable", "error", "error_in_shock")  # of which ranges are shown
 class Asked:
     """How many donors there are, and which budgets."""
 
-    n: list[int] = option("How many donors, at all sites together; may be repeated.", "--n", default=())
-    epsilon: list[float] | None = option("A budget; may be repeated. 0.5, 1, 2, 4 by default.")
-    delta: float = option("Well below one over the number of donors.", default=1e-6)
+    n: list[int] = option("How many donors, at all sites together. May be repeated.", "--n", default=())
+    epsilon: list[float] | None = option("A budget. May be repeated; 0.5, 1, 2, 4 by default.")
+    delta: float = option(A_DELTA, default=1e-6)
     averages: int = option("How many units the target is the average of.", min=1, default=1)
 
 
@@ -58,10 +60,10 @@ class Dates:
 
     periods: Periods = None
     before: int = option(
-        "If there are no dates yet: how many periods are before the intervention.", default=0, show_default=False, min=0
+        "Instead of dates: how many periods are before the intervention.", default=0, show_default=False, min=0
     )
     after: int = option(
-        "If there are no dates yet: how many periods there are from the intervention on.",
+        "Instead of dates: how many periods there are from the intervention on.",
         default=0,
         show_default=False,
         min=0,
@@ -147,27 +149,27 @@ class InGroups:
 
     units: int | None = _in_groups("How many units.")
     people: int | None = _in_groups("People in a usual cell: a unit in a period.")
-    statistic: str | None = _in_groups(
-        "What is released of the people in a cell: mean (default), total, share or count."
-    )
+    statistic: str | None = _in_groups(A_STATISTIC)
     bounds: tuple[float, float] | None = _in_groups("Public bounds of a person's value in a cell.", metavar="LO HI")
     person_bound: list[float] | None = _in_groups(
-        "A bound on all values of a person together (the root of the sum of their squares); may be repeated."
+        "A public bound on all values of a person together (the root of the sum of their squares). May be repeated."
     )
     cells_per_period: int = _in_groups("In how many units a person counts in one period.", default=1)
     cells_per_person: int | None = _in_groups("In how many cells a person counts over all periods.")
     usual: float | None = _in_groups(
-        "A usual value of the outcome; by default the target's mean, or that of the bounds."
+        "A usual value of the outcome; by default the mean of the target, or of the bounds."
     )
     change: float | None = _in_groups(
         "Instead of --target, how much the target usually changes from one period to the next."
     )
     lengths: tuple[float, float] | None = _in_groups(
-        "How long people's values are together, from public knowledge: half of the people are below the first number, "
-        "nine in ten below the second. It says what a bound on a person would cut.",
+        "What people's values are together, from public knowledge: half of the people are below the first number, nine "
+        "in ten below the second. It says what a bound would cut.",
         metavar="HALF MOST",
     )
-    monthly: int | None = _in_groups("The panel grows: one period in each of so many releases that share the budget.")
+    monthly: int | None = _in_groups(
+        "The panel grows by one period in each of so many releases, which share the budget."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,16 +178,16 @@ class Question:
 
     error: float | None = option("Say what it takes to make an error no larger than this.")
     detect: str | None = option(
-        "Say what it takes to see an average effect of this size: a number, or a percentage such as 5% of the "
-        "target's mean before the intervention."
+        "Say what it takes to see an average effect of this size: a number, or 5% of the target's mean before the "
+        "intervention."
     )
     pilot: Path | None = option(
-        "A release of the same donors with a small part of the budget: it tells how closely they follow the target, so "
-        "that the range of the smallest effect is narrower."
+        "A release of the same donors at a small budget: it tells how closely they follow the target, and narrows the "
+        "range of the smallest effect."
     )
     releases: int | None = option(
-        "How many releases share --epsilon, for example one a quarter; with --detect or --error, each of which must "
-        "show it: the budget of all is said.",
+        "How many releases share --epsilon, such as one a quarter. With --detect or --error: each must show it, and "
+        "the budget of all is said.",
         min=2,
         max=1000,
     )
@@ -211,28 +213,32 @@ class Question:
 class Assumed:
     """What donors are assumed to be like, and how many panels are simulated."""
 
-    rank: int = option("An assumption: how many factors the donors share.", default=3)
+    rank: int = option("Assumed: how many factors the donors share.", default=3)
     signal_to_noise: float | None = option(
-        "An assumption: how large what donors share is, over what each has alone. By default, what is likely after "
-        "the target's history."
+        "Assumed: the size of what donors share over that of what each has alone; by default what is likely "
+        "after the target's history."
     )
-    runs: int | None = option("How many panels to simulate; by default as many as take some seconds.", min=1)
+    runs: int | None = option("How many panels to simulate; by default some seconds' worth.", min=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreed:
     """What several sites agree on."""
 
-    settings: Path | None = option("Also write what sites must agree on: a file for dpsc release --settings.")
+    settings: Path | None = option("Also write what sites must agree on, for dpsc release --settings.")
     segments: int | None = option(
-        "Into how many segments of about equal size the donors are divided: the plan also says how small one may be.",
+        "Into how many equal segments donors are divided: the plan says how small one may be.",
         min=2,
         max=63,
     )
-    sites: int = option("At how many sites the donors are, whose releases are added up.", min=1, default=1)
+    sites: int = option("At how many sites the donors are; their releases are added up.", min=1, default=1)
 
 
-@command("plan")
+@command(
+    "plan",
+    "dpsc plan --n 600 --target clinic.csv --treatment-time 2023-04 --averages 40",
+    "dpsc plan --units 40 --people 300 --periods 36 --after 12 --bounds 0 300 --change 4",
+)
 def plan(
     asked: Asked,
     dates: Dates,
@@ -243,7 +249,7 @@ def plan(
     assumed: Assumed,
     agreed: Agreed,
     divided: SegmentOptions,
-    out: Path | None = option("The folder for the curves and the table.", "--out", "-o"),
+    out: Path | None = option("The folder for the curves and the table.", "--out", "-o", metavar="FOLDER"),
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -566,7 +572,7 @@ _LEGEND = (
 )
 _FROM = {
     False: "Simulated from public assumptions; no donor was touched and nothing was spent. On real panels 82% of "
-    "errors and 79% of smallest effects were in their range (docs/choosing-epsilon.md).",
+    "errors and 79% of smallest effects were in their range (docs/guides/choosing-epsilon.md).",
     True: "The pilot tells how closely these donors follow the target. To read it cost nothing; dpsc ledger show says "
     "what is left of the budget. On real panels 83% of smallest effects were in such a range.",
 }

@@ -13,6 +13,8 @@ from dpsc import files
 from dpsc.checks import printable
 from dpsc.cli import terminal
 from dpsc.cli.options import (
+    A_DELTA,
+    A_UNIT,
     COLUMNS,
     DONORS_ARE,
     DonorTableOptions,
@@ -47,20 +49,20 @@ class Asked:
     """The file to write, and what it may cost."""
 
     out: Path = option("The release file to write.", "--out", "-o", default=MISSING)
-    epsilon: float | None = option("The privacy budget; 1 is usual. Needed.")
-    delta: float | None = option("Well below one over the number of donors, e.g. 1e-6. Needed.")
+    epsilon: float | None = option("The budget; 1 is usual. Needed.")
+    delta: float | None = option(f"{A_DELTA} Needed.")
     settings: Path | None = option(
-        "What several sites have agreed on, so that their releases add up: a file from dpsc plan --settings. "
-        "It may also suggest --epsilon, --delta and --missing."
+        "What several sites agreed on, so that their releases add up: a file from dpsc plan --settings. It may suggest "
+        "--epsilon, --delta and --missing."
     )
     append: Path | None = option(
-        "For people in groups: an earlier panel. The declared periods, which follow its last one, are added to it and "
-        "have a cost of their own. -o may name the same file, with --force."
+        "For people in groups: an earlier panel. The declared periods follow its last one, are added to it and have "
+        "their own cost. -o may name the same file, with --force."
     )
 
     share: list[float] | None = option(
-        "How several outcomes share the budget, once for each in their order: 2 and 1 give the first one two thirds "
-        "(of mu squared, which adds up). Equal by default."
+        "How several outcomes share the budget, once for each: 2 and 1 give two thirds to the first (of mu "
+        "squared, which adds up). Equal by default."
     )
 
     def require_one_outcome(self, specs: Sequence[TableSpec], table: DonorTableOptions) -> None:
@@ -96,25 +98,31 @@ class Asked:
 class How:
     """How the release is made, and what else is written and said."""
 
-    exclude: list[str] | None = option("A unit to leave out, such as the treated one.")
-    provenance: str = option("Free text for whoever reads the release; published as it is.", default="")
+    exclude: list[str] | None = option("A unit to leave out, such as the treated one. May be repeated.")
+    provenance: str = option("A text for whoever reads the release; published as it is.", default="")
     engine: str = option("auto, memory, stream (larger than memory) or dask.", default="auto")
-    scheduler: str | None = option("An existing Dask scheduler's address.")
+    scheduler: str | None = option("The address of a Dask scheduler.")
     workers: int | None = option("Workers of a local Dask cluster; all cores by default.", min=1)
-    grid_bits: int | None = option("Bits of the whole numbers: 18; fewer for more than 60 million donors.")
-    custodian_notes: bool = option("Print private notes for the custodian: units that look alike.", default=False)
-    no_page: bool = option("Do not write the page for whoever receives the release.", default=False)
-    dry_run: bool = option("Say what would happen: draw no noise, book nothing, write nothing.", default=False)
+    grid_bits: int | None = option("Bits of the whole numbers: 18; fewer above 60 million donors.")
+    custodian_notes: bool = option("Print private notes: units whose names look alike.", default=False)
+    no_page: bool = option("Write no page for whoever receives the release.", default=False)
+    dry_run: bool = option("Say what would happen: no noise, no booking, no file.", default=False)
     i_know: IKnow = False
     force: Force = False
     json: Json = False
 
 
-@command("release")
+@command(
+    "release",
+    "dpsc release patients.csv --unit patient --time month --outcome cost --periods 2021-01..2023-12 "
+    "--target clinic.csv --treatment-time 2023-04 --epsilon 1 --delta 1e-6 -o patients.dpsc.json",
+    "dpsc release visits.csv --person patient --unit hospital --time month --outcome cost --bounds 0 300 "
+    "--units North,South,East,West --periods 2022-01..2022-12 --epsilon 1 --delta 1e-6 -o panel.dpsc.json",
+)
 def release(
     where: Annotated[str, typer.Argument(metavar="DONORS", help=DONORS_ARE)],
     asked: Asked,
-    unit: Annotated[str, typer.Option(help="The column that names the units.", rich_help_panel=COLUMNS)],
+    unit: Annotated[str, typer.Option(help=A_UNIT, metavar="COLUMN", rich_help_panel=COLUMNS)],
     table: DonorTableOptions,
     rows: RowsOptions,
     segments: SegmentOptions,
@@ -123,7 +131,7 @@ def release(
     how: How,
     payer: Payer,
 ) -> None:
-    """Turn private donors, or people in groups, into one small private release."""
+    """Turn donors, or records of people in groups, into one small private file; spends budget."""
     from dpsc.cli import render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in

@@ -145,20 +145,20 @@ class Output:
 
 
 @contextmanager
-def output_folder(path: Path, force: bool) -> Iterator[Output]:
+def output_folder(path: Path, force: bool, option: str = "-o") -> Iterator[Output]:
     """Give a temporary folder to write into, and move its files to ``path`` at the end; on failure leave nothing.
 
     Whether ``path`` may be written is checked first, before any budget is spent.
     """
-    require_no_password("-o", str(path))
+    require_no_password(option, str(path))
     if path.exists() and not path.is_dir():
-        raise DpscError(f"{path} is a file; name a folder with -o.")
+        raise DpscError(f"{path} is a file; name a folder with {option}.")
     if path.is_dir() and any(path.iterdir()) and not force:
         raise DpscError(
-            f"{path} already has files in it; choose another folder with -o, or add --force to replace them."
+            f"{path} already has files in it; choose another folder with {option}, or add --force to replace them."
         )
     if path.is_dir() and not os.access(path, os.W_OK):
-        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with -o.")
+        raise DpscError(f"cannot write to {path}: permission denied. Choose another place with {option}.")
 
     def move(folder: Path) -> None:
         for made in sorted(folder.iterdir()):

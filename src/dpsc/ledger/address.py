@@ -62,12 +62,12 @@ def read(address: str | os.PathLike[str]) -> Address:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise LedgerError(
-            "the ledger's URL cannot be read; write sqlite:///book.sqlite or postgresql+psycopg://user@host/database "
+            "the ledger's URL cannot be read; write sqlite:///ledger.sqlite or postgresql+psycopg://user@host/database "
             "(special characters in a password as %XX)."
         ) from None
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
-            raise LedgerError("a ledger in memory would forget what was spent; name a file: sqlite:///book.sqlite.")
+            raise LedgerError("a ledger in memory would forget what was spent; name a file: sqlite:///ledger.sqlite.")
         return _file(Path(url.database))
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return Address(url.set(drivername="postgresql+psycopg"), None)

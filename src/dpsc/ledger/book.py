@@ -31,7 +31,7 @@ class Ledger:
     Parameters
     ----------
     url : str or path
-        A SQLite file (``book.sqlite`` or ``sqlite:///book.sqlite``) or a PostgreSQL database
+        A SQLite file (``ledger.sqlite`` or ``sqlite:///ledger.sqlite``) or a PostgreSQL database
         (``postgresql+psycopg://user@host/name``).
     create : bool
         Whether to make the ledger if there is none. Only its owner may read the file of a new ledger.
@@ -43,7 +43,7 @@ class Ledger:
     >>> import tempfile
     >>> from dpsc import GramRelease
     >>> folder = Path(tempfile.mkdtemp())
-    >>> ledger = Ledger(folder / "book.sqlite", create=True)
+    >>> ledger = Ledger(folder / "ledger.sqlite", create=True)
     >>> made = ledger.add_dataset("sales", epsilon=2.0, delta=1e-6, description={"n": 500, "outcome": "sales"})
     >>> algorithm = GramRelease(epsilon=1.0, delta=1e-6)
     >>> with ledger.spending("sales", **ledger.terms(algorithm), output=folder / "sales.dpsc.json"):
@@ -330,7 +330,7 @@ class Ledger:
         return words.told(self.history(), entry, self.place)
 
     def history(self) -> History:
-        """Read the book once, for whoever asks several things of the same state of it.
+        """Read the ledger once, for whoever asks several things of the same state of it.
 
         Whether it was edited is for :meth:`verify`, and for whoever books.
         """

@@ -3,7 +3,7 @@
 A budget is divided into pockets when its data set is entered, and each release is charged to the pocket of its kind:
 Gaussian noise (squares of mu add up), pure releases (epsilons add up), and releases of which only (epsilon, delta) is
 known (both add up). The limits never change, so what is released next, its kind and its size may be chosen after
-everything before was seen: docs/ledger-proof.md. Sums are exact; epsilons and deltas add up as they were written, so
+everything before was seen: docs/proofs/ledger.md. Sums are exact; epsilons and deltas add up as they were written, so
 that ten times 0.1 is 1.
 """
 
@@ -156,7 +156,7 @@ class Budget:
     def _charged(self, cost: Cost) -> Pockets:
         """Return what a release costs: by its kind, and a pure one as Gaussian noise if there is no pocket for it.
 
-        Each pure part of it is Gaussian with mu^2 <= pi epsilon^2 / 2 (docs/gaussian-calibration.md).
+        Each pure part of it is Gaussian with mu^2 <= pi epsilon^2 / 2 (docs/proofs/gaussian-noise.md).
         """
         loss, kind = cost.loss, cost.kind
         if kind == "other":

@@ -107,7 +107,7 @@ def problems(rows: Sequence[Row], head: Head, after: Head = BEGINNING) -> list[s
     number, previous = after.length, after.hash
     for row in rows:
         if row.number < 1:
-            found.append(f"entry {row.number} has no place in the book, which begins with entry 1")
+            found.append(f"entry {row.number} has no place in the ledger, which begins with entry 1")
             continue
         if row.number <= number:
             found.append(f"entry {row.number} is there twice")

@@ -257,7 +257,7 @@ def read_cost(body: JsonObject) -> Cost:
 
     0.1.0 booked a Gram release as rho-zCDP: discrete Gaussian noise of scale ``4^bits / sqrt(rho)`` on the diagonal and
     1 / sqrt(2) of that above it, for at most 2000 periods. The same noise is Gaussian with mu^2 = 2 rho, sigma_0 =
-    4^bits / mu and a slack (docs/gaussian-calibration.md). Other zCDP releases are not: their noise is not known.
+    4^bits / mu and a slack (docs/proofs/gaussian-noise.md). Other zCDP releases are not: their noise is not known.
     """
     cost = Cost.of_json(body["guarantee"])
     rho, parameters = cost.loss.rho, body.get("parameters")

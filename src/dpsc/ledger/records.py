@@ -158,7 +158,7 @@ def _require_plain(value: object, name: str) -> None:
         for item in value:
             _require_plain(item, name)
     elif isinstance(value, str) and without_passwords(value) != value:
-        raise LedgerError(f"{name} holds a password; leave it out, because the book is shown and exported.")
+        raise LedgerError(f"{name} holds a password; leave it out, because the ledger is shown and exported.")
     elif not (value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))):
         raise LedgerError(
             f"{name} must be text, finite numbers, lists or mappings of them, not {checks.shown(value)}; frames, "

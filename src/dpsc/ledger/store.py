@@ -34,8 +34,8 @@ LOST = "no longer holds all entries that this program has seen in it: an older c
 _WITHOUT_POCKETS = (
     "the ledger at {place} was kept by an earlier version of dpsc, whose budgets could be overspent: it accepted a "
     "release if any of several theorems allowed it, so that somebody who chose the kind of a release after seeing "
-    "another one could exceed delta (1.9 times in the case that we know). The book cannot show whether anybody did. "
-    "From now on the pockets of each budget are fixed (docs/ledger.md). This is said once."
+    "another one could exceed delta (1.9 times in the case that we know). The ledger cannot show whether anybody did. "
+    "From now on the pockets of each budget are fixed (docs/reference/ledger.md). This is said once."
 )
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 

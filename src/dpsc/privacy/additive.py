@@ -81,7 +81,7 @@ def release_integers(
 
     An epsilon pays for Laplace noise calibrated in l1, a rho for Gaussian noise calibrated in l2, and so does a mu if
     the grid is so fine that its slack covers what discrete noise costs beyond Gaussian noise
-    (docs/gaussian-calibration.md). ``largest`` is a public bound on the size of the integers.
+    (docs/proofs/gaussian-noise.md). ``largest`` is a public bound on the size of the integers.
     """
     scale = discrete_scale(sensitivity, budget)
     require_fine_grid(sensitivity[1], values.size, budget)

@@ -3,7 +3,7 @@
 Integers plus discrete Gaussian noise are mu^2 / 2-zCDP, whatever the scale. On a fine grid the noise is almost a
 rounded Gaussian, and then the Gaussian curve, which asks for 5 to 8% less noise, holds up to a slack. Everything here
 is about ``coordinates`` integers with noise of scales sigma_i >= sigma_0 = resolution / mu, for neighbours whose
-integers differ by D with ``sum_i D_i^2 / sigma_i^2 <= mu^2``. The proof is in docs/gaussian-calibration.md.
+integers differ by D with ``sum_i D_i^2 / sigma_i^2 <= mu^2``. The proof is in docs/proofs/gaussian-noise.md.
 """
 
 from __future__ import annotations

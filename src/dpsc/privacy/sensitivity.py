@@ -1,7 +1,7 @@
 """How far one donor can move what is computed from all of them. Knows no data: every bound is a formula.
 
 Neighbours everywhere: two donor matrices that differ in one whole row, entries in [-1, 1] after public scaling; the
-number of donors n, the periods, the target y and all parameters are the same. Derivations: docs/sensitivity.md. Tests
+number of donors n, the periods, the target y and all parameters are the same. Proofs: docs/proofs/sensitivity.md. Tests
 attack each bound with adversarial neighbours.
 """
 
@@ -30,7 +30,7 @@ def exact_ridge(y_norm: float, row_norm: float, lambda_: float) -> float:
     With mu = lambda/2, R the bound on row norms and y public and fixed: ``||y|| / sqrt(mu)`` while mu <= R^2, and
     ``2 R ||y|| / (mu + R^2)`` beyond. It does not depend on n. First case: f = X (X'X + mu I)^-1 y, and
     s / (s^2 + mu) <= 1 / (2 sqrt(mu)) for every singular value s, so ||f|| <= ||y|| / (2 sqrt(mu)); two such vectors
-    differ by at most twice that. The second case needs the residuals of both fits: docs/sensitivity.md. Both are
+    differ by at most twice that. The second case needs the residuals of both fits: docs/proofs/sensitivity.md. Both are
     attained by x = -x' parallel to y with all other rows zero. It would break if y depended on the donors, or if a row
     could be longer than R.
 
@@ -109,7 +109,7 @@ def table_squared(length_squared: int, largest: int, one_person: int, most_cells
     cells with v' = -v, and Q w^-2 whole). Without the second table (c = 0) it is F(P) = 4 Q, and 2 Q if all values have
     one sign, as then v.v' >= 0. It would break if people were bounded together, or if the constants were scaled along
     with the values. Removing a person moves the tables by ``Q + c^2 P = F(0) / 2`` at most, in every layout. Written
-    out in docs/panel-proof.md.
+    out in docs/proofs/people-in-groups.md.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What is public about a release: in words, as a page, as a card in a notebook, as a record for registries.
 
-The fields are those of the Differential Privacy Deployments Registry (docs/handover.md says which version). What its
+The fields are those of the Differential Privacy Deployments Registry (version: docs/guides/handover.md). What its
 file does not tell is null here, for the custodian to fill in; nothing is guessed.
 """
 
@@ -25,7 +25,7 @@ from dpsc.errors import ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import listed
-from dpsc.privacy.guarantee import mark_of
+from dpsc.privacy.guarantee import Guarantee, mark_of
 from dpsc.release.kernel import Kernel
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.release.outcomes import ReleasedOutcomes
@@ -178,9 +178,12 @@ def reference(release: ReleasedMatrix) -> str:
 
 def accounting(release: Released | ReleasedPanel) -> str:
     """Say how the loss is accounted for, in the terms of those who add losses up; empty without a guarantee."""
-    if release.guarantee is None:
-        return ""
-    loss, parts = release.guarantee.loss, []
+    return "" if release.guarantee is None else accounting_of(release.guarantee)
+
+
+def accounting_of(guarantee: Guarantee) -> str:
+    """Say the same of a guarantee; empty if epsilon and delta are all that is known."""
+    loss, parts = guarantee.loss, []
     if loss.mu_squared > 0:
         parts.append(f"mu-Gaussian differential privacy with mu = {math.sqrt(loss.mu_squared):.6g}")
     if loss.mu_squared + loss.rho > 0:

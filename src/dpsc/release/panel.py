@@ -334,7 +334,7 @@ class ReleasedPanel:
         That people of two sites are different holds for good or not at all. A person who moves from one site to another
         is removed here and added there, which costs at most half the square of a replacement in each
         (``sensitivity.table_squared``), so never more than the larger one. What Gaussian noise costs beyond its curve
-        is charged for all sites. Proof: docs/panel-proof.md.
+        is charged for all sites. Proof: docs/proofs/people-in-groups.md.
         """
         if self.no_guarantee:
             return None

@@ -1,7 +1,7 @@
 """How a file writes its table: what was said about it, and what its first line shows.
 
 The separator and the encoding are recognised from the header line and the byte-order mark, which are public, and never
-from a row: see docs/sensitivity.md.
+from a row: see docs/proofs/sensitivity.md.
 """
 
 from __future__ import annotations

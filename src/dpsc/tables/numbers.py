@@ -1,6 +1,6 @@
 """Numbers as people write them: 1234.5, 1,234.5, 1.234,5, 1 234,5, 1'234.5. Each is read by itself.
 
-What one donor writes never changes how another donor's number is read: see docs/sensitivity.md.
+What one donor writes never changes how another donor's number is read: see docs/proofs/sensitivity.md.
 """
 
 from __future__ import annotations

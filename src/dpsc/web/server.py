@@ -29,6 +29,7 @@ from shiny import App, Inputs, Outputs, Session, reactive, ui
 from shiny import render as outputs
 from starlette.types import ASGIApp
 
+from dpsc import about
 from dpsc.answers import words
 from dpsc.errors import DpscError
 from dpsc.files import private_folder
@@ -301,7 +302,7 @@ def _followed(session: Session, desk: Desk) -> reactive.Value[tuple[object, ...]
 
 def render(template: str, **values: object) -> str:
     """Fill a template of ``dpsc/web/templates``."""
-    return _environment().get_template(template).render(words=words, **values)
+    return _environment().get_template(template).render(words=words, story=about.STORY, **values)
 
 
 @lru_cache(maxsize=1)

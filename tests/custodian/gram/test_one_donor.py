@@ -271,6 +271,24 @@ def test_which_donors_are_counted_does_not_depend_on_where_the_rows_of_one_are(t
         np.testing.assert_array_equal(other, counts[0])
 
 
+@pytest.mark.parametrize("moved", [150, 199])
+def test_a_donor_that_comes_among_those_that_are_counted_changes_two_counts(moved: int, tmp_path: Path) -> None:
+    """It enters, and one other donor leaves: as far as a donor replaced moves the counts."""
+    usual, counts = many_rows(0), []
+    first = usual["u"] == moved
+    for name, frame in (("usual", usual), ("moved", pd.concat([usual[first], usual[~first]]))):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+        for engine in ENGINES:
+            found = scan(tmp_path / f"{name}.parquet", **COLUMNS, engine=engine, periods=f"0..{T - 1}")
+            total, n = found.add_up(Counts(T, Kernel.named("high"), None), lambda rows: None, enough=103)
+            assert n == 103
+            counts.append(total)
+    change = np.abs(counts[0] - counts[-1])
+    assert (change.sum(), change.max()) == (2, 1)
+    np.testing.assert_array_equal(counts[0], counts[1])
+    np.testing.assert_array_equal(counts[2], counts[3])
+
+
 HOSTILE = {
     "zeros": np.zeros(T), "a level": np.full(T, 1e300), "overflow": np.array([1.7e308, -1.7e308] * 3),
     "tiny": np.full(T, 5e-324), "huge": np.linspace(-1, 1, T) * 1e308, "squares overflow": np.arange(T) * 1e170,

@@ -61,7 +61,7 @@ def test_in_38_dimensions_the_median_loss_of_mlsynths_noise_is_21_where_1_is_cla
     shift = np.eye(38)[0]
     losses = broken.noise_losses(shift, Effort(40_000, 1, seed=0))
     assert np.median(losses) == pytest.approx(21.3, abs=0.6)
-    page = " ".join((Path(__file__).parents[3] / "docs" / "audit.md").read_text("utf-8").split())
+    page = " ".join((Path(__file__).parents[3] / "docs" / "reference" / "audit.md").read_text("utf-8").split())
     assert "privacy loss in 38 dimensions, the donors of its example, is 21 where 1 is claimed" in page
     assert broken.noise_losses(shift, Effort(20_000, 1, seed=0), repaired=True).max() <= 1
 

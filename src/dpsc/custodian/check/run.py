@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsc.analyst.plan import plan
+from dpsc.analyst.plan import WITHIN, plan
 from dpsc.checks import small
 from dpsc.custodian.check import lenient_reader
 from dpsc.custodian.check.examine import CustodianExamination, custodian_examine
@@ -72,6 +72,12 @@ class Outlook:
     without_privacy: float = float("nan")
     last_value: float = float("nan")
     unit: str = ""
+
+    @property
+    def ranges(self) -> dict[str, float]:
+        """The ends of the ranges of what is likely, by the names that a plan's table has for them."""
+        ends = {name: zip(("low", "high"), WITHIN[name], strict=True) for name in ("error", "detectable")}
+        return {f"{name}_{end}": getattr(self, name) * factor for name in ends for end, factor in ends[name]}
 
     @property
     def worth_having(self) -> bool:

@@ -108,18 +108,17 @@ _OF_AN_OUTCOME = ("share", "scale", "like", "reference")
 
 @dataclass(frozen=True)
 class GramRelease:
-    """Release second moments and mean of how the donors move, every donor a vector of length one.
+    """Release how the donors move together: a noisy Gram matrix, from which counterfactuals of any target follow.
 
-    No bounds are needed: only the direction of a donor's vector counts, so no donor can weigh more than any other.
-    Synthetic control depends on the donors only through this matrix, and its noise does not grow with n, so the
-    error falls with the number of donors.
+    Every donor is a vector of length one: only its direction counts, so no donor weighs more than any other, and no
+    bounds are needed. The noise does not grow with n: the more donors, the smaller the error.
 
     Parameters
     ----------
     epsilon, delta : float
         The whole budget; delta must be above 0 (Gaussian noise). Choose delta well below 1/n.
     smoothness : {"high", "mild", "none"}
-        How persistent such series are, from public knowledge: see docs/gram-release.md.
+        How slowly such series move, from public knowledge: see docs/explanation/gram-release.md.
     reference : Series or array, optional
         A public path that is subtracted from every donor (and later from the target): a national average, a price
         index.
@@ -376,7 +375,7 @@ class GramRelease:
         sets are mapped with the same R. It would break if a vector could be longer (round to nearest instead of
         truncating), if rows were dropped or scaled by something computed from other rows, or if R followed from the
         number of usable rows, which one donor can change. The scale, if donors are counted for it, is released before
-        with a share of mu^2, so that it is public for the matrix (adaptive composition: docs/gaussian-calibration.md).
+        with a share of mu^2, so that it is public for the matrix. Proof: docs/proofs/gram.md.
 
         Several outcomes are as many releases, each with a share of mu^2: replacing a donor changes all of them, and
         squares of mu add up, whatever each finds out for its own scale. Slacks add up, too. It would break if the

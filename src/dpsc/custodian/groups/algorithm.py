@@ -196,7 +196,7 @@ class PanelRelease:
         scale l1 sensitivity / epsilon. It would break if people were bounded together, if which records count depended
         on other people's, or if cells without people were left out. A bound on a person that is found privately comes
         from noisy counts of people by length (``counted``), which take a stated share of mu^2 or of epsilon; the table
-        takes what is left. Proof: docs/panel-proof.md.
+        takes what is left. Proof: docs/proofs/people-in-groups.md.
         """
         for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
             longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT

@@ -129,7 +129,7 @@ def _surely(X: GriddedRows, y: Array, nu: float, b: Array, f: Array, L: float) -
 
     A step without rounding brings f nearer to the minimiser, by the factor 1 - nu/L at least, because the gradient step
     does and projecting does not take it away. If rounding moves the result of each step by at most e, f gets within
-    ``2 (1 - nu/L)^k + e L / nu`` after k steps. docs/objective-perturbation.md shows that e L is at most 12 times
+    ``2 (1 - nu/L)^k + e L / nu`` after k steps. docs/proofs/objective-perturbation.md: e L is at most 12 times
     :func:`_rounding_error`; the tolerance is 16 times that over nu, and the steps make the first part 1/16 of it.
     """
     n, T0 = X.shape

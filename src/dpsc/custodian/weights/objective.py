@@ -164,9 +164,9 @@ def release_minimiser(
     The true minimiser alpha is one mechanism: the noise b that leads to a given alpha (and normal vector)
     differs between neighbours by the gradient's difference (``sensitivity.constrained_gradient``), and the Jacobian by
     ``sensitivity.constrained_jacobian``. What is computed is within a public tolerance of alpha and is then released
-    with noise for twice that tolerance, as a second mechanism that sees alpha. docs/objective-perturbation.md has the
-    proof, also for noise on a grid. It would break without the constraint, or with a tolerance that the solver does
-    not keep.
+    with noise for twice that tolerance, as a second mechanism that sees alpha. Proof, also for noise on a grid:
+    docs/proofs/objective-perturbation.md. It would break without the constraint, or with a tolerance that the solver
+    does not keep.
     """
     n, T0 = X.shape
     for_noise, for_solver = (1 - SOLVER_SHARE) * epsilon, SOLVER_SHARE * epsilon

@@ -177,7 +177,8 @@ def _serve(desk: CustodianDesk, input: Inputs, output: Outputs, session: Session
 
     for name, panel in desk.panels.items():
         page.show(name, panel)
-    for which, name in (("file", "release"), ("page", "release_page"), ("record", "release_record")):
+    for which in ("file", "page", "record", "dossier"):
+        name = "release" if which == "file" else f"release_{which}"
         page.offer(name, partial(_name_of, desk, which), partial(_content_of, desk, which))
     for kind in ("csv", "json"):
         page.offer(f"book_{kind}", f"book.{kind}", partial(desk.book.export, kind))

@@ -131,7 +131,7 @@ class BookPage:
 
     def commands(self) -> str:
         """Show the commands of the book."""
-        asked: dict[str, dict[str, str]] = {"entries": {}, "verify": {}, "export": {"out": "book.csv"}}
+        asked: dict[str, dict[str, str]] = {"entries": {}, "verify": {}, "export": {"out": "ledger.csv"}}
         return commands(*(self.command(what, **more) for what, more in asked.items()))
 
     def command(self, *what: str, **said: str) -> str:

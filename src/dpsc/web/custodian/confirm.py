@@ -16,7 +16,7 @@ from dpsc.analyst.private_panel import PrivatePanel, load_with_hash
 from dpsc.checks import command, options
 from dpsc.custodian.custody.payer import Account
 from dpsc.errors import Parameter, ParameterError
-from dpsc.release import describe, describe_panel
+from dpsc.release import describe, describe_panel, dossier
 from dpsc.web.custodian.book import BookPage
 from dpsc.web.custodian.budget import BudgetPage
 from dpsc.web.custodian.data import DataPage
@@ -40,6 +40,7 @@ class Made:
     file: Path
     page: Path | None
     record: Path | None
+    dossier: Path | None
     told: tuple[str, ...]
     recipient: str
     rows: str
@@ -259,15 +260,17 @@ def make(request: Request, work: Work) -> Made:
     with files.beside(out) as part:
         place = part / out.name
         order.booked(summed, account, out, place, lambda: os.replace(place, out))
-    page, record = _about(out, request.use)
+    page, record, papers = _about(out, request.use)
     told, kind = tuple(account.told()), request.kind
-    return Made(out, page, record, told, request.recipient, kind.rows, kind.one, request.command)
+    return Made(out, page, record, papers, told, request.recipient, kind.rows, kind.one, request.command)
 
 
-def beside(out: Path) -> tuple[Path, Path, Path]:
-    """Return where a release, its page and its record go."""
+def beside(out: Path) -> tuple[Path, Path, Path, Path]:
+    """Return where a release, its page, its record and its dossier go."""
     name = out.name.removesuffix(".json")
-    return out, out.with_name(f"{name}.html"), out.with_name(f"{name.removesuffix('.dpsc')}.record.json")
+    short = name.removesuffix(".dpsc")
+    ends = f"{short}.record.json", f"{short}.dossier.zip"
+    return out, out.with_name(f"{name}.html"), out.with_name(ends[0]), out.with_name(ends[1])
 
 
 def require_free(out: Path, folder: Path) -> None:
@@ -280,14 +283,16 @@ def require_free(out: Path, folder: Path) -> None:
             raise ParameterError(f"{FILE_NAME}: {place} is there already; choose another name.")
 
 
-def _about(out: Path, use: str) -> tuple[Path | None, Path | None]:
-    """Write page and record from the file alone. The release is whole and paid for, whatever becomes of them."""
-    _, page, record = beside(out)
+def _about(out: Path, use: str) -> list[Path | None]:
+    """Write what goes with a file, from it alone. The release is whole and paid for, whatever becomes of them."""
+    _, page, record, papers = beside(out)
     with suppress(Exception):
         release, digest = load_with_hash(out)
         say = describe_panel if isinstance(release, PrivatePanel) else describe
         with suppress(Exception):
             files.write(page, say.page(release, out.name, digest))
-        content = say.record(release, digest, intended_use=use)
-        files.write(record, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    return page if page.exists() else None, record if record.exists() else None
+        with suppress(Exception):
+            content = say.record(release, digest, intended_use=use)
+            files.write(record, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        files.write(papers, files.zipped(dossier.files(release, out.name, digest, intended_use=use)))
+    return [place if place.exists() else None for place in (page, record, papers)]
