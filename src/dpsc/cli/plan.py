@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject, Times
 
-_in_groups = partial(option, panel="People inside units (instead of donors)")
+_in_groups = partial(option, panel="People in groups (instead of donors)")
 _EACH = ("detectable", "error", "error_in_shock")  # of which ranges are shown
 
 
