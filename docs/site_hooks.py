@@ -23,7 +23,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "benchmarks/RESULTS.md")
 FIGURES = "benchmarks/results/*.png"
-LONG_NAME = re.compile(r"<code>([\w./]{25,})</code>")
+CODE = re.compile(r"<code>([^<>\n]+)</code>")
 DRAWING = re.compile(r'<img\b[^>]*\bsrc="([^"]+\.svg)"[^>]*>')
 NARROW = {"76.25em": "60em", "76.234375em": "59.984375em"}  # the theme's drawer, and where it ends here
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]+)")
@@ -57,14 +57,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put drawings into the page, and say where long names may be broken."""
+    """Put drawings into the page, and keep words of code whole."""
 
     def drawing(match: re.Match[str]) -> str:
         place = posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), match[1]))
         return (ROOT / "docs" / place).read_text("utf-8")
 
-    html = LONG_NAME.sub(lambda match: re.sub(r"(?<!<)([_./])", r"\1<wbr>", match[0]), html)
+    html = CODE.sub(lambda match: f"<code>{' '.join(map(whole, match[1].split(' ')))}</code>", html)
     return DRAWING.sub(drawing, html)
+
+
+def whole(word: str) -> str:
+    """Return a word of code that is broken nowhere, or at its joints if it is too long for a phone."""
+    if len(word) > 36:
+        return re.sub(r"([_./])", r"\1<wbr>", word)
+    return word if word.isalnum() else f"<span>{word}</span>"
 
 
 def on_post_build(config: MkDocsConfig) -> None:

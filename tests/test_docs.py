@@ -17,6 +17,7 @@ import pytest
 import dpsc
 from dpsc import Release, Study, about
 from dpsc.answers import result
+from dpsc.cli.plan import _FROM
 from tests import pages
 from tests.benchmarking import benchmark
 from tests.conftest import MADE_UP
@@ -43,6 +44,24 @@ def test_the_first_pages_tell_what_help_and_consoles_tell(page: str) -> None:
     words = " ".join(re.sub(r"^- \*\*.*?\*\* |\*\*", "", text or "", flags=re.MULTILINE).split())
     for sentence in (about.WHAT, *about.STORY):
         assert sentence in words
+
+
+def test_the_pages_are_short() -> None:
+    made = (DOCS / "reference" / "commands", DOCS / "reference" / "api")
+    written = [ROOT / "README.md", *(page for page in DOCS.rglob("*.md") if page.parent not in made)]
+    words = {named(page): len(page.read_text("utf-8").split()) for page in written}
+    assert len(words) > 30
+    assert sum(words.values()) <= 30_000, sorted(words.items(), key=lambda item: -item[1])
+
+
+def test_every_picture_is_shown() -> None:
+    shown = {
+        (page.parent / place).resolve()
+        for page in PAGES
+        for place in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    kept = {path for kind in ("png", "svg") for path in DOCS.rglob(f"*.{kind}") if path.parent.name != "assets"}
+    assert kept <= shown, kept - shown
 
 
 QUOTING = [page for page in PAGES if "<!-- quote" in page.read_text("utf-8")]
@@ -225,3 +244,10 @@ def test_what_a_page_would_load_from_the_network_is_found() -> None:
         "<code>src=https://x.org</code>",
     ]
     assert [text for text in good if list(loaded(text))] == []
+
+
+def test_plans_say_what_was_measured_of_their_ranges() -> None:
+    page = (DOCS / "guides" / "choosing-epsilon.md").read_text("utf-8")
+    at_once, after_pilot = page.split("<!-- quote planning -->")[1].split("<!-- end quote -->")[0].split(";")[:2]
+    for text, measured in ((_FROM[False], at_once), (_FROM[True], after_pilot)):
+        assert re.findall(r"\d+%", text) == re.findall(r"\d+%", measured.split(". ")[0])

@@ -72,17 +72,6 @@ def test_the_first_answer_is_right() -> None:
     assert "minutes" in Path("answer.html").read_text(encoding="utf-8")
 
 
-def test_pooled_effects_of_several_units_hold_the_truth_and_count_what_units_share() -> None:
-    names = run("several-units")
-    for found in names["studies"].values():
-        low, high = found.att_interval()
-        assert low < 15 < high
-    table = names["table"]
-    assert (table["width"] > table["as if independent"]).loc["epsilon 0.25"]
-    assert list(names["study"].never_treated) == ["Oak"]
-    assert 1 < names["both"].loss.epsilon(1e-6) < 1.25
-
-
 def test_dpsc_says_when_not_to_believe_it() -> None:
     names = run("when-not-to-believe-it")
     assert names["trained"].verdict.grade == "unclear"
@@ -105,7 +94,7 @@ def test_a_table_of_people_shows_the_effect_and_grows() -> None:
     names = run("people-in-groups")
     assert names["answer"].att == pytest.approx(15, abs=12)
     assert names["answer"].placebos("space").rank <= 20
-    assert names["found"]["dpsc, private table"] == pytest.approx(names["found"]["dpsc, exact table"], abs=12)
+    assert names["found"]["private table"] == pytest.approx(names["found"]["exact table"], abs=12)
     halves = names["grown"].guarantee
     assert 0.7 < halves.epsilon < 1.4
     assert halves.delta == pytest.approx(1e-6)

@@ -28,7 +28,13 @@ def run(path: Path) -> None:
     """Run one notebook in an empty folder and write its outputs into it."""
     notebook: Any = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as empty:
-        client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": empty}})
+        client = NotebookClient(
+            notebook,
+            timeout=120,
+            kernel_name="python3",
+            resources={"metadata": {"path": empty}},
+            coalesce_streams=True,  # a command's screen is one output, in however many pieces it came
+        )
         client.execute()
     tidy(notebook)
     nbformat.write(notebook, path)

@@ -170,7 +170,7 @@ def test_a_bound_over_six_periods_is_said_anew_for_one(visits: Path) -> None:
     more = ("--periods", "2022-07", "--append", "panel.dpsc.json", "--force")
     code, _, err = release(visits, *more)
     assert code == 2
-    assert "--person-bound 30.0 over 6 periods; say what it is for 1" in err
+    assert "--person-bound 30 over 6 periods; say what it is for 1" in err
     assert release(visits, *more, "--person-bound", 15)[0] == 0
 
 

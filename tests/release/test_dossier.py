@@ -218,9 +218,9 @@ def test_pages_and_tests_that_are_named_exist(kind: str) -> None:
 
 
 def test_what_is_not_met_is_said() -> None:
-    for kind in ("donors", "people"):
+    for kind, label in (("donors", "label"), ("people", "identifier")):
         known = {hazard.name: hazard.status for hazard in hazards(about(made(kind)[0]))}
-        assert known["timing"] == known["one human being under several labels"] == "not met"
+        assert known["timing"] == known[f"one human being under several {label}s"] == "not met"
         assert "timing" in words_of(kind).split("hazards not met, or in part")[1].split("\n")[0]
     for kind, never in (("donors", NOT_SHOWN), ("people", PANEL_NOT_SHOWN)):
         for said in never:

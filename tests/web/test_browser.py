@@ -110,7 +110,7 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
         "dpsc estimate wages.dpsc.json target.csv --treatment-time 1985 -o report.html"
     )
     taken = {}
-    for name in ("Report", "Figure", "Workbook", "Script", "Target", "Release"):
+    for name in ("Report", "Figure", "Workbook", "Checklist", "Script", "Target", "Release"):
         with page.expect_download() as download:
             page.get_by_role("link", name=name).click()
         taken[name] = tmp_path / download.value.suggested_filename
@@ -120,6 +120,7 @@ def test_from_a_file_to_the_report(page: Page, tmp_path: Path) -> None:
     assert "before settling on it" in report
     assert taken["Figure"].read_bytes().startswith(b"\x89PNG")
     assert taken["Workbook"].read_bytes().startswith(b"PK")
+    assert "a person to fill" in taken["Checklist"].read_text("utf-8")
     assert "dates_tried=['1986']" in taken["Script"].read_text()
     assert taken["Release"].name == "wages.dpsc.json"
     assert json.loads(taken["Release"].read_text())["n"] == 515

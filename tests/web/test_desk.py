@@ -354,7 +354,7 @@ def test_what_can_be_taken_away_of_a_study_is_under_export(desk: AnalystDesk, tm
     assert desk.study is not None
     shown = app.export(desk, WIDE)
     assert "Open a release" not in shown
-    for name in ("study_report", "study_brief", "study_workbook", "study_table"):
+    for name in ("study_report", "study_brief", "study_workbook", "study_checklist", "study_table"):
         assert f'id="{name}"' in shown
     assert 'id="report"' not in shown
     assert "--treatment-time-column start" in shown

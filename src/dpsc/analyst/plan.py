@@ -180,8 +180,9 @@ def plan(
     Parameters
     ----------
     n, epsilon : number or several
+        How many donors, and which budgets: every combination is planned.
     T0, h : int
-        The number of periods before the intervention, and from it on.
+        How many periods are before the intervention, and from it on.
     averages : int
         How many units the target is the average of.
     sites : int

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dpsc.answers.document import Document
-from dpsc.answers.forms import Cell, Code, Form, Section, Table, ToAdd
+from dpsc.answers.forms import Cell, Form, Section, Table, ToAdd
 from dpsc.answers.placebos import ALSO_ASKED
 from dpsc.answers.words import after, column, could_be_seen, p_is, percent, sentence, signed
 from dpsc.periods.treatment import ON
@@ -146,7 +146,7 @@ def form(document: Document) -> Form:
     head: tuple[Cell, ...] = (
         ("Reporting items of the TARGET statement, filled with what dpsc knows of this answer.",),
         (SCOPE,),
-        (f"Written by dpsc {__version__}. Effects, periods and placebos are in", Code("report.html"), "beside this."),
+        (f"Written by dpsc {__version__}. Effects, periods and placebos are in the report of the answer.",),
     )
     return Form(f"What to report: {document['title']}", head, (*_sections(known), Section("Source", ((SOURCE,),))))
 

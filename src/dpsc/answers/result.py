@@ -138,11 +138,11 @@ class Result(Answer, Reportable):
         return cast("Result", self.repeats.placebo(treatment_time))
 
     def sensitivity(self) -> Sensitivity:
-        """Repeat it with other choices: an earlier date, periods left out, a later start."""
+        """Return the effect under other choices: an earlier date, periods left out, a later start."""
         return other_choices(self, self.repeats)
 
     def leave_one_out(self) -> LeaveOneOut:
-        """Repeat it without each donor, and say how much each counts; from a private panel, whose units are public."""
+        """Return the effect without each donor in turn, and how much each counts; for private panels alone."""
         found = left_out(self, self.repeats)
         if found is None:
             raise ParameterError("donors are left out one by one only where they are units of a private panel.")

@@ -83,7 +83,7 @@ class Question:
         "The segments that answer: plus,pro; or with their shares in the target: basic=0.3,plus=0.7. All by default."
     )
     exclude: list[str] | None = option(
-        "A unit of a private panel that is no donor, because the treatment reached it too."
+        "A unit of a private panel that is no donor, because the treatment reached it too. May be repeated."
     )
 
     def __post_init__(self) -> None:

@@ -120,7 +120,7 @@ Title = Annotated[
 Periods = Annotated[
     str | None,
     typer.Option(
-        help="All periods, declared and not read from the donors: 2022-01..2024-12, '2024-01-01..2024-12-30 by week', "
+        help="All periods, declared, not read from donors: 2022-01..2024-12, '2024-01-01..2024-12-30 by week', "
         "a list with commas, a file with a column of them, or 'reference' for those of --reference.",
         metavar="PERIODS",
         rich_help_panel=COLUMNS,
@@ -154,7 +154,7 @@ class TableOptions:
 
     time: str | None = columns("The column of periods, of a long table.", metavar="COLUMN")
     outcome: list[str] | None = columns(
-        "The column of numbers, of a long table. May be repeated for release and estimate.",
+        "The column of numbers, of a long table; several for release and estimate.",
         metavar="COLUMN",
     )
     time_format: str | None = columns("How dates are written, such as %d/%m/%Y.")
@@ -187,12 +187,11 @@ class DonorTableOptions(TableOptions):
         metavar="LO HI",
     )
     missing: str | None = option(
-        "What to do about missing cells: error refuses them (default without --periods); kernel fills in what a "
+        "Missing cells: error refuses them (default without --periods); kernel fills in what a "
         "donor's other cells suggest (default with --periods; Gram releases only); interpolate; midpoint of --bounds."
     )
     repeated: str | None = option(
-        "What to make of several rows for one cell: missing (default), sum (bills), mean (readings) or last "
-        "(corrections)."
+        "Several rows for one cell: missing (default), sum (bills), mean (readings) or last (corrections)."
     )
 
 
@@ -273,9 +272,9 @@ class Knowledge:
         metavar="PERIOD",
     )
     scale: list[float] | None = moves(
-        "Instead of such a series: how much a donor's moves, from public knowledge, as its standard deviation over all "
-        "periods; a factor of two matters little. With neither, it is found privately if there are enough donors. Once "
-        "for each outcome."
+        "Instead of such a series: how much a donor's moves (standard deviation over all periods), from public "
+        "knowledge; a factor of two matters little. With neither, it is found privately if donors are enough. Once for "
+        "each outcome."
     )
     smoothness: str | None = moves("How slowly such series move, from public knowledge: high (default), mild or none.")
     reference: Path | None = moves("A public series to subtract from every donor, such as prices.")

@@ -61,8 +61,8 @@ class Asked:
     )
 
     share: list[float] | None = option(
-        "How several outcomes share the budget, once for each: 2 and 1 give the first two thirds (of mu squared, "
-        "which adds up). Equal by default."
+        "How several outcomes share the budget, once for each: 2 and 1 give two thirds to the first (of mu "
+        "squared, which adds up). Equal by default."
     )
 
     def require_one_outcome(self, specs: Sequence[TableSpec], table: DonorTableOptions) -> None:
@@ -98,7 +98,7 @@ class Asked:
 class How:
     """How the release is made, and what else is written and said."""
 
-    exclude: list[str] | None = option("A unit to leave out, such as the treated one.")
+    exclude: list[str] | None = option("A unit to leave out, such as the treated one. May be repeated.")
     provenance: str = option("A text for whoever reads the release; published as it is.", default="")
     engine: str = option("auto, memory, stream (larger than memory) or dask.", default="auto")
     scheduler: str | None = option("The address of a Dask scheduler.")

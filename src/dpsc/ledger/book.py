@@ -330,7 +330,7 @@ class Ledger:
         return words.told(self.history(), entry, self.place)
 
     def history(self) -> History:
-        """Read the book once, for whoever asks several things of the same state of it.
+        """Read the ledger once, for whoever asks several things of the same state of it.
 
         Whether it was edited is for :meth:`verify`, and for whoever books.
         """

@@ -177,7 +177,7 @@ def _of_panel(panel: ReleasedPanel) -> About:
         is_ours=True,
         one="person",
         many="people",
-        what=f"for each unit and period, {describe_panel.statistic(panel)}, {noisy}{found}",
+        what=f"for each unit and period {describe_panel.statistic(panel)}, {noisy}{found}",
         subjects=f"People in units. The file does not say who they are. Units: {describe_panel.units(panel)}.",
         kept=f"The names of the units, the periods, noisy sums{counts} by unit and period, how each person was "
         "bounded, the size of the noise, the guarantee, and the texts that are quoted here.",

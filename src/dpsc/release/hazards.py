@@ -21,6 +21,7 @@ def hazards(about: About) -> tuple[Hazard, ...]:
     if not about.is_ours:
         return ()
     one, many, of_people = about.one, about.many, about.one == "person"
+    label = "identifier" if of_people else "label"
     exact = about.guarantee is None or about.guarantee.arithmetic == "exact"
     proof = "docs/proofs/people-in-groups.md" if of_people else "docs/proofs/gram.md"
     attacked = "tests/custodian/groups/test_bounding.py" if of_people else "tests/custodian/gram/test_sensitivity.py"
@@ -98,9 +99,9 @@ def hazards(about: About) -> tuple[Hazard, ...]:
             ),
         ),
         Hazard(
-            "one human being under several labels",
+            f"one human being under several {label}s",
             "not met",
-            f"A {one} is what has one label in the table. Who has several is protected less.",
+            f"A {one} is what has one {label} in the table. Who has several is protected less.",
             ("SECURITY.md",),
         ),
         Hazard(

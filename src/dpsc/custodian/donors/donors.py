@@ -92,6 +92,7 @@ class Donors:
         df : DataFrame
             Of pandas, polars or Arrow. Never modified.
         unit, time, outcome : column names
+            The columns of units, periods and numbers.
         periods : str or list, optional
             The periods, declared beforehand: ``"2022-01..2024-12"``, ``"1980..1987"``, or a list. Rows outside are
             ignored, and nothing is refused because of the rows that a donor has. Without it the periods are read from

@@ -109,6 +109,7 @@ class Panel:
         df : DataFrame
             Of pandas, polars or Arrow. Never modified.
         unit, time, outcome : column names
+            The columns of units, periods and numbers.
         treatment_time
             The first treated period; a day in a month means that month.
         treated_unit : label, optional

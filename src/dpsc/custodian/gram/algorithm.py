@@ -108,18 +108,17 @@ _OF_AN_OUTCOME = ("share", "scale", "like", "reference")
 
 @dataclass(frozen=True)
 class GramRelease:
-    """Release second moments and mean of how the donors move, every donor a vector of length one.
+    """Release how the donors move together: a noisy Gram matrix, from which counterfactuals of any target follow.
 
-    No bounds are needed: only the direction of a donor's vector counts, so no donor can weigh more than any other.
-    Synthetic control depends on the donors only through this matrix, and its noise does not grow with n, so the
-    error falls with the number of donors.
+    Every donor is a vector of length one: only its direction counts, so no donor weighs more than any other, and no
+    bounds are needed. The noise does not grow with n: the more donors, the smaller the error.
 
     Parameters
     ----------
     epsilon, delta : float
         The whole budget; delta must be above 0 (Gaussian noise). Choose delta well below 1/n.
     smoothness : {"high", "mild", "none"}
-        How persistent such series are, from public knowledge: see docs/explanation/gram-release.md.
+        How slowly such series move, from public knowledge: see docs/explanation/gram-release.md.
     reference : Series or array, optional
         A public path that is subtracted from every donor (and later from the target): a national average, a price
         index.

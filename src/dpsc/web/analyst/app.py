@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from dpsc import checks
 from dpsc.analyst.ask import NOTHING_MORE, Wishes
 from dpsc.analyst.release import Release
-from dpsc.answers import document, report, tables, words
+from dpsc.answers import document, report, reporting, tables, words
 from dpsc.answers import figures as plot
 from dpsc.answers.figures import choices as other_figures
 from dpsc.answers.figures.sheet import BLACK, LINE, NARROW, WIDE, PeriodAxis, Sheet
@@ -428,6 +428,8 @@ def _downloads(desk: AnalystDesk) -> dict[str, tuple[str | Callable[[], str], Ca
         "report": (REPORT, lambda: files().html(command(asked_of(desk)))),
         "figure": ("figure.png", lambda: files().picture("png")),
         "workbook": ("answer.xlsx", lambda: files().xlsx()),
+        "checklist": (reporting.NAME, lambda: files().reporting()),
+        "study_checklist": (reporting.NAME, lambda: study().reporting()),
         "script": ("answer.py", lambda: script(asked_of(desk), desk.tried).encode("utf-8")),
         "target_table": (TARGET, desk.target_table),
         "release_again": (lambda: name(desk.release_file), lambda: content(desk.release_file)),
