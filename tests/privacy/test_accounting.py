@@ -247,7 +247,7 @@ def two_answers(epsilon: float, at: float) -> float:
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
 def test_a_pure_release_reveals_no_more_than_a_gaussian_one(epsilon: float) -> None:
-    mu = math.sqrt(math.pi / 2) * epsilon
+    mu = math.sqrt(float(accounting.PI) / 2) * epsilon
     for at in np.linspace(0, epsilon, 50):
         assert two_answers(epsilon, at) <= accounting.gaussian_delta(mu, at) * (1 + 1e-12)
     if epsilon <= 0.5:  # and mu could not be 5% smaller
