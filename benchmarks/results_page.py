@@ -216,9 +216,8 @@ def text() -> str:
 One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores. Ratios are of times taken in the same run; every row of "fit",
 "tables", "rows in any order" and "two steps" is a process of its own, so that its memory is its own.
 
-The tables "Fit", "Two steps with a million donors" and "Start-up" were measured with version 0.1.0. The machine had
-other work at the same time, ten processes for two cores: compare times only within a row, where both were taken in turn,
-and processor times, which other work changes less.
+The machine had some other work at the same time: compare times only within a row, where both were taken in turn, and
+processor times, which other work changes less.
 
 ## Fit: from arrays in memory to a counterfactual
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -457,8 +457,12 @@ def _peak_of(process: psutil.Process) -> float:
 
 def family() -> list[psutil.Process]:
     """Return this process and those it started, but for a database's server."""
-    started = psutil.Process().children(recursive=True)
-    return [psutil.Process(), *(process for process in started if "postgres" not in process.name())]
+    found = [psutil.Process()]
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # a server's process may end at any moment
+            if "postgres" not in process.name():
+                found.append(process)
+    return found
 
 
 def processor_seconds() -> float:

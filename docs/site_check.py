@@ -1,4 +1,4 @@
-"""Refuse a site that would load something from the network: it must be readable without one."""
+"""Refuse a site that would load something from the network, or shows the markup of docstrings instead of links."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 OUTSIDE = r"(?:https?:)?//"
 TAG = re.compile(r"<(?:script|img|iframe|source|video|audio|embed|object|input|link|image|use)\b[^>]*>", re.IGNORECASE)
 ADDRESS = re.compile(rf"\b(?:src|srcset|data|href|poster)=[\"']?\s*({OUTSIDE}[^\"'\s>]+)", re.IGNORECASE)
+ROLE = re.compile(r":(?:meth|class|func|attr|mod|exc):")
 IN_STYLE = re.compile(rf"(?:url\(|@import)\s*[\"']?\s*({OUTSIDE}[^\"')\s;]+)", re.IGNORECASE)
 
 
@@ -33,3 +34,6 @@ def on_post_build(config: Any) -> None:
     }
     if found:
         raise SystemExit("The site would load from the network:\n  " + "\n  ".join(sorted(found)))
+    raw = [path.name for path in (site / "reference" / "api").glob("*.html") if ROLE.search(path.read_text("utf-8"))]
+    if raw:
+        raise SystemExit(f"docs/site_docstrings.py did not turn all roles into links: {', '.join(raw)}")

@@ -17,6 +17,7 @@ import pytest
 import dpsc
 from dpsc import Release, Study, about
 from dpsc.answers import result
+from dpsc.cli.plan import _FROM
 from tests import pages
 from tests.benchmarking import benchmark
 from tests.conftest import MADE_UP
@@ -243,3 +244,10 @@ def test_what_a_page_would_load_from_the_network_is_found() -> None:
         "<code>src=https://x.org</code>",
     ]
     assert [text for text in good if list(loaded(text))] == []
+
+
+def test_plans_say_what_was_measured_of_their_ranges() -> None:
+    page = (DOCS / "guides" / "choosing-epsilon.md").read_text("utf-8")
+    at_once, after_pilot = page.split("<!-- quote planning -->")[1].split("<!-- end quote -->")[0].split(";")[:2]
+    for text, measured in ((_FROM[False], at_once), (_FROM[True], after_pilot)):
+        assert re.findall(r"\d+%", text) == re.findall(r"\d+%", measured.split(". ")[0])

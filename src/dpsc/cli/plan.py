@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpsc.tables.spec import TableSpec
     from dpsc.types import JsonObject, Times
 
-_in_groups = partial(option, panel="People inside units (instead of donors)")
+_in_groups = partial(option, panel="People in groups (instead of donors)")
 _EACH = ("detectable", "error", "error_in_shock")  # of which ranges are shown
 
 
@@ -571,10 +571,10 @@ _LEGEND = (
     "Without privacy: the better of ridge and this estimator, on the raw donors.",
 )
 _FROM = {
-    False: "Simulated from public assumptions; no donor was touched and nothing was spent. On real panels 82% of "
-    "errors and 79% of smallest effects were in their range (docs/guides/choosing-epsilon.md).",
+    False: "Simulated from public assumptions; no donor was touched and nothing was spent. On real panels 78% of "
+    "errors and 76% of smallest effects were in their range (docs/guides/choosing-epsilon.md).",
     True: "The pilot tells how closely these donors follow the target. To read it cost nothing; dpsc ledger show says "
-    "what is left of the budget. On real panels 83% of smallest effects were in such a range.",
+    "what is left of the budget. On real panels 79% of smallest effects were in such a range.",
 }
 
 
