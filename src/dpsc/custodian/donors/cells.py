@@ -88,7 +88,8 @@ def as_units(labels: Any) -> Any:
     if pa.types.is_boolean(units.type):
         units = pc.if_else(units, "True", "False")  # as Python writes them, and CSV files of pandas
     units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
-    return pc.if_else(pc.equal(units, ""), None, units)
+    # Not pc.if_else, which before Arrow 24 made other texts of a part of an array (apache/arrow, issue 41479).
+    return pc.replace_with_mask(units, pc.equal(units, ""), pa.scalar(None, units.type))
 
 
 def codes_of(labels: Any, segments: Segments) -> Positions:
