@@ -37,7 +37,8 @@ def test_it_states_question_donors_guarantee_numbers_tests_and_source() -> None:
         "We estimated what cost would have been without the intervention at 2021Q4.",
         "3,000 donors over 20 periods, from 2018Q1 to 2022Q4, 15 of them before the intervention.",
         "epsilon = 1 and delta = 1e-06. If the whole record of one donor were replaced by any other",
-        "by a factor of at most 2.718; this may fail with a probability of at most 1e-06.",
+        "by a factor of at most 2.718; at worst it is as if everything were told with a probability of 1e-06, and this "
+        "factor held otherwise.",
         f"The difference is {effect} euros",
         f"with a 95% interval from {least} to {most} euros",
         "p < 0.001",
@@ -81,7 +82,7 @@ def test_it_says_whom_a_guarantee_protects_and_when_there_is_none(panel_result: 
     noisy = OutputPerturbation(epsilon=1.0).fit(panel).paragraph()
     assert "not an interval for the effect" in noisy
     assert "epsilon = 1 and delta = 0" in noisy
-    assert "may fail" not in noisy
+    assert "at worst" not in noisy
     seeded = GramRelease(epsilon=1.0, delta=1e-6, seed=1, scale=1.0).release(panel.donors)
     assert f"NOT PRIVATE: {SEEDED}." in seeded.estimate(panel.target.to_numpy(), 8).paragraph()
     published = panel_result.paragraph()

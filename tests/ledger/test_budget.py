@@ -101,7 +101,7 @@ def test_a_pure_loss_is_pure_only_without_a_delta_and_costs_all_of_it() -> None:
     assert cheap.kind == "Gaussian"  # by the parts of its loss
     assert not Budget(1.0, 0.0).allows([cheap])
     assert not Budget(1.0, 1e-6, pure=1.0).allows([cheap])
-    tolerated = Cost.of(Guarantee(1.0, loss=Loss.from_pure(1.0 + 5e-9)))
+    tolerated = Cost(1.0, 0.0, Loss.from_pure(1.0 + 5e-9))  # until version 0.2.0 a guarantee could be of this
     assert not Budget(1.0, 0.0).allows([tolerated])
     halves = Cost.of(Guarantee(0.3, loss=Loss.from_pure(0.1) + Loss.from_pure(0.2)))  # 0.30000000000000004 in floats
     assert Budget(0.3, 0.0).allows([halves])

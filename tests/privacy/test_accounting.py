@@ -125,6 +125,21 @@ def test_a_guarantee_cannot_promise_less_than_its_losses_cost() -> None:
         Guarantee(1.0, 1e-6, loss=Loss.from_rho(1.0))
 
 
+@pytest.mark.parametrize("loss", [Loss.from_mu(0.7), Loss.from_rho(0.02), Loss.from_pure(0.5) + Loss.from_mu(0.2)])
+def test_a_claim_is_not_forgiven_what_a_search_cannot_tell(loss: Loss) -> None:
+    """An epsilon that is found is too large by at most a part of 1e-9; one that is claimed is never too small."""
+    found = loss.epsilon(1e-6)
+    assert Guarantee(found, 1e-6, loss=loss).epsilon == found
+    with pytest.raises(ParameterError, match="promise too much"):
+        Guarantee(found * (1 - 2e-9), 1e-6, loss=loss)
+
+
+def test_a_budget_is_within_itself_although_a_search_finds_more() -> None:
+    loss = Loss.from_rho(accounting.zcdp_rho(1.0, 1e-6))
+    assert 1.0 < loss.epsilon(1e-6) < 1 + 2e-9
+    assert loss.within(1.0, 1e-6)
+
+
 def test_adding_guarantees_of_different_kinds_is_at_most_the_sum() -> None:
     kinds = [
         Guarantee(0.3),
@@ -232,7 +247,7 @@ def two_answers(epsilon: float, at: float) -> float:
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
 def test_a_pure_release_reveals_no_more_than_a_gaussian_one(epsilon: float) -> None:
-    mu = math.sqrt(math.pi / 2) * epsilon
+    mu = math.sqrt(float(accounting.PI) / 2) * epsilon
     for at in np.linspace(0, epsilon, 50):
         assert two_answers(epsilon, at) <= accounting.gaussian_delta(mu, at) * (1 + 1e-12)
     if epsilon <= 0.5:  # and mu could not be 5% smaller

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import GramRelease, PanelRelease, People, Release
+from dpsc import GramRelease, PanelRelease, People, PrivatePanel, Release
 from dpsc.custodian.gram.algorithm import CustodianSum
+from dpsc.errors import ReleaseError
+from dpsc.privacy.guarantee import PUBLISHERS_WORD, mark_of
 from dpsc.release import verify
 from dpsc.types import Array
 
@@ -43,6 +45,19 @@ STORED = [*sorted((TESTS / "release").glob("*.dpsc.json")), TESTS / "web/wages.d
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.name)
 def test_files_of_earlier_versions_are_genuine(path: Path) -> None:
     assert "broken" not in {check.verdict for check in verify.checks(Release.load(path))}
+
+
+def test_only_a_table_of_others_rests_on_the_word_of_its_publisher() -> None:
+    """Who edits the file of a release cannot give it the milder mark, nor can a table without noise have it."""
+    _, release = made()
+    for reason in (PUBLISHERS_WORD, f"published by a friend ({PUBLISHERS_WORD})"):
+        with pytest.raises(ReleaseError, match="word of another publisher"):
+            replace(release, guarantee=None, no_guarantee=reason)
+    table = pd.DataFrame({"unit": list("ABC") * 2, "year": [1] * 3 + [2] * 3, "value": 1.0})
+    forged = PrivatePanel.from_noisy_table(
+        table, noise=0.0, guarantee=f"a friend ({PUBLISHERS_WORD})", unit="unit", time="year", outcome="value"
+    )
+    assert mark_of(forged.no_guarantee) == "NOT PRIVATE"
 
 
 def test_each_outcome_of_several_is_checked_and_a_forged_one_is_broken() -> None:

@@ -13,7 +13,7 @@ from dpsc.answers.placebos import OTHER_POOL, Trials
 from dpsc.answers.pooled import Pooled
 from dpsc.answers.words import number, sentence
 from dpsc.periods.dates import period_name
-from dpsc.privacy.guarantee import PUBLISHERS_WORD, REPLACE_PERSON, Guarantee, mark_of
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, mark_of, rests_on_its_publisher
 from dpsc.version import __version__
 
 _SYNTHETIC_CONTROL = (
@@ -82,13 +82,14 @@ def _donors(result: Answer, more: str = "") -> str:
 
 def protection(guarantee: Guarantee | None, reason: str) -> list[str]:
     """Say what protects the records, or that nothing does."""
-    if guarantee is None and PUBLISHERS_WORD in reason:
+    if guarantee is None and rests_on_its_publisher(reason):
         return [f"The estimate uses a table that others protected, and dpsc adds no guarantee of its own: {reason}."]
     if guarantee is None:
         return [f"The estimate carries no privacy guarantee, it is {mark_of(reason)}: {reason}."]
     who, whose = ("person", "people's") if guarantee.adjacency == REPLACE_PERSON else ("donor", "the donors'")
     factor = number(math.exp(min(guarantee.epsilon, 700.0)))
-    fails = f"; this may fail with a probability of at most {guarantee.delta:g}" if guarantee.delta > 0 else ""
+    at_worst = f"as if everything were told with a probability of {guarantee.delta:g}, and this factor held otherwise"
+    fails = f"; at worst it is {at_worst}" if guarantee.delta > 0 else ""
     return [
         f"The estimate uses {whose} records only through a release with differential privacy, epsilon = "
         f"{guarantee.epsilon:g} and delta = {guarantee.delta:g}.",

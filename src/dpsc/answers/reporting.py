@@ -263,7 +263,8 @@ def _protected(document: Document) -> str:
         return f"No guarantee of privacy: {document['no_guarantee']}."
     one = "person" if promise["adjacency"].endswith("person") else "donor"
     return (
-        f"Records were used only with differential privacy for each {one}, epsilon {promise['epsilon']:g} and "
+        f"For this answer, records were used only with differential privacy for each {one}, epsilon "
+        f"{promise['epsilon']:g} and "
         f"delta {promise['delta']:g}."
     )
 

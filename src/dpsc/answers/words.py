@@ -457,7 +457,10 @@ def meaning(guarantee: Guarantee) -> list[str]:
         "right 50% of the time.",
     ]
     if guarantee.delta > 0:
-        sentences.append(f"This may fail with a probability of at most {guarantee.delta:g} (delta).")
+        sentences.append(
+            f"At worst it is as if everything were told with a probability of {guarantee.delta:g} (delta), and the "
+            "factor held otherwise."
+        )
     sentences.append(
         "The guarantee holds whatever else is known or will become known. It covers only this publication: if "
         f"there are others from the same {them}, their losses add up."
@@ -561,7 +564,7 @@ _WORDS = {
     "epsilon": "privacy budget (epsilon)",
     "epsilon1": "privacy budget of the weights (epsilon 1)",
     "epsilon2": "privacy budget of the answer (epsilon 2)",
-    "delta": "chance that the promise may fail (delta)",
+    "delta": "probability that epsilon leaves uncovered (delta)",
     "split": "share of the budget spent on the weights",
     "weights_ball": "the weights are kept within",
     "noise": "law of the noise",

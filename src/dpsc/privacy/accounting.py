@@ -20,6 +20,7 @@ from dpsc import checks
 
 _SLACK = 1e-9  # the relative precision of the searches below, always rounded to the safe side
 _ROUNDING = 2.0**-50  # above the relative error of the few operations in a formula below
+_OF_SUMS = 2.0**-48  # above the relative error of a sum of some losses
 _TINY = 1e-300  # a delta that underflows counts as this
 Condition = Callable[[float], bool]
 PI = Fraction(31416, 10000)  # at least pi
@@ -115,6 +116,32 @@ class Loss:
             if self.rho == 0:
                 ways.append(_plus(self.pure, gaussian_epsilon(math.sqrt(self.mu_squared), left)))
         return _plus(self.rest_epsilon, min(ways))
+
+    def within(self, epsilon: float, delta: float) -> bool:
+        """Return whether (epsilon, delta) is proved, by a theorem at this very epsilon: no search makes it smaller.
+
+        Only what rounding of sums may have added is forgiven: two halves are one.
+
+        Examples
+        --------
+        >>> loss = Loss.from_mu(0.2)
+        >>> loss.within(loss.epsilon(1e-6), 1e-6), loss.within(loss.epsilon(1e-6) * (1 - 2e-9), 1e-6)
+        (True, False)
+        """
+        epsilon *= 1 + _OF_SUMS
+        if self.epsilon(delta) <= epsilon:
+            return True
+        left, noisy = _minus(delta, self.rest_delta), self.rho + self.mu_squared / 2
+        together = _minus(epsilon, self.rest_epsilon)
+        beside = _minus(together, self.pure)
+        if min(left, self.pure_as_rho + noisy, together) <= 0:
+            return False
+        ways = [zcdp_delta(self.pure_as_rho + noisy, together)]
+        if beside > 0:
+            ways.append(zcdp_delta(noisy, beside))
+            if self.rho == 0:
+                ways.append(gaussian_delta(math.sqrt(self.mu_squared), beside))
+        return min(ways) <= left
 
 
 def _plus(one: float, other: float) -> float:

@@ -62,7 +62,7 @@ class Guarantee:
             raise ParameterError(f"arithmetic must be 'exact' or 'float', not {self.arithmetic!r}.")
         if self.loss == Loss():
             object.__setattr__(self, "loss", Loss.from_epsilon_delta(self.epsilon, self.delta))
-        elif not self.loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # 1e-8: how imprecise the search for it is
+        elif not self.loss.within(self.epsilon, self.delta):
             raise ParameterError(
                 f"the losses cost epsilon = {self.loss.epsilon(self.delta):g} at delta = {self.delta:g}; "
                 f"a guarantee of epsilon = {self.epsilon:g} would promise too much."
@@ -176,7 +176,12 @@ def mark_of(reason: str) -> str:
     >>> mark_of("the noise came from a seed"), mark_of(f"published by a friend ({PUBLISHERS_WORD})")
     ('NOT PRIVATE', "PROTECTED BY THE PUBLISHER'S WORD")
     """
-    return "PROTECTED BY THE PUBLISHER'S WORD" if PUBLISHERS_WORD in reason else "NOT PRIVATE"
+    return "PROTECTED BY THE PUBLISHER'S WORD" if rests_on_its_publisher(reason) else "NOT PRIVATE"
+
+
+def rests_on_its_publisher(reason: str) -> bool:
+    """Return whether a reason why there is no guarantee is that of a table with noise of others: so it ends."""
+    return reason.removesuffix(")").endswith(PUBLISHERS_WORD)
 
 
 def best_guess(epsilon: float, delta: float) -> float:

@@ -152,7 +152,8 @@ def _risks(said: About) -> Table:
         (f"somebody learns who is among the {many}", (said.none if promise is None else said.membership,)),
     ]
     if promise is not None and promise.delta > 0:
-        rows.append(("the guarantee fails", (f"With a probability of at most delta, {promise.delta:g}.",)))
+        at_worst = f"At worst as if everything were told with a probability of delta, {promise.delta:g}."
+        rows.append(("more is learned than epsilon allows", (at_worst,)))
     in_general = "" if promise is None else " It would be known without this person's record, too."
     rows += [
         (
@@ -342,7 +343,9 @@ def _for_the_analyst(said: About) -> Section:
         "5": f"{said.subjects} Periods: {said.periods}.",
         "7a": f"The {said.many} of this file.",
         "7e": f"Outcome: {said.outcome}.",
-        "7h": said.none if said.guarantee is None else f"Records were used only with {said.guarantee.brief}.",
+        "7h": said.none
+        if said.guarantee is None
+        else f"For this file, records were used only with {said.guarantee.brief}.",
         "19": f"Identity of the release: {', '.join(said.identities) or 'none'}.",
     }
     rows = tuple(

@@ -17,7 +17,7 @@ import numpy as np
 from dpsc.checks import LONGEST_NAME, LONGEST_TEXT, is_printable
 from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee
+from dpsc.privacy.guarantee import REPLACE_ONE, Guarantee, rests_on_its_publisher
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.kernel import Kernel
 from dpsc.release.population import Population
@@ -79,6 +79,8 @@ class ReleasedMatrix:
     def __post_init__(self) -> None:
         if (self.guarantee is None) == (not self.no_guarantee):
             raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
+        if rests_on_its_publisher(self.no_guarantee):
+            raise ReleaseError("a release of dpsc does not rest on the word of another publisher.")
         promise = self.guarantee
         require_text(self.provenance, _LONGEST_MERGED)
         require_text("" if promise is None else promise.basis, _LONGEST_MERGED)

@@ -22,7 +22,14 @@ from dpsc.periods import calendar
 from dpsc.periods.dates import period_name
 from dpsc.privacy import discrete, exact
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import PUBLISHERS_WORD, REPLACE_PERSON, Guarantee, composed, weakest
+from dpsc.privacy.guarantee import (
+    PUBLISHERS_WORD,
+    REPLACE_PERSON,
+    Guarantee,
+    composed,
+    rests_on_its_publisher,
+    weakest,
+)
 from dpsc.privacy.rounded_gaussian import discrete_gaussian_budget, discrete_gaussian_slack
 from dpsc.release.lengths import BINS, SHARE, Bins, NoisyLengths, require_lengths
 from dpsc.release.matrix import LARGEST_NUMBER, LARGEST_T, require_public_labels, require_text
@@ -119,6 +126,8 @@ class Block:
     def __post_init__(self) -> None:
         if (self.guarantee is None) == (not self.no_guarantee):
             raise ReleaseError("a release carries either a guarantee or the reason why it has none.")
+        if rests_on_its_publisher(self.no_guarantee):
+            raise ReleaseError("a release of dpsc does not rest on the word of another publisher.")
         promise = self.guarantee
         promised = () if promise is None else (promise.basis, promise.adjacency)
         for text in (self.no_guarantee, self.dataset, self.provenance, self.made_by, self.made_on, *promised):

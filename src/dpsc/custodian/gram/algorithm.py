@@ -280,7 +280,7 @@ class GramRelease:
         if self.guarantee is None or len(known) < len(promises):
             return None
         loss = sum((promise.loss for promise in known), Loss())
-        if not loss.epsilon(self.delta) <= self.epsilon * (1 + 1e-8):  # where some parts are zCDP and others are not
+        if not loss.within(self.epsilon, self.delta):  # where some parts are zCDP and others are not
             raise ParameterError(
                 f"the grid is too coarse to be shared in this way; use a larger {Parameter('grid_bits')}."
             )
