@@ -11,7 +11,7 @@ from dpsc.answers.effects import Effect
 from dpsc.answers.joint_tests import StudyTrials
 from dpsc.answers.placebos import OTHER_POOL, Trials
 from dpsc.answers.pooled import Pooled
-from dpsc.answers.words import number, sentence
+from dpsc.answers.words import sentence
 from dpsc.periods.dates import period_name
 from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, mark_of, rests_on_its_publisher
 from dpsc.version import __version__
@@ -87,7 +87,7 @@ def protection(guarantee: Guarantee | None, reason: str) -> list[str]:
     if guarantee is None:
         return [f"The estimate carries no privacy guarantee, it is {mark_of(reason)}: {reason}."]
     who, whose = ("person", "people's") if guarantee.adjacency == REPLACE_PERSON else ("donor", "the donors'")
-    factor = number(math.exp(min(guarantee.epsilon, 700.0)))
+    factor = words.factor(guarantee.epsilon)
     at_worst = f"as if everything were told with a probability of {guarantee.delta:g}, and this factor held otherwise"
     fails = f"; at worst it is {at_worst}" if guarantee.delta > 0 else ""
     return [

@@ -443,15 +443,25 @@ def percent(level: float) -> str:
     return f"{100 * level:.10g}%"
 
 
+def factor(epsilon: float) -> str:
+    """Write by how much an epsilon lets odds change.
+
+    Examples
+    --------
+    >>> factor(1.0), factor(5000.0)
+    ('2.718', 'e^5000')
+    """
+    return number(math.exp(epsilon)) if epsilon <= 700 else f"e^{epsilon:g}"
+
+
 def meaning(guarantee: Guarantee) -> list[str]:
     """Say what a guarantee means for whoever it protects: a donor, or a person inside the donors."""
     who, them = ("person", "people") if guarantee.adjacency == REPLACE_PERSON else ("donor", "donors")
-    factor = math.exp(min(guarantee.epsilon, 700.0))
     guess = best_guess(guarantee.epsilon, guarantee.delta)
     sentences = [
         f"Epsilon is {guarantee.epsilon:g}. Take any {who} and anything that someone might want to learn about them. "
         f"If the {who}'s whole record is replaced by any other, the odds of any conclusion drawn from what was "
-        f"published change by a factor of at most {number(factor)}.",
+        f"published change by a factor of at most {factor(guarantee.epsilon)}.",
         f"In other words: suppose that someone knows everything about all other {them} and must guess which of two "
         f"equally likely records a {who} has. This guess is right at most {guess:.1%} of the time; a blind guess is "
         "right 50% of the time.",

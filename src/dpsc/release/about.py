@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dpsc.answers.words import sentence
 from dpsc.privacy.guarantee import Guarantee, best_guess, mark_of
 from dpsc.release import describe, describe_panel, verify
 from dpsc.release.panel import ReleasedPanel
@@ -129,7 +128,7 @@ def _of_donors(release: describe.Released) -> About:
         periods=describe.periods(first),
         settings=" ".join(f"{name}: {describe.of_each(release, say)}." for name, say in settings.items()),
         noise=f"The noise is {describe.of_each(release, describe.noise)}; {describe.of_each(release, describe.seen)}.",
-        mechanism=f"The file says: {sentence(describe.of_each(release, describe.mechanism))}",
+        mechanism=f"The file says: {describe.of_each(release, describe.mechanism)}.",
         public=f"the number of donors ({first.n:,}) and the order of their rows, the periods, the outcome's name and "
         "every setting" + ("" if segments is None else f", and the names of the segments ({segments})"),
         protected="one donor's whole record: every value in every period"
@@ -186,7 +185,7 @@ def _of_panel(panel: ReleasedPanel) -> About:
         periods=describe_panel.periods(panel),
         settings=f"Bounding: {describe_panel.bounding(panel)}.",
         noise=f"Noise: {describe_panel.noise(panel)}; {describe_panel.too_few(panel)}.",
-        mechanism=f"The file says: {sentence(describe.mechanism(panel))}",
+        mechanism=f"The file says: {describe.mechanism(panel)}.",
         public="the units, the periods, the outcome's name, and how people were bounded",
         protected="all records of one person, in all units and periods, and whether the person is in the data at all",
         membership="Whether somebody is among the people is covered: all records of a person may be replaced by none.",
