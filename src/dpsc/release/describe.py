@@ -250,15 +250,15 @@ def record(
             },
             "deployment_model": {
                 "model_name": "Central",
-                "model_name_details": "Each custodian sees its own donors only; noisy matrices were added up."
+                "model_name_details": f"Noisy matrices of {first.sites} sites were added up."
                 if first.sites > 1
                 else None,
                 "trust_assumptions": "Donors trust the custodian, who holds their records and draws the noise. Nobody "
                 "who receives the release needs to be trusted, whatever else they know.",
                 "actors": None,
                 "release_type": "One release",
-                "release_type_details": "This record is about one file. Other releases of the same donors, and how "
-                "their losses add up, are in the custodian's ledger.",
+                "release_type_details": "This record is about one file, which shows no other releases of the same "
+                "donors. Their losses would add up.",
                 "data_source_type": None,
                 "data_source_type_details": None,
                 "access_type": "Non-interactive",
@@ -275,7 +275,8 @@ def record(
                 "composition within epsilon. Where donors were counted to find a scale, the part of its outcome pays "
                 "for it."
                 if several
-                else f"Merged from {first.sites} sites with different donors: parallel composition."
+                else f"Merged from {first.sites} sites, with different donors by the word of whoever merged them: "
+                "parallel composition."
                 if first.sites > 1
                 else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
                 if len(first.identities) > 1
