@@ -221,7 +221,7 @@ processor times, which other work changes less.
 
 **Of which version.** Measured with 0.2.0, and not again since the estimator of 0.3.0 has other intervals: the Gram release
 (0.3.0 beside it in words), what each part does, intervals, several units together (but for the time before the
-treatment), missing cells, which method, the paper's findings. The two-step algorithms are of 0.1.0 and 0.2.0.
+treatment), which method, the paper's findings. The two-step algorithms are of 0.1.0 and 0.2.0.
 All else is of 0.3.0.
 
 ## Fit: from arrays in memory to a counterfactual
