@@ -22,7 +22,15 @@ MARKERS = "osD^vP"
 
 
 def scale() -> pd.DataFrame:
-    return pd.read_csv(OUT / "scale.csv")
+    """Return the measurements of cost, without those that failed."""
+    return pd.read_csv(OUT / "scale.csv").dropna(subset="seconds")
+
+
+def not_measured() -> str:
+    """Say in words which measurements of cost failed."""
+    rows = pd.read_csv(OUT / "scale.csv")
+    failed = [f"{row['what']} (n = {row['n']:,})" for _, row in rows[rows["seconds"].isna()].iterrows()]
+    return f"\n\n**Could not be measured**: {', '.join(failed)}." if failed else ""
 
 
 def exponent(rows: pd.DataFrame, column: str, smallest: int) -> float:
@@ -217,7 +225,7 @@ One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores
 "tables", "rows in any order" and "two steps" is a process of its own, so that its memory is its own.
 
 The machine had some other work at the same time: compare times only within a row, where both were taken in turn, and
-processor times, which other work changes less.
+processor times, which other work changes less.{not_measured()}
 
 ## Fit: from arrays in memory to a counterfactual
 

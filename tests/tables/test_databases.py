@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import source_of
 from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import database
+from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.places import Selection, place_of
 from dpsc.types import Array
 from tests.cli.conftest import quick
@@ -206,6 +207,18 @@ def test_rows_come_in_few_bytes_at_a_time_and_in_the_same_order(server: Server) 
     assert max(batch.nbytes for batch in batches) < 2**24
     numbers = np.concatenate([batch.column(0).to_numpy() for batch in batches])
     np.testing.assert_array_equal(numbers, np.arange(1, rows + 1))
+
+
+def test_small_batches_of_a_driver_are_put_together(save: Save) -> None:
+    """DuckDB gives 2,048 rows at a time; each batch takes us as long as some thousand rows."""
+    rows = 9_000
+    address = save(pd.DataFrame({"who": [f"p{i}" for i in range(rows)]}))
+    for size in (10**6, 1000):
+        file = database.DatabaseFile(cast(Selection, place_of(address, "visits")))
+        batches = list(file.batches(None, ["who"], size, AS_USUAL))
+        assert max(batch.num_rows for batch in batches) <= size
+        assert size < rows or len(batches) == 1
+        assert [who for batch in batches for who in batch.column(0).to_pylist()] == [f"p{i}" for i in range(rows)]
 
 
 def test_the_connection_cannot_write(donors: Array, save: Save) -> None:

@@ -28,7 +28,6 @@ from dpsc.custodian.donors.blocks import (
     CheckedBlock,
     Following,
     Identities,
-    hashes_of,
     in_order,
     not_together,
     row_writer,
@@ -436,7 +435,7 @@ class Files:
     def units_with_several_rows(self) -> tuple[Any, Array, Positions | None]:
         """Units of a wide table that have several rows, as text, the row that these make, and segments. Private."""
         named = self._rows([self.columns[0]], reader.ROWS_AT_ONCE, "looking at the units")
-        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in named]
+        hashes = [keys_of(cells.units_of(rows)[1]) for rows in named]
         found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         suspects = np.unique(found[1:][found[1:] == found[:-1]])
         if not len(suspects):
@@ -444,7 +443,7 @@ class Files:
         theirs = []
         for rows in self._rows(self.in_time_order, reader.ROWS_AT_ONCE):
             kept, units = cells.units_of(rows)
-            kept[kept] = np.isin(hashes_of(units), suspects)
+            kept[kept] = np.isin(keys_of(units), suspects)
             theirs.append(rows._replace(first=None, batch=rows.batch.filter(pa.array(kept))))
         labels, values, codes = self._of_rows(theirs)
         return pa.array(labels, pa.large_string()), values, codes
