@@ -16,9 +16,12 @@ import pandas as pd
 import pytest
 
 from dpsc import GramRelease, PanelRelease, scan
+from dpsc.custodian.donors import divided
+from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.gram import exact_sum
 from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import source_of
+from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import database
 from dpsc.tables.dialect import AS_USUAL
@@ -144,6 +147,22 @@ def test_people_are_added_up_from_a_database(save: Save, tmp_path: Path) -> None
     np.testing.assert_array_equal(
         make.custodian_sum(scan(save(frame), **columns, table="visits")).total, from_file.total
     )
+
+
+def test_a_table_of_a_database_is_never_taken_for_a_small_one(donors: Array, save: Save) -> None:
+    """How many rows it has is known when it is read: it is not held in memory, nor divided into two parts."""
+    address = save(long(donors).sample(frac=1, random_state=0))
+    told: list[int | None] = []
+    source = scan(address, **NAMES, table="visits", periods=[f"w{t}" for t in range(1, T + 1)], missing="kernel")
+    GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(source, on_progress=lambda doing, rows, of: told.append(of))
+    assert told
+    assert not any(told)
+    assert isinstance(source, FileSource)
+    assert source.files._divided.parts == divided._MOST_PARTS
+    columns = {"person": "who", "unit": "week", "time": "cost"}
+    people = scan(address, **columns, units=["w1", "w2", "w3"], periods=["w1"], table="visits")
+    assert isinstance(people, FilePeople)
+    assert not people.files.in_memory
 
 
 def test_both_passes_read_the_rows_of_one_moment(donors: Array, server: Server) -> None:
@@ -322,7 +341,7 @@ def test_commands_read_a_database_from_check_to_release(donors: Array, save: Sav
     address, said = save(long(donors)), "visits"
     if how == "--query-file":
         said = str(tmp_path / "q.sql")
-        Path(said).write_text("select who, week, cost from visits\n")
+        Path(said).write_text("select who, week, cost from visits -- all of them\n")
     columns = ["--unit", "who", "--time", "week", "--outcome", "cost"]
     columns += ["--periods", ",".join(f"w{t}" for t in range(1, T + 1))]
     code, out, err = quick("check", address, how, said, *columns)
