@@ -149,16 +149,23 @@ def test_people_are_added_up_from_a_database(save: Save, tmp_path: Path) -> None
     )
 
 
-def test_a_table_of_a_database_is_never_taken_for_a_small_one(donors: Array, save: Save) -> None:
-    """How many rows it has is known when it is read: it is not held in memory, nor divided into two parts."""
+def test_a_table_of_a_database_is_never_taken_for_a_small_one(
+    donors: Array, save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many rows it has is known once they were read. It is not held in memory, and has enough parts."""
+    monkeypatch.setattr(divided, "_OF_A_PART", N * T // 16)
     address = save(long(donors).sample(frac=1, random_state=0))
-    told: list[int | None] = []
+    told: dict[str, int | None] = {}
+
+    def tell(doing: str, rows: int, of: int | None) -> None:
+        told[doing] = of
+
     source = scan(address, **NAMES, table="visits", periods=[f"w{t}" for t in range(1, T + 1)], missing="kernel")
-    GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(source, on_progress=lambda doing, rows, of: told.append(of))
-    assert told
-    assert not any(told)
+    GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(source, on_progress=tell)
+    passes = {"looking at the periods": None, "dividing into a private file": N * T}
+    assert told == {**passes, "counting donors": N, "adding up donors": N}
     assert isinstance(source, FileSource)
-    assert source.files._divided.parts == divided._MOST_PARTS
+    assert source.files._divided.parts == 16
     columns = {"person": "who", "unit": "week", "time": "cost"}
     people = scan(address, **columns, units=["w1", "w2", "w3"], periods=["w1"], table="visits")
     assert isinstance(people, FilePeople)
