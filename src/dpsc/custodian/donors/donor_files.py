@@ -211,7 +211,7 @@ class Files:
 
     @cached_property
     def _looked_at(self) -> tuple[Any, bool, int]:
-        """The labels of periods of a long table, whether the rows of each donor follow each other, and how many rows."""
+        """The labels of a long table's periods, whether the rows of each donor follow each other, and how many rows."""
         found, following, count = [], Following(), 0
         for rows in self._rows(self.columns[:2], reader.ROWS_AT_ONCE, "looking at the periods"):
             found.append(arrow.different(rows.batch.column(1)))
