@@ -166,8 +166,9 @@ def test_a_table_of_a_database_is_never_taken_for_a_small_one(
     assert told == {**passes, "counting donors": N, "adding up donors": N}
     assert isinstance(source, FileSource)
     assert source.files._divided.parts == 16
-    columns = {"person": "who", "unit": "week", "time": "cost"}
-    people = scan(address, **columns, units=["w1", "w2", "w3"], periods=["w1"], table="visits")
+    people = scan(
+        address, person="who", unit="week", time="cost", units=["w1", "w2", "w3"], periods=["w1"], table="visits"
+    )
     assert isinstance(people, FilePeople)
     assert not people.files.in_memory
 
