@@ -241,9 +241,9 @@ The machine had some other work at the same time: compare times only within a ro
 processor times, which other work changes less.{not_measured()}
 
 **Of which version.** Measured with 0.2.0, and not again since the estimator of 0.3.0 has other intervals: the Gram release
-(0.3.0 beside it in words), what each part does, intervals, several units together (but for the time before the
-treatment), which method, the paper's findings. The two-step algorithms are of 0.1.0 and 0.2.0.
-All else is of 0.3.0.
+(0.3.0 beside it in words), what each part does, several units together (but for the time before the treatment), which
+method, the paper's findings. All else is of 0.3.0. Intervals were measured on the panels kept apart once with it, on 19
+November, and nothing was changed after that.
 
 ## Fit: from arrays in memory to a counterfactual
 
