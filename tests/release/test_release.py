@@ -640,3 +640,11 @@ def test_disjoint_or_the_same_donors_is_said_by_one_word() -> None:
     apart = [replace(release, datasets=(name,)) for release, name in zip(made, ("north", "south"), strict=True)]
     with pytest.raises(ReleaseError, match="'north', 'south', which are different donors"):
         Release.merge(apart, same_donors=True)
+
+
+def test_a_mean_of_which_one_release_is_not_paid_for_says_so_when_it_is_saved(tmp_path: Path) -> None:
+    paid, unpaid = (replace(release, unpaid=k == 1) for k, release in enumerate(of_same_donors(1.0, 1.0)))
+    for order in ([paid, unpaid], [unpaid, paid]):
+        with pytest.warns(DpscWarning, match="which data set of a ledger pays"):
+            Release.merge(order, same_donors=True).save(tmp_path / "mean.json")
+    Release.merge([paid, replace(unpaid, unpaid=False)], same_donors=True).save(tmp_path / "mean.json")
