@@ -155,7 +155,8 @@ def _texts(labels: Column) -> Any:
 
     Arrow alone would read bytes as text, but only where nothing else in the column keeps it from reading the column.
     """
-    if isinstance(labels.dtype, pd.CategoricalDtype):
+    kind = labels.dtype
+    if isinstance(kind, pd.CategoricalDtype) and pd.api.types.infer_dtype(kind.categories) != "string":
         labels = labels.astype(object)
     if labels.dtype == object:
         labels = labels.where(labels.notna(), None)
