@@ -272,10 +272,7 @@ def series_in(
     with in_file(path):
         names = [name for name in table.schema.names if name != beside]
         if (time is None or outcome is None) and len(names) != 2:
-            raise TableError(
-                f"there are {len(table.schema.names)} columns; say which hold the periods and the numbers: {TIME}, "
-                f"{OUTCOME}.{advice}"
-            )
+            raise TableError(f"{spec.undecided(table.schema.names, time, outcome)}{advice}")
         time = names[0] if time is None else time
         outcome = next(name for name in names if name != time) if outcome is None else outcome
         table = table.with_text([time])
