@@ -218,7 +218,7 @@ def _grid(rule: TableRule, counted: bool) -> tuple[int, float]:
     if not counted:
         return numbers(rule), resolution(rule)
     bins = Bins(rule)
-    return numbers(rule) + BINS, min(map(resolution, (*bins.rules, bins)))
+    return numbers(rule) + BINS, min(*map(resolution, bins.rules), resolution(bins))
 
 
 def budget(rule: TableRule, epsilon: float, delta: float, counted: bool = False) -> Loss:
