@@ -316,6 +316,8 @@ def typed_units(text: str) -> tuple[str, ...]:
     """Return the units that somebody typed: a list with commas, or a file whose first column names them."""
     path = Path(text)
     if len(text) > 255 or not path.is_file():
+        if "," not in text and path.suffix.lower() in (".csv", ".txt", ".tsv", ".xlsx", ".parquet"):
+            formats.format_name(path)  # a panel has more than one unit: this is a file that is not there
         return tuple(unit.strip() for unit in text.split(","))
     with in_file(path):
         table = open_table(path, [])
