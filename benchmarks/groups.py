@@ -313,7 +313,7 @@ def one_spending(run: int) -> list[dict[str, Any]]:
     ):
         make = PanelRelease(epsilon=1.0, delta=1e-6, statistic="total", bounds=(0, 5000), seed=run, **options)
         summed = make.custodian_sum(people)
-        panel, left = make.release(summed), summed.total[0] * summed.rule.step
+        panel, left = make.release(summed), summed.total[0] * summed.rule.part
         found.append({"way": way, "kept": left.sum() / exact.sum()} | _answered(panel, left, row, T0))
     return found
 

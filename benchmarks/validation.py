@@ -347,7 +347,7 @@ def context_rows() -> Iterator[Comparison]:
         assert block.guarantee is not None
         loss = block.guarantee.loss
         spent = 1.0 if block.law == "laplace" else math.sqrt(RHO / (loss.mu_squared / 2 + loss.rho))
-        in_units = 1 / block.rule.one_person if column == "len" and block.rule.counts_people else block.rule.step
+        in_units = 1 / block.rule.one_person if column == "len" and block.rule.counts_people else block.rule.part
         what = f"panel, {question}{', people' if question == 'mean' and column == 'len' else ''}: scale of {law} noise"
         yield Comparison(
             f"context: {question}, {column}, {word}", f"panel's scale, {question.split(',')[0].split()[0]}", what,

@@ -27,6 +27,8 @@ USUAL: dict[str, Any] = {"units": 40, "people": 800, "periods": 36, "bounds": (0
     [
         {"statistic": "mean", "bounds": (0, 100)},
         {"statistic": "mean", "bounds": (0, 100), "person_bound": 40.0},
+        {"statistic": "mean", "bounds": (0, 100), "person_bound": 2.0},
+        {"statistic": "total", "bounds": (0, 50), "person_bound": 2.0},
         {"statistic": "share"},
         {"statistic": "total", "bounds": (0, 50)},
         {"statistic": "count", "cells_per_person": 3},
@@ -37,7 +39,7 @@ def test_the_noise_of_a_cell_is_that_of_a_release(options: dict[str, Any], delta
     release = PanelRelease(epsilon=1.0, delta=delta, seed=3, **options)
     rule = release.rule_for(UNITS, pd.Index(times))
     value = 0.3 * rule.half_width
-    total = np.full((rule.tables, 12, 8), round(people * value / rule.step), dtype=np.int64)
+    total = np.full((rule.tables, 12, 8), round(people * value / rule.part), dtype=np.int64)
     if rule.counts_people:
         total[1] = people * rule.one_person
     table = release.release(PeopleSum(total, rule, UNITS, pd.Index(times), "cost")).table

@@ -64,6 +64,35 @@ def test_bounds_on_people_are_counted(frame: pd.DataFrame, tmp_path: Path) -> No
     assert seen["noise"] < plain["noise"]
 
 
+@pytest.mark.parametrize("statistic", ["mean", "total"])
+def test_ten_times_smaller_a_bound_asks_for_ten_times_less_noise(
+    statistic: str, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Sums of people are in finer parts of a step then; most people are longer than both bounds."""
+    options = ("--statistic", statistic, "--epsilon", 0.03, "--person-bound")
+    large, small = (checked(frame, tmp_path, *options, bound)[1] for bound in (0.8, 0.08))
+    assert small["noise"] == pytest.approx(large["noise"] / 10, rel=0.02)
+    assert small["too_few"] == large["too_few"]
+    assert np.any(large["too_few"]) == (statistic == "mean")
+    rehearsal = (
+        "release",
+        tmp_path / "visits.csv",
+        *COLUMNS,
+        *TABLE,
+        *options[:4],
+        "--delta",
+        1e-6,
+        "--dry-run",
+        "--json",
+    )
+    noises = []
+    for bound in (0.8, 0.08):
+        code, out, err = quick(*rehearsal, "--person-bound", bound, "-o", tmp_path / "panel.json", "--no-ledger")
+        assert code == 0, err
+        noises.append(json.loads(out)["noise_of_a_sum"])
+    assert noises[1] == pytest.approx(noises[0] / 10, rel=0.02)
+
+
 def test_noise_before_a_bound_is_found_is_said_to_be_the_most_there_may_be(frame: pd.DataFrame, tmp_path: Path) -> None:
     options = (*COLUMNS, *TABLE, "--person-bound-quantile", 0.5)
     code, out, err = quick("check", save(frame, tmp_path / "visits.csv"), *options)

@@ -181,6 +181,35 @@ def test_what_breaks_the_schema_is_refused_even_with_a_fitting_checksum(change: 
         panel_file.loads(edited(lambda body: body["blocks"][0].update(change)), PrivatePanel)
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("parts", [None, 1, 4, "8", [8]])
+def test_numbers_in_other_parts_of_a_step_are_refused(parts: object, seed: int | None) -> None:
+    """A file without parts is from before there were any: its numbers are whole steps."""
+    made = make_private_panel(person_bound=0.5, seed=seed)
+    assert made.blocks[0].rule.finer == 8
+
+    def other(body: dict[str, Any]) -> None:
+        body["blocks"][0]["parts"] = parts
+        if parts is None:
+            del body["blocks"][0]["parts"]
+
+    with pytest.raises(ReleaseError, match="other parts of a step"):
+        panel_file.loads(edited(other, made), PrivatePanel)
+    whole = edited(lambda body: body["blocks"][0].pop("parts"))
+    assert panel_file.loads(whole, PrivatePanel).blocks[0].rule.finer == 1
+
+
+def test_months_in_other_parts_of_a_step_join_as_what_they_are() -> None:
+    made = [
+        make_private_panel(times=[k], sums=2**40, person_bound=bound) for k, bound in enumerate((None, 1.0, 0.01))
+    ]
+    joined = panel_file.loads(panel_file.dumps(PrivatePanel.join(made)), PrivatePanel)
+    assert len({block.rule.finer for block in joined.blocks}) == 3
+    for name in ("values", "noise", "people"):
+        alone = np.hstack([getattr(month.table, name) for month in made])
+        np.testing.assert_array_equal(getattr(joined.table, name), alone)
+
+
 @pytest.mark.parametrize("count", [1.0, True, 0, "1", 10**400])
 def test_a_rule_whose_counts_are_no_counts_is_refused(count: object) -> None:
     with pytest.raises(ReleaseError):

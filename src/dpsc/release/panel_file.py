@@ -83,6 +83,7 @@ def _block_to_json(block: Block) -> JsonObject:
         "units": list(block.units),
         "periods": periods_to_json(block.times),
         "rule": {name: value for name, value in rule.items() if name not in ("units", "periods")},
+        "parts": block.rule.finer,  # of a step: sums, people and the noise are in them
         "noise": {"law": block.law, "scale": block.scale},
         "guarantee": None if block.guarantee is None else asdict(block.guarantee),
         "no_guarantee": block.no_guarantee,
@@ -108,6 +109,7 @@ def _block_from_json(stored: JsonObject) -> Block:
     bounds = None if said["bounds"] is None else tuple(number(bound) for bound in said["bounds"])
     bound = None if said["person_bound"] is None else number(said["person_bound"])
     rule = TableRule(**{**said, "bounds": bounds, "person_bound": bound, "units": shape[0], "periods": shape[1]})
+    require(stored.get("parts", 1) == rule.finer, "the numbers are in other parts of a step than the rule's")
     law = stored["noise"]["law"]
     require(law in get_args(discrete.Kind), "the noise is of unknown kind")
     texts = [stored[name] for name in ("outcome", "no_guarantee", "provenance", "dataset", "made_by", "made_on")]

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsc import DpscError, ParameterError, ReleaseError
+from dpsc import DpscError, ParameterError, PrivatePanel, ReleaseError
 from dpsc.custodian.donors.people import OnRows, TableSum
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
 from dpsc.errors import DpscWarning
 from dpsc.evidence.audit.people import NOBODY, Person, added, moves, pairs
 from dpsc.privacy import discrete
+from dpsc.release import panel_file
 from dpsc.release.panel import noise_of
 from dpsc.types import Integers, Times
 from tests.conftest import scale_pvalue
@@ -27,11 +28,13 @@ ALPHA = 1e-6
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("seed", [None, 1])
+@pytest.mark.parametrize("bound", [None, 0.5])  # whole steps, and parts of them
 def test_every_number_gets_noise_of_the_stated_law_and_one_10_percent_too_small_is_rejected(
-    law: str, seed: int | None
+    law: str, seed: int | None, bound: float | None
 ) -> None:
-    (block,) = make_private_panel(map(str, range(100)), range(100), delta=LAWS[law], seed=seed).blocks
-    assert block.law == law
+    panel = make_private_panel(map(str, range(100)), range(100), delta=LAWS[law], seed=seed, person_bound=bound)
+    (block,) = panel.blocks
+    assert (block.law, block.rule.finer) == (law, 1 if bound is None else 8)
     assert block.people is not None
     for noise in (block.sums, block.people):
         assert scale_pvalue(noise / block.scale, law) > ALPHA
@@ -124,6 +127,23 @@ def test_a_sum_made_under_another_rule_is_refused(changed: dict[str, object]) ->
     assert first.release(summed).guarantee is not None
     with pytest.raises(DpscError, match="another statistic or other bounds"):
         PanelRelease(**vars(first) | changed).release(summed)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("statistic", ["mean", "total"])
+def test_sums_in_parts_of_a_step_come_back_as_what_they_are_with_the_stated_noise(statistic: str, law: str) -> None:
+    make = PanelRelease(epsilon=20, delta=LAWS[law], statistic=statistic, bounds=(0, 10), person_bound=0.01)  # type: ignore[arg-type]
+    units, times = tuple(map(str, range(20))), pd.Index(range(40))
+    rule = make.rule_for(units, times)
+    assert rule.finer > 1
+    value = rule.middle + 0.01 / math.sqrt(2 * 40)
+    crowd = [Person(np.arange(40) * 20 + number % 20, np.full(40, value)) for number in range(4000)]
+    released = make.release(PeopleSum(added(rule, *crowd), rule, units, times, "visits"), dataset=None)
+    table = panel_file.loads(panel_file.dumps(released), PrivatePanel).table
+    apart = (table.values - (value if statistic == "mean" else 200 * value)) / table.noise
+    assert 0.8 < float(np.std(apart)) < 1.25  # 800 numbers: five standard deviations
+    assert abs(float(np.mean(apart))) < 0.25
+    assert table.people is None or abs(float(np.mean(table.people)) - 200) < 10
 
 
 def test_means_come_back_with_about_the_stated_noise() -> None:
