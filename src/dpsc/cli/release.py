@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from dpsc.analyst.private_panel import PrivatePanel
     from dpsc.analyst.release import Release
     from dpsc.analyst.releases import Releases
+    from dpsc.custodian.custody.panels import PanelChoices
     from dpsc.custodian.custody.steps import Choices, SeveralChoices
     from dpsc.custodian.gram.algorithm import CustodianSum
     from dpsc.custodian.gram.dask import DaskDonors
     from dpsc.custodian.gram.sources import FileDonors
+    from dpsc.custodian.groups.people_files import FilePeople
+    from dpsc.privacy.guarantee import Guarantee
     from dpsc.tables.spec import TableSpec
-    from dpsc.types import JsonObject
+    from dpsc.types import JsonObject, Times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,10 +135,8 @@ def release(
     payer: Payer,
 ) -> None:
     """Turn donors, or records of people in groups, into one small private file; spends budget."""
-    from dpsc.cli import render
     from dpsc.custodian.custody import steps
     from dpsc.custodian.gram.sources import donors_in
-    from dpsc.release.file_format import sha256
 
     steps.require_reasonable(asked.epsilon, how.i_know)
     printable("provenance", how.provenance)
@@ -147,8 +148,7 @@ def release(
         return
     if asked.append is not None:
         raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
-    out = asked.out
-    account = payer.account()
+    out, account = asked.out, payer.account()
     page = asked.page(how.no_page)
     for place in (out, page):
         terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
@@ -179,30 +179,19 @@ def release(
     source, several = next(iter(sources.values())), None
     if len(each) > 1:
         several = steps.SeveralChoices.of(each, asked.share)
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
+    _require_free(out, page, how)
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
-        promise = chosen.promise if several is None else several.promise
-        cost = {"guarantee": str(promise), "booking": account.would_cost(promise)}
-        tried = rehearsed[0] | cost | {"file": str(out), "page": page and str(page)}
+        tried = rehearsed[0] | {"guarantee": str((several or chosen).promise)}
         if several is not None:
             own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
-        terminal.print_json(tried) if how.json else _show_dry_run(tried)
+        _tell_dry_run(tried, account, (several or chosen).promise, out, page, how)
         return
     account.require_ledger()
     made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
-    digest = sha256(out)
-    page = _page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the donors stay with you."
-    render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if source.files.as_understood is not None:
-        typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
-    account.tell()
+    _tell(made, donors, "donors", source.files.as_understood, account, out, page, how)
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
 
@@ -219,10 +208,8 @@ def _of_people(
 ) -> None:
     """Turn records of people into a private table of units and periods."""
     from dpsc.analyst.private_panel import PrivatePanel
-    from dpsc.cli import panels
     from dpsc.custodian.custody import panels as steps
     from dpsc.custodian.groups.sources import people_in
-    from dpsc.release.file_format import sha256
 
     require_for_people(asdict(knowledge) | {"settings": asked.settings, "share": asked.share, "exclude": how.exclude})
     if len(table.outcome or ()) > 1:
@@ -255,27 +242,24 @@ def _of_people(
         scheduler=how.scheduler,
         workers=how.workers,
     )
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
+    _require_free(out, page, how)
     steps.opened(people, chosen, account.payer)
     if how.dry_run:
-        rehearsed = panels.rehearsed(people, chosen, account) | {"file": str(out), "page": page and str(page)}
-        terminal.print_json(rehearsed) if how.json else panels.show_rehearsal(rehearsed)
+        tried, promise = _dry_run_of_people(people, chosen, account)
+        _tell_dry_run(tried, account, promise, out, page, how)
         return
     account.require_ledger()
     with terminal.output_file(out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
         made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
-    digest = sha256(out)
-    page = _page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
-    panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if people.files.as_understood is not None:
-        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
-    account.tell()
+    _tell(made, records, "records", people.files.as_understood, account, out, page, how)
+
+
+def _require_free(out: Path, page: Path | None, how: How) -> None:
+    for place in (out, page):
+        if place is not None:
+            terminal.require_free(place, how.force)
 
 
 def _made(
@@ -308,6 +292,30 @@ def _made(
         return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
 
 
+def _tell(
+    made: Release | Releases | PrivatePanel,
+    read: Path,
+    what: str,
+    read_with: str | None,
+    account: terminal.Account,
+    out: Path,
+    page: Path | None,
+    how: How,
+) -> None:
+    """Write the page beside a release, and say what was made of which rows and what it cost."""
+    from dpsc.cli import render
+    from dpsc.release.file_format import sha256
+
+    digest = sha256(out)
+    page = _page(made, out, page, digest)
+    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+    safe = f"Written to {out}{told}. It is safe to share; the {what} stay with you."
+    render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
+    if read_with is not None:
+        typer.echo(f"\n{read} was read with {read_with}.", err=True)
+    account.tell()
+
+
 def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
     """Write the page that goes out with a release. The release is whole and paid for, whatever becomes of its page."""
     if page is None:
@@ -333,7 +341,6 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     The scale, for which a release may count donors with noise, is left out.
     """
     from dpsc.custodian.custody.steps import require_small_delta, require_worth_having
-    from dpsc.periods.dates import period_name
 
     algorithm = chosen.algorithm
     with terminal.passes() as tell, donors.files.watched(tell):
@@ -348,9 +355,7 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     return {
         "dry_run": True,
         "donors": n,
-        "periods": T,
-        "first_period": period_name(summed.times[0]),
-        "last_period": period_name(summed.times[-1]),
+        **_span(summed.times),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
         "reading": donors.files.how,
@@ -358,24 +363,81 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
     }
 
 
-def _show_dry_run(told: JsonObject) -> None:
+def _dry_run_of_people(
+    people: FilePeople, chosen: PanelChoices, account: terminal.Account
+) -> tuple[JsonObject, Guarantee | None]:
+    """Do the same with people, but for noise; return public numbers, and what the release would promise."""
+    from dpsc.custodian.custody import panels
+    from dpsc.release.describe_panel import enough_people
+
+    algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
+    with terminal.passes() as tell:
+        summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
+    misfit = panels.custodian_misfit_of(summed)
+    terminal.tell_the_custodian(misfit and misfit.note)
+    promise = algorithm.guarantee_for(block.rule)
+    return {
+        "dry_run": True,
+        "statistic": block.rule.statistic,
+        "units": len(block.units),
+        **_span(block.times),
+        "guarantee": str(promise),
+        "noise_of_a_sum": block.deviation * block.rule.step,
+        "noise_may_be_less": block.lengths is not None,
+        "enough_people": enough_people(block) if block.rule.counts_people else None,
+        "reading": people.how,
+        "read_with": people.files.as_understood,
+    }, promise
+
+
+def _span(times: Times) -> JsonObject:
+    from dpsc.periods.dates import period_name
+
+    return {"periods": len(times), "first_period": period_name(times[0]), "last_period": period_name(times[-1])}
+
+
+def _tell_dry_run(
+    told: JsonObject, account: terminal.Account, promise: Guarantee | None, out: Path, page: Path | None, how: How
+) -> None:
+    """Say what a release would be, what it would cost, and where it would be written."""
+    booking = account.would_cost(promise)
+    if how.json:
+        terminal.print_json(told | {"booking": booking, "file": str(out), "page": page and str(page)})
+        return
+    what, rows = (f"{told['donors']:,} donors", "donor") if "donors" in told else (f"{told['units']} units", "record")
+    screen = terminal.console()
+    screen.print(f"DRY RUN: every {rows} was read; no noise was drawn, nothing was booked or written.", style="bold")
+    and_page = "" if page is None else f", with {page} for whoever receives it"
+    for line in (
+        f"{what}, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
+        told["reading"],
+        *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
+        f"would promise: {told['guarantee']}",
+        *_noise(told),
+        *booking,
+        f"would be written to {out}{and_page}",
+    ):
+        screen.print(f"  {line}", soft_wrap=True)
+
+
+def _noise(told: JsonObject) -> list[str]:
+    """Say how large the noise would be, of each outcome or in each cell."""
+    from dpsc.answers.words import number
     from dpsc.release.describe import noise_of
 
-    screen = terminal.console()
-    screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
-    n, periods = told["donors"], f"{told['periods']} periods from {told['first_period']} to {told['last_period']}"
-    lines = [f"{n:,} donors, {periods}", told["reading"]]
-    lines += [] if told["read_with"] is None else [f"read with {told['read_with']}"]
-    lines += [f"would promise: {told['guarantee']}"]
-    if "outcomes" in told:
-        for name, own in told["outcomes"].items():
+    if "donors" in told:
+        n, lines = told["donors"], []
+        for name, own in told.get("outcomes", {}).items():
             lines += [f"{name} alone: {own['guarantee']}", f"{name}, noise: {noise_of(own['noise_share'], n)}"]
-    else:
-        lines += [f"noise: {noise_of(told['noise_share'], n)}"]
-    and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
-    lines += [*told["booking"], f"would be written to {told['file']}{and_page}"]
-    for line in lines:
-        screen.print(f"  {line}", soft_wrap=True)
+        return lines or [f"noise: {noise_of(told['noise_share'], n)}"]
+    noise = number(float(f"{told['noise_of_a_sum']:.2g}"))
+    said = f"{'at most ' if told['noise_may_be_less'] else ''}a standard deviation of {noise} in "
+    if told["enough_people"] is None:
+        return [f"noise: {said}every cell"]
+    return [
+        f"noise: {said}a cell's sum, divided by its people for the {told['statistic']}; cells with fewer than about "
+        f"{told['enough_people']:,} people would be missing"
+    ]
 
 
 def _tell_the_custodian(units_alike: int) -> None:
