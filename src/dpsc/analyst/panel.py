@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -64,6 +64,8 @@ class DonorRows:
 
     panel: ReleasedPanel
     names: tuple[str, ...]
+    reference: ClassVar[None] = None  # no path was subtracted
+    scale: ClassVar[Scale] = NO_SCALE  # nothing beside the rows says how much donors move
 
     @classmethod
     def of(cls, panel: ReleasedPanel, others: Iterable[str]) -> DonorRows:
@@ -88,11 +90,6 @@ class DonorRows:
         return len(self.names)
 
     @property
-    def T(self) -> int:
-        """The number of periods."""
-        return len(self.times)
-
-    @property
     def times(self) -> Times:
         """The periods."""
         return self.panel.times
@@ -101,16 +98,6 @@ class DonorRows:
     def outcome(self) -> str:
         """The outcome's name."""
         return self.panel.outcome
-
-    @property
-    def reference(self) -> None:
-        """No path was subtracted."""
-        return None
-
-    @property
-    def scale(self) -> Scale:
-        """Nothing beside the rows says how much donors move."""
-        return NO_SCALE
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -139,7 +126,8 @@ class DonorRows:
 
     @cached_property
     def _row_map(self) -> RowMap:
-        every = RowMap(self.T, _KERNEL, None, min(self.T - 1, self.n), 0.0, 0)
+        T = len(self.times)
+        every = RowMap(T, _KERNEL, None, min(T - 1, self.n), 0.0, 0)
         usual = float(np.median(np.linalg.norm(every.whitened(self.values.T), axis=0)))
         if not usual > 0:
             raise ReleaseError("most donors do not change at all, so there is nothing to learn from them.")
@@ -172,7 +160,7 @@ class DonorRows:
         with one_thread(), np.errstate(all="ignore"):
             seen = Population.of(vectors @ vectors.T, n, chance, self._row_map)
         known = min(seen.white, float(self.variances.mean()))
-        return replace(seen, bulk=seen.bulk - known * np.eye(self.T), white=seen.white - known)
+        return replace(seen, bulk=seen.bulk - known * np.eye(len(self.times)), white=seen.white - known)
 
     @cached_property
     def _loadings(self) -> tuple[Array, Array]:
@@ -312,7 +300,7 @@ def estimate(
     rows = DonorRows.of(panel, left_out)
     series, T0, notes = targets.matched(rows, target, first)
     notes = (*notes, *_left_out(rows, left_out))
-    forecast = _forecast(rows, series, T0, np.zeros(rows.T), notes, level, title, is_unit=False)
+    forecast = _forecast(rows, series, T0, np.zeros(len(rows.times)), notes, level, title, is_unit=False)
     return _answered(forecast, panel, treatment, prices)
 
 

@@ -168,7 +168,7 @@ class StudyAgain:
     def elsewhere(self, groups: int, seed: int) -> tuple[dict[str, Study], bool]:
         """Ask the same about groups of units that are drawn from the release and are as alike as the study's units."""
         alike = self.uncertainty.correlation
-        shared = np.random.default_rng(seed).normal(size=(groups, self.release.T))
+        shared = np.random.default_rng(seed).normal(size=(groups, len(self.release.times)))
         drawn = {
             name: result.repeats.pseudo_units(groups, (seed, k), shared, alike)
             for k, (name, result) in enumerate(self.results.items())

@@ -37,47 +37,34 @@ class Source(Protocol):
     @property
     def n(self) -> int:
         """The number of donors."""
-        ...
-
-    @property
-    def T(self) -> int:
-        """The number of periods."""
-        ...
 
     @property
     def times(self) -> Times:
         """The periods."""
-        ...
 
     @property
     def outcome(self) -> str:
         """The outcome's name."""
-        ...
 
     @property
     def reference(self) -> Array | None:
         """The path that was subtracted from every donor."""
-        ...
 
     @property
     def scale(self) -> Scale:
         """How much donors move."""
-        ...
 
     @property
     def population(self) -> Population:
         """The donors' population."""
-        ...
 
     @property
     def guarantee(self) -> Guarantee | None:
         """What is promised."""
-        ...
 
     @property
     def no_guarantee(self) -> str:
         """Why nothing is."""
-        ...
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
@@ -118,8 +105,8 @@ def as_series(release: Source, target: TargetLike) -> pd.Series[float]:
     if isinstance(target, dict):
         return as_series(release, pd.Series(target))
     values = to_floats(target, "target")
-    if values.ndim != 1 or not 2 <= len(values) <= release.T:
-        raise ReleaseError(f"target has shape {values.shape}; the release has {release.T} periods.")
+    if values.ndim != 1 or not 2 <= len(values) <= len(release.times):
+        raise ReleaseError(f"target has shape {values.shape}; the release has {len(release.times)} periods.")
     return pd.Series(values, index=release.times[: len(values)])
 
 

@@ -28,23 +28,18 @@ class Uncertainty(Protocol):
     @property
     def kind(self) -> IntervalKind:
         """What its intervals cover."""
-        ...
 
     def ends(self, combinations: Array, level: float, part: IntervalPart) -> tuple[Array, Array]:
         """Return the lower and the upper end of what the truth may differ by from the counterfactual."""
-        ...
 
     def below(self, combinations: Array, values: Array) -> Array:
         """Return the chance that the truth without an intervention is below the counterfactual plus a value."""
-        ...
 
     def quantile(self, combinations: Array, chances: Array) -> Array:
         """Return what the truth minus the counterfactual is below with these chances, one for each combination."""
-        ...
 
     def ends_before(self, level: float) -> tuple[Array, Array]:
         """Return the ends of what each period before the intervention may differ by from the fit."""
-        ...
 
 
 class JointLaw(Uncertainty, Protocol):
@@ -52,7 +47,6 @@ class JointLaw(Uncertainty, Protocol):
 
     def together(self, combinations: Array) -> tuple[Array, float]:
         """Return the scale matrix and the degrees of freedom of the Student's t of several combinations together."""
-        ...
 
 
 class Unknown:
