@@ -19,8 +19,9 @@ from dpsc import GramRelease, Ledger, Release
 from dpsc.cli import app
 from dpsc.errors import Parameter, rendered
 from dpsc.release import dossier
+from dpsc.tables.spec import TableSpec
+from dpsc.web.custodian import each_donor
 from dpsc.web.custodian.app import CustodianDesk, page
-from dpsc.web.custodian.each_donor import DonorsOrder
 from dpsc.web.custodian.form import FIELDS, Stopped, Work
 from dpsc.web.desk import File
 from tests.web.conftest import PERIODS, held
@@ -297,7 +298,9 @@ def test_what_rows_alone_show_must_be_said(empty: CustodianDesk, tmp_path: Path,
     assert not (tmp_path / "upload" / "0.csv").exists()  # moved, not copied
 
 
-def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: CustodianDesk) -> None:
+def test_what_cells_are_that_several_rows_give_is_said_on_the_page(
+    ready: CustodianDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Until it is said the donors are not ready; then check and release both follow it."""
     donors = ready.data.donors
     assert donors is not None
@@ -312,9 +315,10 @@ def test_what_cells_are_that_several_rows_give_is_said_on_the_page(ready: Custod
     ready.data.check()
     ready.work.wait()
     assert ready.confirm.to_do == []
-    order = ready.confirm.request().order
-    assert isinstance(order, DonorsOrder)
-    assert order.source.files.spec.repeated == "sum"
+    opened: list[TableSpec] = []
+    monkeypatch.setattr(each_donor, "donors_in", lambda path, spec, *_, **__: opened.append(spec))
+    ready.confirm.request()
+    assert [spec.repeated for spec in opened] == ["sum"]
     for panel in (ready.data.command, ready.confirm.commands):
         assert "--repeated sum" in commands(panel)[0]
 
