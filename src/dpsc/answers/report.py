@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE = "report.html"
-BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
-BRIEF_IS_A_PAGE = f"{Parameter('brief', True)} makes one page: name a file that ends in .html."
-ON_A_PAGE = 4.8  # inches: letters of 9 points are 10 pixels high on a phone and 16 on a desk
 
 
 class Reportable(ABC):
@@ -253,7 +250,7 @@ class ReportFiles:
             files.write(path, self.html(command, brief))
             return path
         if brief:
-            raise ParameterError(BRIEF_IS_A_PAGE)
+            raise ParameterError(f"{Parameter('brief', True)} makes one page: name a file that ends in .html.")
         path.mkdir(parents=True, exist_ok=True)
         for name, content in self.folder(command):
             files.write(path / name, content)

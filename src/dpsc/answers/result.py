@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, Self, TypedDict, Unpack, cast
+from typing import Any, ClassVar, Literal, Required, Self, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -41,9 +41,6 @@ from dpsc.periods.dates import period_name
 from dpsc.periods.treatment import Phase, Treatment
 from dpsc.privacy.guarantee import Guarantee
 from dpsc.types import Label, TreatedLike
-
-if TYPE_CHECKING:
-    pass
 
 SEEDED = "made with a seed, which anyone can use to remove the noise: not private, for experiments only"
 MADE_UP = 50  # units without any effect, for reports

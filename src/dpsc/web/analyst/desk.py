@@ -34,7 +34,7 @@ from dpsc.tables.formats import in_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Label
 from dpsc.web.analyst import pasted
-from dpsc.web.desk import Desk, File, Reader, averages, decimal, whole
+from dpsc.web.desk import Desk, File, Reader, decimal, whole
 
 DEMO = Path(__file__).parent.parent / "demo"
 _LINE = re.compile(r"\bline (\d+)")
@@ -262,7 +262,7 @@ class AnalystDesk(Desk):
         with self.changing():
             self.averages_written, self.averages = text, None
             with self.about("averages"):
-                self.averages = averages(text) if text.strip() else None
+                self.averages = whole("averages", text) if text.strip() else None
             self._ask()
 
     def say_pool(self, text: str) -> None:
