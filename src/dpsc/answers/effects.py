@@ -118,7 +118,8 @@ def effects_of(
     without = seen @ counterfactual
     low, high = uncertainty.ends(seen, level, "both")
     below = uncertainty.below(seen, actual - without)
-    share = _percent(actual, np.array([without, without + high, without + low]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 100 * (actual / np.array([without, without + high, without + low]) - 1)
     share[:, ~(without + low > 0) | (seen < 0).any(axis=1)] = np.nan
     for_effect = uncertainty.kind == "effect"
     effect, part = actual - without, share if for_effect else np.full_like(share, np.nan)
@@ -218,11 +219,6 @@ def detectable_effect(uncertainty: Uncertainty, average: Array, level: float = 0
     chances = np.array([level / 2, 1 - level / 2, 1 - power, power])
     low, high, weak, strong = uncertainty.quantile(np.tile(average, (4, 1)), chances).tolist()
     return float(max(high - weak, strong - low))
-
-
-def _percent(actual: Array, without: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(100 * (actual / without - 1))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

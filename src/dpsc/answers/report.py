@@ -340,7 +340,7 @@ class Picture(NamedTuple):
 def image(draw: Callable[..., Axes]) -> Picture:
     """Draw a figure for a page, which says its title and its small print."""
     figures = (plot.figure_of(draw(sheet=plot.Sheet(title="", figsize=(width, None)))) for width in (WIDE, NARROW))
-    return Picture(*(inline_svg(plot.as_bytes(figure, "svg")) for figure in figures))
+    return Picture(*(inline(plot.as_bytes(figure, "svg")) for figure in figures))
 
 
 def render(template: str, **values: Any) -> str:
@@ -348,19 +348,14 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def inline_svg(svg: bytes) -> str:
-    """Return an SVG file as the address of an image that is part of the page."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
-
-
-def inline_png(png: bytes) -> str:
-    """Return a PNG file as the address of an image that is part of the page."""
-    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+def inline(image: bytes, kind: Literal["svg+xml", "png"] = "svg+xml") -> str:
+    """Return the content of a file as the address of an image that is part of the page."""
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
 
 
 def card(heading: str, lines: Sequence[str], figure: Figure, mark: str, reason: str) -> str:
     """Return what a notebook shows of an object: a heading, a few sentences, and a figure."""
-    image = inline_png(plot.as_bytes(figure, "png", dpi=144))
+    image = inline(plot.as_bytes(figure, "png", dpi=144), "png")
     return render("card.html", heading=heading, lines=lines, image=image, mark=mark, reason=reason)
 
 
