@@ -115,6 +115,66 @@ class How:
     json: Json = False
 
 
+@dataclass(frozen=True)
+class Task:
+    """One release on its way: what is read and was asked, who pays, and where its page goes."""
+
+    rows: Path
+    asked: Asked
+    how: How
+    account: terminal.Account
+    page: Path | None
+
+    def keep_apart(self, *inputs: Path | None) -> None:
+        """Refuse to write over what is read."""
+        for place in (self.asked.out, self.page):
+            terminal.keep_apart(place, self.rows, *inputs, *self.account.files)
+
+    def require_free(self) -> None:
+        """Refuse places that are taken."""
+        for place in (self.asked.out, self.page):
+            if place is not None:
+                terminal.require_free(place, self.how.force)
+
+    def done(self, made: Release | Releases | PrivatePanel, what: str, read_with: str | None) -> None:
+        """Write the page beside a release, and say what was made of which rows and what it cost."""
+        from dpsc.cli import render
+        from dpsc.release.file_format import sha256
+
+        out = self.asked.out
+        digest = sha256(out)
+        page = _page(made, out, self.page, digest)
+        told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
+        safe = f"Written to {out}{told}. It is safe to share; the {what} stay with you."
+        render.show_release(made, out, digest, self.how.json, safe, page=None if page is None else str(page))
+        if read_with is not None:
+            typer.echo(f"\n{self.rows} was read with {read_with}.", err=True)
+        self.account.tell()
+
+    def rehearsed(self, told: JsonObject, promise: Guarantee | None) -> None:
+        """Say what a release would be, what it would cost, and where it would be written."""
+        booking, out, page = self.account.would_cost(promise), self.asked.out, self.page
+        if self.how.json:
+            terminal.print_json(told | {"booking": booking, "file": str(out), "page": page and str(page)})
+            return
+        donors = "donors" in told
+        rows, what = ("donor", f"{told['donors']:,} donors") if donors else ("record", f"{told['units']} units")
+        screen = terminal.console()
+        head = f"DRY RUN: every {rows} was read; no noise was drawn, nothing was booked or written."
+        screen.print(head, style="bold")
+        and_page = "" if page is None else f", with {page} for whoever receives it"
+        for line in (
+            f"{what}, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
+            told["reading"],
+            *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
+            f"would promise: {told['guarantee']}",
+            *_noise(told),
+            *booking,
+            f"would be written to {out}{and_page}",
+        ):
+            screen.print(f"  {line}", soft_wrap=True)
+
+
 @command(
     "release",
     "dpsc release patients.csv --unit patient --time month --outcome cost --periods 2021-01..2023-12 "
@@ -148,10 +208,8 @@ def release(
         return
     if asked.append is not None:
         raise ParameterError(f"{Parameter('append')} belongs to {Parameter('person')}, the column that names people.")
-    out, account = asked.out, payer.account()
-    page = asked.page(how.no_page)
-    for place in (out, page):
-        terminal.keep_apart(place, donors, knowledge.reference, knowledge.like, asked.settings, *account.files)
+    task = Task(donors, asked, how, payer.account(), asked.page(how.no_page))
+    task.keep_apart(knowledge.reference, knowledge.like, asked.settings)
     specs = [segments.spec(groups.spec(spec)) for spec in table.specs(unit)]
     asked.require_one_outcome(specs, table)
     each, sources = {}, {}
@@ -179,7 +237,7 @@ def release(
     source, several = next(iter(sources.values())), None
     if len(each) > 1:
         several = steps.SeveralChoices.of(each, asked.share)
-    _require_free(out, page, how)
+    task.require_free()
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
@@ -187,11 +245,11 @@ def release(
         if several is not None:
             own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
             tried |= {"outcomes": dict(zip(parts, own, strict=True))}
-        _tell_dry_run(tried, account, (several or chosen).promise, out, page, how)
+        task.rehearsed(tried, (several or chosen).promise)
         return
-    account.require_ledger()
-    made = _made(sources, several or chosen, account, out, how, knowledge.reference or asked.settings)
-    _tell(made, donors, "donors", source.files.as_understood, account, out, page, how)
+    task.account.require_ledger()
+    made = _made(sources, several or chosen, task, knowledge.reference or asked.settings)
+    task.done(made, "donors", source.files.as_understood)
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
 
@@ -217,11 +275,9 @@ def _of_people(
             "a panel of people has one outcome: release each in a file of its own, with its share of the budget."
         )
     require_for_people({"grid_bits": how.grid_bits, "custodian_notes": how.custodian_notes})
-    account = payer.account()
-    out, page = asked.out, asked.page(how.no_page)
-    for place in (out, page):
-        terminal.keep_apart(place, records, *account.files)
-    terminal.keep_apart(page, asked.append)
+    task = Task(records, asked, how, payer.account(), asked.page(how.no_page))
+    task.keep_apart()
+    terminal.keep_apart(task.page, asked.append)
     grown = None if asked.append is None else PrivatePanel.load(asked.append)
     said = groups.spec(table.spec(unit))
     chosen = steps.of_options(
@@ -242,36 +298,30 @@ def _of_people(
         scheduler=how.scheduler,
         workers=how.workers,
     )
-    _require_free(out, page, how)
-    steps.opened(people, chosen, account.payer)
+    task.require_free()
+    steps.opened(people, chosen, task.account.payer)
     if how.dry_run:
-        tried, promise = _dry_run_of_people(people, chosen, account)
-        _tell_dry_run(tried, account, promise, out, page, how)
+        task.rehearsed(*_dry_run_of_people(people, chosen, task.account.payer))
         return
-    account.require_ledger()
-    with terminal.output_file(out, how.force) as output:
+    task.account.require_ledger()
+    with terminal.output_file(asked.out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
-        made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
-    _tell(made, records, "records", people.files.as_understood, account, out, page, how)
-
-
-def _require_free(out: Path, page: Path | None, how: How) -> None:
-    for place in (out, page):
-        if place is not None:
-            terminal.require_free(place, how.force)
+        where = task.account, asked.out, output.place, output.finish
+        made = steps.booked(summed, chosen, *where, provenance=how.provenance)
+    task.done(made, "records", people.files.as_understood)
 
 
 def _made(
     donors: Mapping[str, FileDonors | DaskDonors],
     chosen: Choices | SeveralChoices,
-    account: terminal.Account,
-    out: Path,
-    how: How,
+    task: Task,
     reference: Path | None,
 ) -> Release | Releases:
     """Add up the donors, book what the release costs, make it and write it."""
     from dpsc.custodian.custody import steps
+
+    out, how = task.asked.out, task.how
 
     def add_up(name: str, source: FileDonors | DaskDonors, part: Choices) -> CustodianSum:
         of_several = f" ({name})" if len(donors) > 1 else ""
@@ -284,36 +334,12 @@ def _made(
             return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
-        where = account, out, output.place, output.finish
+        where = task.account, out, output.place, output.finish
         said: JsonObject = {"n_is_public": not how.exclude, "provenance": how.provenance}
         if isinstance(chosen, steps.SeveralChoices):
             return steps.booked(steps.each_added_up(donors, chosen, add_up), chosen, *where, **said)
         ((name, source),) = donors.items()
         return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
-
-
-def _tell(
-    made: Release | Releases | PrivatePanel,
-    read: Path,
-    what: str,
-    read_with: str | None,
-    account: terminal.Account,
-    out: Path,
-    page: Path | None,
-    how: How,
-) -> None:
-    """Write the page beside a release, and say what was made of which rows and what it cost."""
-    from dpsc.cli import render
-    from dpsc.release.file_format import sha256
-
-    digest = sha256(out)
-    page = _page(made, out, page, digest)
-    told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
-    safe = f"Written to {out}{told}. It is safe to share; the {what} stay with you."
-    render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if read_with is not None:
-        typer.echo(f"\n{read} was read with {read_with}.", err=True)
-    account.tell()
 
 
 def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:
@@ -324,11 +350,8 @@ def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None,
         from dpsc.analyst.private_panel import PrivatePanel
         from dpsc.release import describe, describe_panel
 
-        if isinstance(made, PrivatePanel):
-            text = describe_panel.page(made, out.name, digest)
-        else:
-            text = describe.page(made, out.name, digest)
-        files.write(page, text)
+        say = describe_panel if isinstance(made, PrivatePanel) else describe
+        files.write(page, say.page(made, out.name, digest))
     except Exception:
         typer.echo(f"The page could not be written. The release is whole: dpsc inspect {out} --page {page}", err=True)
         return None
@@ -364,13 +387,13 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
 
 
 def _dry_run_of_people(
-    people: FilePeople, chosen: PanelChoices, account: terminal.Account
+    people: FilePeople, chosen: PanelChoices, payer: str | None
 ) -> tuple[JsonObject, Guarantee | None]:
     """Do the same with people, but for noise; return public numbers, and what the release would promise."""
     from dpsc.custodian.custody import panels
     from dpsc.release.describe_panel import enough_people
 
-    algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, account.payer).blocks
+    algorithm, (block,) = chosen.algorithm, panels.rehearsed(people, chosen, payer).blocks
     with terminal.passes() as tell:
         summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
     misfit = panels.custodian_misfit_of(summed)
@@ -394,30 +417,6 @@ def _span(times: Times) -> JsonObject:
     from dpsc.periods.dates import period_name
 
     return {"periods": len(times), "first_period": period_name(times[0]), "last_period": period_name(times[-1])}
-
-
-def _tell_dry_run(
-    told: JsonObject, account: terminal.Account, promise: Guarantee | None, out: Path, page: Path | None, how: How
-) -> None:
-    """Say what a release would be, what it would cost, and where it would be written."""
-    booking = account.would_cost(promise)
-    if how.json:
-        terminal.print_json(told | {"booking": booking, "file": str(out), "page": page and str(page)})
-        return
-    what, rows = (f"{told['donors']:,} donors", "donor") if "donors" in told else (f"{told['units']} units", "record")
-    screen = terminal.console()
-    screen.print(f"DRY RUN: every {rows} was read; no noise was drawn, nothing was booked or written.", style="bold")
-    and_page = "" if page is None else f", with {page} for whoever receives it"
-    for line in (
-        f"{what}, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
-        told["reading"],
-        *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
-        f"would promise: {told['guarantee']}",
-        *_noise(told),
-        *booking,
-        f"would be written to {out}{and_page}",
-    ):
-        screen.print(f"  {line}", soft_wrap=True)
 
 
 def _noise(told: JsonObject) -> list[str]:
