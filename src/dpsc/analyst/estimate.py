@@ -201,11 +201,6 @@ class Forecast:
         return [plain_model(self.moments[np.ix_(self.kept, self.kept)], y, free_level)], None, {}
 
     @property
-    def available(self) -> bool:
-        """Whether there are enough periods for a placebo: 2 before its date and 1 after."""
-        return self.T0 - self.first >= 3
-
-    @property
     def placebo_dates(self) -> list[Label]:
         """Every earlier period with at least 2 before it, and one after it that is not left out."""
         unseen = self.phases.index(ON) if self.phases else 0

@@ -30,10 +30,6 @@ class Repeats(Protocol):
     """Asks the same release again, with other choices; costs nothing."""
 
     @property
-    def available(self) -> bool:
-        """Whether there are enough periods for a placebo."""
-
-    @property
     def placebo_dates(self) -> list[Any]:
         """Every date at which a placebo is possible."""
 
@@ -67,7 +63,6 @@ class Repeats(Protocol):
 class NoRepeats:
     """Refuses, because asking again would touch the donors again."""
 
-    available = False
     placebo_dates: ClassVar[list[Any]] = []
 
     def placebo(self, treatment_time: Label | None = None, longest: int | None = None) -> Answer:
@@ -243,7 +238,7 @@ class Trials:
 
 def all_trials(result: Answer, repeats: Repeats, units: int) -> Trials:
     """Return every placebo and every other choice that the release answers for free."""
-    if not repeats.available:
+    if not repeats.placebo_dates:
         return Trials()
     return Trials(
         in_time=placebos_in_time(result, repeats),
