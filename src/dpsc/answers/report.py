@@ -55,8 +55,8 @@ class Reportable(ABC):
         """Return the answer as plain values; other dates that were tried are in it."""
 
     @abstractmethod
-    def _page(self, document: Document, command: str, brief: bool = False) -> str:
-        """Return the page, or the one that fits on one side, given the answer as plain values."""
+    def _page(self, document: Document, command: str) -> str:
+        """Return the page, given the answer as plain values."""
 
     def plot(
         self,
@@ -193,7 +193,8 @@ class ReportFiles:
 
     def html(self, command: str = "", brief: bool = False) -> bytes:
         """Return the page, with its figures inside; a brief one fits on one side of paper."""
-        page: str = self._answer._page(self.content(), command, brief)
+        answer, content = self._answer, self.content()
+        page: str = _brief(answer, content) if brief else answer._page(content, command)
         return page.encode("utf-8")
 
     def json(self) -> bytes:
@@ -263,9 +264,9 @@ def report(answer: Reportable, path: str | Path, **options: Any) -> Path:
     return answer.report(path, **options)
 
 
-def brief(answer: Answer | Pooled, kind: str, document: Document) -> str:
+def _brief(answer: Any, document: Document) -> str:
     """Return the page for a board: question, answer, one figure, three numbers, and what protects the donors."""
-    drawn = partial(plot.draw, answer, kind, units=document["units"])
+    drawn = partial(plot.draw, answer, answer._pictures[0], units=document["units"])
     return render(
         "brief.html",
         numbers=words.three_numbers(answer.average, document["total"], document["units"], document["level"]),

@@ -157,10 +157,8 @@ class Result(Answer, Reportable):
         """Return everything as plain values, for programs."""
         return document.of_result(self, replace(self.trials(), others=tuple(dates_tried)), units)
 
-    def _page(self, document: Document, command: str = "", brief: bool = False) -> str:
-        """Return the page of a report, or the one that fits on one side, given everything as plain values."""
-        if brief:
-            return report.brief(self, self._pictures[0], document)
+    def _page(self, document: Document, command: str = "") -> str:
+        """Return the page of a report, given everything as plain values."""
         return report.of_result(self, self.trials(), document, command)
 
     def _tables(self) -> dict[str, tables.TextTable]:

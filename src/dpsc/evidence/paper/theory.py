@@ -27,8 +27,8 @@ class Setting:
     ----------
     n, T0, h : int
         Donors, periods before and from the intervention on.
-    lambda_, epsilon1, epsilon2, delta, c : float
-        The algorithm's parameters; ``c=None`` is the paper's default.
+    lambda_, epsilon1, epsilon2, delta : float
+        The algorithm's parameters.
     signal_norm : float
         The spectral norm of the donors' true signal after the intervention, ||M_post||.
     weight_error : float
@@ -50,7 +50,6 @@ class Setting:
     sigma: float
     psi: float
     delta: float = 0.0
-    c: float | None = None
 
 
 def bound(method: AlgorithmName, setting: Setting, form: Form) -> float:
@@ -81,7 +80,7 @@ def _output_noise(setting: Setting, form: Form) -> float:
 def _objective_noise(setting: Setting, form: Form) -> float:
     """Bound E||f_obj - f_reg|| (Lemma lem.fobjacc) with the printed or the right E||b||."""
     n, T0 = setting.n, setting.T0
-    c = default_c(n, T0) if setting.c is None else setting.c
+    c = default_c(n, T0)
     epsilon0, Delta = divide_budget(setting.epsilon1, setting.lambda_, c)
     beta = printed_beta(n, T0, epsilon0, setting.delta, c)
     if form == "as_printed":
