@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,8 @@ class Account:
         Kept with the booking.
     no_ledger : bool
         Book nothing, whatever ledger there is.
+    last_look : callable
+        Stops, by raising, if that was asked for: afterwards the release is booked.
     """
 
     def __init__(
@@ -41,10 +43,11 @@ class Account:
         partition: str | None = None,
         purpose: str | None = None,
         no_ledger: bool = False,
+        last_look: Callable[[], None] = lambda: None,
     ) -> None:
         self.ledger: Ledger | None = None
         self.entry: Entry | None = None
-        self._silent, self._partition, self._purpose = no_ledger, partition, purpose
+        self._silent, self._partition, self._purpose, self._last_look = no_ledger, partition, purpose, last_look
         given = {"ledger": place, "dataset": dataset, "partition": partition, "purpose": purpose}
         said = [Parameter(name) for name, value in given.items() if value is not None]
         if no_ledger and said:
@@ -136,9 +139,6 @@ class Account:
             return ledger.told(entry)
         except LedgerError as problem:  # the release is made and booked, whatever can be read now
             return [f"Booked as entry {entry.number}. What is left cannot be shown: {problem}"]
-
-    def _last_look(self) -> None:
-        """Stop, by raising, if that was asked for: afterwards the release is booked."""
 
     def _only_dataset(self, ledger: Ledger) -> str:
         names = [known.name for known in ledger.datasets()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -239,21 +238,10 @@ class ConfirmPage:
         self.emptied += 1
 
 
-class _Payer(Account):
-    """An account that is looked at a last time before it pays."""
-
-    def __init__(self, place: str, dataset: str, purpose: str, last_look: Callable[[], None]) -> None:
-        super().__init__(place, dataset, purpose=purpose)
-        self._look = last_look
-
-    def _last_look(self) -> None:
-        self._look()
-
-
 def make(request: Request, work: Work) -> Made:
     """Add up, book, release, write. Until it is booked it can be stopped; then nothing stops it."""
     order, out = request.order, request.out
-    account = _Payer(request.ledger, request.dataset, request.purpose, work.last_look)
+    account = Account(request.ledger, request.dataset, purpose=request.purpose, last_look=work.last_look)
     order.opened(account, work.on_progress)
     summed = order.added_up(work.on_progress)
     require_free(out, out.parent)
