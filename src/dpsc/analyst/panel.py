@@ -25,7 +25,7 @@ from dpsc.answers.effects import Prices
 from dpsc.answers.result import PrivateResult, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.answers.words import number
-from dpsc.errors import PanelError, Parameter, ParameterError, ReleaseError
+from dpsc.errors import Parameter, ReleaseError
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
 from dpsc.periods.match import first_treated, incomplete, listed
@@ -334,11 +334,9 @@ def study(
     rows = DonorRows.of(panel, left_out)
     results: dict[Label, Found] = {}
     for unit in treated:
-        try:
+        with targets.about_unit(unit):
             forecast = _of_unit(rows, unit, treatment_times[unit], left_out, level, "", panel.outcome)
             results[unit] = _answered(forecast, panel, each[unit], None)
-        except (PanelError, ParameterError, ReleaseError) as problem:
-            raise ReleaseError(f"unit {unit!r}: {problem.message}") from None
     sizes = {unit: _people(panel, str(unit), result.T0) for unit, result in results.items()}
     shares = weights_of(results, weights, sizes, _NO_SIZES)
     return pooled(rows, results, {}, shares, level, title, prices, groups, PanelStudyAgain)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 
 from dpsc import checks
 from dpsc.analyst.models import TargetModels
-from dpsc.errors import PanelError, ReleaseError
+from dpsc.errors import PanelError, ParameterError, ReleaseError
 from dpsc.periods import match as matching
 from dpsc.periods.calendar import holes
 from dpsc.periods.dates import period_name
@@ -65,6 +67,15 @@ class Source(Protocol):
     @property
     def no_guarantee(self) -> str:
         """Why nothing is."""
+
+
+@contextmanager
+def about_unit(name: Label) -> Iterator[None]:
+    """Say which unit something is about that is wrong."""
+    try:
+        yield
+    except (PanelError, ParameterError, ReleaseError) as problem:
+        raise ReleaseError(f"unit {str(name)!r}: {problem.message}") from None
 
 
 def require_order(target: Any, treatment_time: Any) -> None:
