@@ -18,7 +18,7 @@ from dpsc.tables import reader
 from dpsc.tables import target_table as several_targets
 from dpsc.tables.spec import TableSpec
 from dpsc.tables.target_table import Targets
-from dpsc.types import Label, Times, WeightsLike
+from dpsc.types import Label, Times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,47 +107,23 @@ def column_of(
 
 
 def of_targets(
-    release: Release,
+    asked: Release | PrivatePanel,
     found: Targets,
     time_format: str | None,
     wishes: Wishes = NOTHING_MORE,
-    *,
-    by_size: bool = False,
-) -> Study:
-    """Return the answers for targets that were read, each with its own first treated period."""
-    dates = None if found.treated is not None else _starts(found, release.times, time_format)
-    said = wishes.for_several(release.times, time_format, found.ends)
-    weights: WeightsLike | None = "size" if by_size else found.weights
-    return release.study(
-        found.series,
-        dates,
-        weights=weights,
-        averages=found.averages,
-        groups=found.groups,
-        treated=found.treated,
-        **said,
-    )
-
-
-def _starts(found: Targets, times: Times, time_format: str | None) -> dict[str, Label]:
-    """Return the first treated period of each unit, which was read as text."""
-    return {name: _period(name, text, times, time_format) for name, text in found.starts.items()}
-
-
-def units_of_panel(
-    panel: PrivatePanel,
-    found: Targets,
-    time_format: str | None,
     *,
     by_size: bool = False,
     exclude: Sequence[str] = (),
-    wishes: Wishes = NOTHING_MORE,
 ) -> Study:
-    """Return the answers for treated units of a panel that a table names, with dates, weights and groups."""
-    said = wishes.for_several(panel.times, time_format, found.ends)
-    weights: WeightsLike | None = "size" if by_size else found.weights
-    dates = _starts(found, panel.times, time_format)
-    return panel.study(dates, exclude=exclude, weights=weights, groups=found.groups, **said)
+    """Return the answers for targets that were read, or for units of a panel, each with its own date."""
+    dates = None
+    if found.treated is None:
+        dates = {name: _period(name, text, asked.times, time_format) for name, text in found.starts.items()}
+    said = wishes.for_several(asked.times, time_format, found.ends)
+    said |= {"weights": "size" if by_size else found.weights, "groups": found.groups}
+    if isinstance(asked, PrivatePanel):
+        return asked.study(dates, exclude=exclude, **said)
+    return asked.study(found.series, dates, averages=found.averages, treated=found.treated, **said)
 
 
 def _period(

@@ -277,7 +277,7 @@ def _of_panel(panel: PrivatePanel, target: Path, question: Question, spec: Table
             group=question.group_column,
         )
         by_size = question.weight_by_size
-        return ask.units_of_panel(panel, found, spec.time_format, by_size=by_size, exclude=others, wishes=wishes)
+        return ask.of_targets(panel, found, spec.time_format, wishes, by_size=by_size, exclude=others)
 
 
 @command("compare", "dpsc compare answer-1 answer-2 -o comparison.html")
