@@ -115,7 +115,7 @@ class Forecast:
     T0: int
     moments: Array | None
     method: str
-    level: float
+    level: float = 0.95
     title: str = ""
     notes: tuple[str, ...] = ()
     first: int = 0

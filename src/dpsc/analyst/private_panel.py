@@ -109,16 +109,8 @@ class PrivatePanel(ReleasedPanel):
         >>> len(result.weights), result.private
         (8, False)
         """
-        return panel.estimate(
-            self,
-            target,
-            treatment_time,
-            exclude=exclude,
-            level=level,
-            title=title,
-            treatment=Treatment(treatment_end, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
-        )
+        treatment, prices = Treatment(treatment_end, gap, treated), Prices.of(value_per_unit, cost, currency)
+        return panel.estimate(self, target, treatment_time, exclude, level, title, treatment, prices)
 
     def study(
         self,
@@ -150,17 +142,8 @@ class PrivatePanel(ReleasedPanel):
         groups, treatment_ends, gap, treated, value_per_unit, cost, currency
             As in :meth:`dpsc.Release.study`.
         """
-        return panel.study(
-            self,
-            treatment_times,
-            exclude=exclude,
-            weights=weights,
-            groups=groups,
-            level=level,
-            title=title,
-            treatments=Treatments(treatment_ends, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
-        )
+        treatments, prices = Treatments(treatment_ends, gap, treated), Prices.of(value_per_unit, cost, currency)
+        return panel.study(self, treatment_times, exclude, weights, groups, level, title, treatments, prices)
 
     @classmethod
     def join(cls, panels: Iterable[PrivatePanel], *, disjoint: bool = False) -> PrivatePanel:

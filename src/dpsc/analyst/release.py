@@ -318,17 +318,9 @@ class Release(ReleasedMatrix):
         (['north', 'south'], ['west'], {-2: 2, -1: 2, 0: 2, 1: 2, 2: 2, 3: 1})
         """
         release = self if pool is None else self.of(pool)
+        treatments, prices = Treatments(treatment_ends, gap, treated), Prices.of(value_per_unit, cost, currency)
         return study.study(
-            release,
-            targets,
-            treatment_times,
-            weights=weights,
-            averages=averages,
-            groups=groups,
-            level=level,
-            title=title,
-            treatments=Treatments(treatment_ends, gap, treated),
-            prices=Prices.of(value_per_unit, cost, currency),
+            release, targets, treatment_times, weights, averages, groups, level, title, treatments, prices
         )
 
     def _repr_html_(self) -> str:

@@ -21,7 +21,7 @@ from dpsc.answers.result import PrivateResult, Result, UnprovenResult
 from dpsc.answers.study import Study
 from dpsc.errors import ReleaseError
 from dpsc.periods import match
-from dpsc.periods.treatment import ALL_EVER_SINCE, Treatments
+from dpsc.periods.treatment import Treatments
 from dpsc.release.matrix import ReleasedMatrix
 from dpsc.types import (
     Array,
@@ -40,14 +40,13 @@ def study(
     release: ReleasedMatrix,
     targets: TargetsLike,
     treatment_times: DatesLike,
-    *,
-    weights: WeightsLike | None = None,
-    averages: AveragesLike | None = None,
-    groups: GroupsLike | None = None,
-    level: float = 0.95,
-    title: str = "",
-    treatments: Treatments = ALL_EVER_SINCE,
-    prices: Prices | None = None,
+    weights: WeightsLike | None,
+    averages: AveragesLike | None,
+    groups: GroupsLike | None,
+    level: float,
+    title: str,
+    treatments: Treatments,
+    prices: Prices | None,
 ) -> Study:
     """Return the study; :meth:`dpsc.Release.study` says what the arguments mean."""
     if not isinstance(targets, Mapping | pd.DataFrame):
