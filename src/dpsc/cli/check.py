@@ -63,7 +63,7 @@ class Asked:
     i_know: IKnow = False
 
     @property
-    def budget(self) -> dict[str, float]:
+    def budget(self) -> JsonObject:
         """Epsilon and delta, by name."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 

@@ -260,14 +260,16 @@ def _against(found: PrivateResult | UnprovenResult, truth: float, units: str) ->
 
 def _missed(found: PrivateResult | UnprovenResult, effect: float) -> dict[str, float]:
     """Return the root mean squared errors of the answer and of forecasts without donors."""
-    truth = found.observed - effect
+    import numpy as np
+
+    truth = found.observed.to_numpy(dtype=np.float64) - effect
     forecasts = {
-        "from the release": found.counterfactual,
-        "last value, no donors": found.baselines["last value"],
-        "mean before, no donors": found.target.iloc[: found.T0].mean(),
-        "straight line, no donors": found.baselines["line"],
+        "from the release": found.counterfactual.to_numpy(dtype=np.float64),
+        "last value, no donors": found.baselines["last value"].to_numpy(dtype=np.float64),
+        "mean before, no donors": np.full(len(truth), found.target.iloc[: found.T0].mean()),
+        "straight line, no donors": found.baselines["line"].to_numpy(dtype=np.float64),
     }
-    return {name: float(((forecast - truth) ** 2).mean() ** 0.5) for name, forecast in forecasts.items()}
+    return {name: float(np.sqrt(np.mean((forecast - truth) ** 2))) for name, forecast in forecasts.items()}
 
 
 def started_as() -> str:
