@@ -165,7 +165,6 @@ class Task:
         and_page = "" if page is None else f", with {page} for whoever receives it"
         for line in (
             f"{what}, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
-            told["reading"],
             *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
             f"would promise: {told['guarantee']}",
             *_noise(told),
@@ -241,6 +240,7 @@ def release(
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
+        terminal.tell_the_custodian(f"the table was {source.files.how}")
         tried = rehearsed[0] | {"guarantee": str((several or chosen).promise)}
         if several is not None:
             own = [{name: one[name] for name in ("guarantee", "noise_share")} for one in rehearsed]
@@ -381,7 +381,6 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
         **_span(summed.times),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "reading": donors.files.how,
         "read_with": donors.files.as_understood,
     }
 
@@ -398,6 +397,7 @@ def _dry_run_of_people(
         summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
     misfit = panels.custodian_misfit_of(summed)
     terminal.tell_the_custodian(misfit and misfit.note)
+    terminal.tell_the_custodian(f"the table was {people.how}")
     promise = algorithm.guarantee_for(block.rule)
     return {
         "dry_run": True,
@@ -408,7 +408,6 @@ def _dry_run_of_people(
         "noise_of_a_sum": block.deviation * block.rule.step,
         "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
-        "reading": people.how,
         "read_with": people.files.as_understood,
     }, promise
 
