@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from pathlib import Path
 
@@ -146,8 +147,10 @@ def test_the_budget_page_and_the_command_say_the_same_noise(ready: CustodianDesk
     done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
     (row,) = json.loads(done.stdout)["table"]
     assert ready.each_person.expected == pytest.approx(row)
+    assert "--periods 2021-01..2021-12 " in line
     shown = ready.budget.numbers()
     assert "73.1%" in shown
+    assert f"<strong>{math.ceil(row['fewest_people'])}</strong> How many people a cell needs." in shown
     for said in (
         "noise of a usual cell",
         "The noise divided by the usual change",
