@@ -217,7 +217,7 @@ class EachDonor:
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
         form, before, similar = self._form, self.before, self._similar()
-        when = {"before": before, "after": max(1, len(self._data.periods) - before)}
+        when: dict[str, object] = {"before": before, "after": max(1, len(self._data.periods) - before)}
         if "treatment_time" in similar:
             when = form.said("periods", "time_format")
         many = {} if self.averages in (None, 1) else {"averages": self.averages}
@@ -255,8 +255,8 @@ class EachDonor:
         """Return the similar series, and how far it counts, by the names of the commands' options."""
         if self.like is None:
             return {}
-        first = self._form["like_before"]
-        return {"target": self.like.name} | ({"treatment_time": first} if first else {})
+        said: dict[str, object] = {"target": self.like.name}
+        return said | ({"treatment_time": self._form["like_before"]} if self._form["like_before"] else {})
 
     @property
     def _excluded(self) -> list[str]:

@@ -159,7 +159,7 @@ class EachPerson:
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
         form = self._form
-        sizes = {"units": len(self._units) or "N", "people": self.people or "N"}
+        sizes: dict[str, object] = {"units": len(self._units) or "N", "people": self.people or "N"}
         sizes |= form.said("periods", "time_format") or {"periods": "N"}
         bounds = (name for name in self._bounds_said if name != "person_bound_quantile")  # finds a bound at a release
         return sizes | form.said(*bounds, "epsilon", "delta") | form.said("change")
