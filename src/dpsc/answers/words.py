@@ -468,8 +468,8 @@ def meaning(guarantee: Guarantee) -> list[str]:
     ]
     if guarantee.delta > 0:
         sentences.append(
-            f"Delta is at worst as bad as telling everything with a probability of {guarantee.delta:g}, while the factor "
-            "holds otherwise."
+            f"Delta is at worst as bad as telling everything with a probability of {guarantee.delta:g}, while the "
+            "factor holds otherwise."
         )
     sentences.append(
         "The guarantee holds whatever else is known or will become known. It covers only this publication: if "
