@@ -276,7 +276,7 @@ def record(
                 "composition within epsilon. Where donors were counted to find a scale, the part of its outcome pays "
                 "for it."
                 if several
-                else f"Merged from {first.sites} sites with different donors: parallel composition."
+                else f"Merged from {first.sites} sites with different donors: parallel composition.{more_each(first)}"
                 if first.sites > 1
                 else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
                 if len(first.identities) > 1
@@ -292,6 +292,12 @@ def record(
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
         },
     }
+
+
+def more_each(release: ReleasedMatrix) -> str:
+    """Say how losses add up where a merged site has several releases; empty if none has."""
+    more = len(release.identities) > release.sites
+    return " Losses of several releases of the same donors, which it has as their mean, add up." if more else ""
 
 
 def _description(release: Released) -> str:
