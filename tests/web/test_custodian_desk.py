@@ -385,6 +385,9 @@ def test_a_data_set_gets_its_budget_on_the_page(empty: CustodianDesk, tmp_path: 
     assert empty.book.seen.grid[-1] == 3
     assert "0% of the budget is spent, 33% with this release" in empty.budget.gauge()
     assert '<span class="whole">1e-6</span>' in empty.budget.gauge()  # a browser would end a line after 1e-
+    says(empty, new_name="<b>-x")
+    assert "&lt;b&gt;-x" in empty.budget.commands()
+    assert "<b>" not in empty.budget.commands()
 
 
 def test_two_numbers_come_from_public_inputs_alone(simulated: None, empty: CustodianDesk) -> None:

@@ -20,12 +20,12 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 from shiny import App, Inputs, Outputs, Session, reactive, ui
 from shiny import render as outputs
 from starlette.types import ASGIApp
@@ -311,13 +311,13 @@ def render(template: str, **values: object) -> str:
 def _environment() -> Environment:
     loader = ChoiceLoader([PackageLoader("dpsc.web"), PackageLoader("dpsc.answers")])
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False)
-    made.filters["whole"] = _whole
+    made.filters["whole"] = lambda text: made.filters["safe"](_whole(text))
     return made
 
 
-def _whole(text: str) -> Markup:
-    """Let no line end inside 1e-6 or --option, where browsers break it; what is copied stays the same."""
-    return Markup(re.sub(r"\S*-\S+", _unbroken, str(escape(text))))
+def _whole(text: str) -> str:
+    """Return a text as HTML in which no line ends inside 1e-6 or --option; what is copied stays the same."""
+    return re.sub(r"\S*-\S+", _unbroken, escape(text))
 
 
 def _unbroken(word: re.Match[str]) -> str:
