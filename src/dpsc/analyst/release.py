@@ -363,10 +363,11 @@ _WHY = {
 
 
 _ANOTHER_WEIGHT = (
-    "these releases of the same donors cannot be combined. They can if they have the same periods and settings (dpsc "
-    "release --settings). Otherwise each donor counts in each file with another weight, because its movement is "
-    "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
-    "that has the periods of the question; combining would gain little (docs/explanation/gram-release.md)."
+    "these releases of the same donors cannot be combined. They can if they have the same periods and were "
+    "made with one settings file (dpsc plan --settings writes it, dpsc release --settings reads it). Otherwise each "
+    "donor counts in each file with another weight, because its movement is measured over other periods or on another "
+    "scale, so the files do not estimate the same sums. Use the one file that has the periods of the question; "
+    "combining would gain little (docs/explanation/gram-release.md)."
 )
 
 

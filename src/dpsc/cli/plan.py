@@ -634,7 +634,7 @@ def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], un
     shown = _grid(title, ["releases", "ε of each"], ["smallest effect\nseen", "error", "error\nin a shock"])
     table = pd.DataFrame(rows)
     for row, *cells in zip(rows, *(_ranges(table, name) for name in _EACH), strict=True):
-        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
+        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:g}", *cells)
     told = (
         "Ranges hold what comes in about 8 of 10 cases. The ε of each is what the ledger's own accounting allows. One "
         "release answers any number of questions; only "

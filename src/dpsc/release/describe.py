@@ -90,7 +90,8 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as the sum of {count} donors who all move in the same way ({share:.1%} of the {n:,} donors)"
+    part = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    return f"as large as the sum of {count} donors who all move in the same way ({part} of the {n:,} donors)"
 
 
 def segments(release: ReleasedMatrix) -> str:
