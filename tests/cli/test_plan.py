@@ -155,6 +155,9 @@ def test_several_releases_share_a_budget_by_the_ledgers_own_rules() -> None:
         assert not budget.allows([Cost.of(more)] * row["releases"])
         assert row["epsilon"] > 2 / row["releases"] * 0.999
     assert [row["detectable"] for row in rows] == sorted((row["detectable"] for row in rows), reverse=True)
+    _, shown, _ = quick(*PLAN, "--n", 300, "--epsilon", 2, "--releases", 8)
+    for row in rows:  # a number rounded up would be refused by the ledger
+        assert f" {row['epsilon']:.10g} " in shown
 
 
 def test_an_effect_that_each_of_several_releases_must_show_needs_a_budget_of_all() -> None:
@@ -220,6 +223,16 @@ def test_a_panel_that_grows_is_planned_for_all_its_releases() -> None:
         (("--people", 9, "--bounds", 0, 1), "--periods is needed"),
         (("--people", 9, "--periods", 9, "--bounds", 1, 0), "not below the upper one"),
         (("--people", 9, "--periods", 9, "--bounds", 0, 1, "--person-bound", 0), "above 0"),
+        *(
+            (("--people", 9, "--periods", 9, "--bounds", 0, 1, option, value), f"--{name} is for donors")
+            for option, value, name in (
+                ("--n", 300, "n"),
+                ("--detect", "5%", "detect"),
+                ("--averages", 4, "averages"),
+                ("--sites", 2, "sites"),
+                ("-o", "plan", "out"),
+            )
+        ),
     ],
 )
 def test_a_plan_of_people_in_groups_says_what_it_lacks(options: tuple[object, ...], message: str) -> None:

@@ -110,9 +110,9 @@ class Release(ReleasedMatrix):
         >>> Release.merge([make.release(rows[:80]), make.release(rows[80:])], disjoint=True).n
         200
         """
-        releases = list(releases) if isinstance(releases, Iterable) else [releases]
-        if not releases or not all(isinstance(release, Release) for release in releases):
-            raise ReleaseError("merge takes a list of at least one Release; load files with Release.load first.")
+        releases = list(releases) if isinstance(releases, Iterable) else []
+        if len(releases) < 2 or not all(isinstance(release, Release) for release in releases):
+            raise ReleaseError("merge takes a list of all releases, as in Release.merge([one, other], disjoint=True).")
         identities = _identities(releases)
         if (disjoint is True) == (same_donors is True):
             raise ReleaseError(
@@ -355,10 +355,11 @@ _WHY = {
 
 
 _ANOTHER_WEIGHT = (
-    "these releases of the same donors cannot be combined. They can if they have the same periods and settings (dpsc "
-    "release --settings). Otherwise each donor counts in each file with another weight, because its movement is "
-    "measured over other periods or on another scale, so the files do not estimate the same sums. Use the one file "
-    "that has the periods of the question; combining would gain little (docs/explanation/gram-release.md)."
+    "these releases of the same donors cannot be combined. They can if they have the same periods and were "
+    "made with one settings file (dpsc plan --settings writes it, dpsc release --settings reads it). Otherwise each "
+    "donor counts in each file with another weight, because its movement is measured over other periods or on another "
+    "scale, so the files do not estimate the same sums. Use the one file that has the periods of the question; "
+    "combining would gain little (docs/explanation/gram-release.md)."
 )
 
 

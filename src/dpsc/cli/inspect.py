@@ -109,8 +109,9 @@ def merge(
 ) -> None:
     """Add up releases of different donors, or average those of the same donors; costs no budget.
 
-    All have the same periods and settings: dpsc release --settings. Private panels are put together: other units with
-    other people, or later periods of the same units.
+    All have the same periods and were made with one settings file: dpsc plan --settings writes it, dpsc release
+    --settings reads it. Private panels are put together: other units with other people, or later periods of the same
+    units.
     """
     from dpsc.analyst.private_panel import PrivatePanel, load
     from dpsc.analyst.release import Release

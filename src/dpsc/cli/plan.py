@@ -6,7 +6,7 @@ import json as js
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -258,6 +258,10 @@ def plan(
     when = When.of(dates, knowledge, spec)
     if groups.units is not None:
         require_for_people({name: getattr(knowledge, name) for name in ("scale", "smoothness", "reference")})
+        usual = {"averages": 1, "rank": 3, "sites": 1}
+        for_donors = {"n": tuple(asked.n) or None, "averages": asked.averages, "out": out} | asdict(divided)
+        for_donors |= asdict(question) | asdict(replace(assumed, runs=None)) | asdict(agreed)  # nothing is simulated
+        require_for_people({name: value for name, value in for_donors.items() if value != usual.get(name)})
         _of_people(asked, groups, when, json)
         return
     when.require(asked)
@@ -630,7 +634,7 @@ def _show_releases(rows: list[dict[str, float]], budget: tuple[float, float], un
     shown = _grid(title, ["releases", "ε of each"], ["smallest effect\nseen", "error", "error\nin a shock"])
     table = pd.DataFrame(rows)
     for row, *cells in zip(rows, *(_ranges(table, name) for name in _EACH), strict=True):
-        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:.3g}", *cells)
+        shown.add_row(f"{row['releases']:g}", f"{row['epsilon']:g}", *cells)
     told = (
         "Ranges hold what comes in about 8 of 10 cases. The ε of each is what the ledger's own accounting allows. One "
         "release answers any number of questions; only "

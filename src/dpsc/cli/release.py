@@ -405,7 +405,7 @@ def _dry_run_of_people(
         "units": len(block.units),
         **_span(block.times),
         "guarantee": str(promise),
-        "noise_of_a_sum": block.deviation * block.rule.step,
+        "noise_of_a_sum": block.deviation * block.rule.part,
         "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "read_with": people.files.as_understood,

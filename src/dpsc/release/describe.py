@@ -90,7 +90,8 @@ def noise_of(share: float, n: int) -> str:
     if share >= 1:
         return f"larger than all {n:,} donors together ({share:.0%}): nothing can be learned from this release"
     count = f"{share * n:,.0f}" if share * n >= 10 else f"{share * n:.2g}"
-    return f"as large as the sum of {count} donors who all move in the same way ({share:.1%} of the {n:,} donors)"
+    part = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+    return f"as large as the sum of {count} donors who all move in the same way ({part} of the {n:,} donors)"
 
 
 def segments(release: ReleasedMatrix) -> str:
@@ -250,15 +251,15 @@ def record(
             },
             "deployment_model": {
                 "model_name": "Central",
-                "model_name_details": "Each custodian sees its own donors only; noisy matrices were added up."
+                "model_name_details": f"Noisy matrices of {first.sites} sites were added up."
                 if first.sites > 1
                 else None,
                 "trust_assumptions": "Donors trust the custodian, who holds their records and draws the noise. Nobody "
                 "who receives the release needs to be trusted, whatever else they know.",
                 "actors": None,
                 "release_type": "One release",
-                "release_type_details": "This record is about one file. Other releases of the same donors, and how "
-                "their losses add up, are in the custodian's ledger.",
+                "release_type_details": "This record is about one file, which shows no other releases of the same "
+                "donors. Their losses would add up.",
                 "data_source_type": None,
                 "data_source_type_details": None,
                 "access_type": "Non-interactive",
@@ -275,7 +276,8 @@ def record(
                 "composition within epsilon. Where donors were counted to find a scale, the part of its outcome pays "
                 "for it."
                 if several
-                else f"Merged from {first.sites} sites with different donors: parallel composition.{more_each(first)}"
+                else f"Merged from {first.sites} sites, with different donors by the word of whoever merged them: "
+                f"parallel composition.{more_each(first)}"
                 if first.sites > 1
                 else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
                 if len(first.identities) > 1

@@ -231,7 +231,7 @@ def record(
     if len(panel.blocks) > 1:
         composed.append(
             f"{len(panel.blocks)} releases: the losses of releases of the same units add up; of sites with different "
-            "people, the largest loss counts."
+            "people, by the word of whoever joined them, the largest loss counts."
         )
     ledger = [f"data set in the custodian's ledger: {', '.join(panel.datasets)}"] if panel.datasets else []
     about = [f"SHA-256 of the file: {sha256}", f"identity: {', '.join(panel.identities)}", *ledger]
@@ -269,8 +269,8 @@ def record(
                 "who receives the table needs to be trusted, whatever else they know.",
                 "actors": None,
                 "release_type": "One release" if len(panel.blocks) == 1 else "Several releases",
-                "release_type_details": "This record is about one file. Other releases of the same people, and how "
-                "their losses add up, are in the custodian's ledger.",
+                "release_type_details": "This record is about one file, which shows no other releases of the same "
+                "people. Their losses would add up.",
                 "data_source_type": None,
                 "data_source_type_details": None,
                 "access_type": "Non-interactive",

@@ -152,7 +152,7 @@ def _risks(said: About) -> Table:
         (f"somebody learns who is among the {many}", (said.none if promise is None else said.membership,)),
     ]
     if promise is not None and promise.delta > 0:
-        at_worst = f"At worst as if everything were told with a probability of delta, {promise.delta:g}."
+        at_worst = f"At worst as bad as telling everything with a probability of delta, {promise.delta:g}."
         rows.append(("more is learned than epsilon allows", (at_worst,)))
     in_general = "" if promise is None else " It would be known without this person's record, too."
     rows += [
@@ -178,30 +178,36 @@ _IN_ANSWERS = "Answers of dpsc have intervals that include the noise, and say wh
 def _pyramid(said: About, known: Sequence[Hazard]) -> tuple[Section, ...]:
     promise, none = said.guarantee, said.none
     levels = _rows(
-        ("top: epsilon", (none,) if promise is None else (" ".join(words.meaning(promise)),)),
+        ("top: privacy parameters", (none,) if promise is None else (" ".join(words.meaning(promise)),)),
         (
             "top: unit of privacy",
             (none,)
             if promise is None
             else (f"A {said.one}: {said.protected}. Neighbours: {promise.adjacency}. Public: {said.public}.",),
         ),
-        ("middle: mechanism", (said.mechanism, f"Composition: {said.composition}")),
-        ("middle: implementation hazards", ("Part 2.1.",)),
         (
-            "middle: security and access control",
-            ("The file shows nothing of it.", ToAdd("who can reach the records, and how this is checked")),
+            "middle: algorithms and correctness",
+            (said.mechanism, f"Composition: {said.composition}", "Hazards: part 2.1."),
         ),
+        ("middle: utility", (said.noise,)),
+        ("middle: bias", (said.bias, ToAdd("which groups a less exact answer could harm"))),
         (
-            "middle: trust model",
+            "bottom: query model and trust model",
             (none,)
             if promise is None
             else (
+                "Not interactive: one file, and answers that are computed from it. "
                 f"Central: {said.many} trust the custodian, who holds their records and draws the noise. Nobody who "
                 "receives the file needs to be trusted, whatever else they know.",
             ),
         ),
+        ("bottom: side channels", ("Part 2.1.",)),
         (
-            "base: data collection exposure",
+            "bottom: security and access control",
+            ("The file shows nothing of it.", ToAdd("who can reach the records, and how this is checked")),
+        ),
+        (
+            "bottom: data collection exposure",
             (
                 "The file shows nothing of it, and protects no record before it was made.",
                 ToAdd("how records reached the custodian, and who else has them"),
@@ -224,7 +230,9 @@ def _pyramid(said: About, known: Sequence[Hazard]) -> tuple[Section, ...]:
     else:
         asked = ToAdd("how its publisher met floating-point noise, predictable randomness, composition and timing")
         below = Section(title, (("Other software made this table; the file shows nothing of it.", asked),), level=3)
-    return Section("Part 2. Along NIST SP 800-226", ((f"Levels of the pyramid in {NIST}",),), levels), below
+    return Section(
+        "Part 2. Along NIST SP 800-226", ((f"Components of the pyramid (figure 1) in {NIST}",),), levels
+    ), below
 
 
 def _de_identification(said: About, name: str) -> Section:

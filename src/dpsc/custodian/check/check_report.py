@@ -21,10 +21,10 @@ _WORST = 5  # periods that are listed
 _A_LINE = 48  # periods of a line of the strip
 _HEIGHTS = "▁▂▃▄▅▆▇"
 _NEVER = (
-    "The periods, how dates and numbers are written, what cells are that several rows give, bounds, the reference "
-    "path, the scale, the segments, epsilon, and which units to leave out. Choose them from public knowledge. A choice "
-    "made by looking at these numbers tells something about single people, and no noise covers it: the guarantee would "
-    "no longer hold."
+    "The periods, how dates and numbers are written, what is done with cells that several rows give, bounds, the "
+    "reference path, the scale, the segments, epsilon, and which units to leave out. Choose them from public "
+    "knowledge. A choice made by looking at these numbers tells something about single people, and no noise covers it: "
+    "the guarantee would no longer hold."
 )
 _MAY = (
     "Typing errors, rows that occur twice, names of one person written in two ways, a lost file. Correct by fixed "

@@ -66,7 +66,7 @@ def _cells(look: CustodianLook) -> Section:
         for row in ranked.tolist()
     ]
     more = len(look.units) - len(rows)
-    note = f"of {len(look.units)} units those with the fewest" if more else ""
+    note = f"only the units with the fewest people, of all {len(look.units)}" if more else ""
     header = ("unit", "fewest", "usual", "cells with too few")
     return Section("People in the cells", note, table=[header, *rows])
 
@@ -114,7 +114,7 @@ def _expected(look: CustodianLook, promise: Guarantee) -> Section:
             (
                 "noise and change",
                 f"the noise is {ratio:.2g} times the usual change of a unit from one period to the next, which is "
-                f"{_about(look.change)}. Up to about 1 times, answers lose little; above 2 times, prefer longer "
+                f"{_about(look.change)}. Up to about 1, answers lose little; above 2, prefer longer "
                 "periods or larger units",
             )
         )

@@ -181,7 +181,7 @@ class Completion:
     Notes
     -----
     Under every rule but "error", infinite values count as missing, and a donor without any value stays without if there
-    are no bounds: it has no direction, and a Gram release takes it for a fixed public vector. Nothing is refused then.
+    are no bounds: it has no direction, and a Gram release adds a fixed public vector for it. Nothing is refused then.
     """
 
     times: Times

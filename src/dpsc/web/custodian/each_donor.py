@@ -94,7 +94,7 @@ class EachDonor:
 
     def check_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc check`` takes it."""
-        return self._form.said(*self.fields)
+        return {**self._form.said(*self.fields), **self._similar()}
 
     def look(self, data: File, on_rows: OnRows) -> Callable[[], Seen]:
         """Return what examines the donors."""
@@ -188,20 +188,19 @@ class EachDonor:
 
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
-        form, before = self._form, self.before
-        sizes = {"n": self.n or "N", "before": before, "after": max(1, len(self._data.periods) - before)}
-        target = {} if self.like is None else {"target": self.like.name}
+        form, before, similar = self._form, self.before, self._similar()
+        when: dict[str, object] = {"before": before, "after": max(1, len(self._data.periods) - before)}
+        if "treatment_time" in similar:
+            when = form.said("periods", "time_format")
         many = {} if self.averages in (None, 1) else {"averages": self.averages}
-        return sizes | form.said("epsilon", "delta") | many | target
+        return {"n": self.n or "N", **when, **form.said("epsilon", "delta"), **many, **similar}
 
     # The release -------------------------------------------------------------------------------------------------
 
     def release_options(self) -> list[str]:
         """Return what was said beside the table, as options of ``dpsc release``."""
         form = self._form
-        given = form.said("epsilon", "delta", "low", "scale")
-        if self.like is not None:
-            given |= form.said("like_before") | {"like": self.like.name}
+        given = {**form.said("epsilon", "delta", "low", "scale"), **self._similar()}
         if self.reference is not None:
             given["reference"] = self.reference.name
         return [*options(given), *(part for label in self._excluded for part in options({"exclude": label}))]
@@ -228,6 +227,13 @@ class EachDonor:
         )
 
     # -------------------------------------------------------------------------------------------------------------
+
+    def _similar(self) -> dict[str, object]:
+        """Return the similar series, and how far it counts, by the names of the commands' options."""
+        if self.like is None:
+            return {}
+        said: dict[str, object] = {"target": self.like.name}
+        return said | ({"treatment_time": self._form["like_before"]} if self._form["like_before"] else {})
 
     @property
     def _excluded(self) -> list[str]:

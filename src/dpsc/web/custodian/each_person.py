@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -122,7 +123,8 @@ class EachPerson:
         fewest = 0.0 if self.expected is None else self.expected["fewest_people"]
         if self.people is not None and fewest > self.people:
             self._form.problems["epsilon"] = (
-                f"A usual cell of {self.people:,} people would be missing: at this budget a cell needs {fewest:,.0f}."
+                f"A usual cell of {self.people:,} people would be missing: at this budget a cell needs "
+                f"{math.ceil(fewest):,}."
             )
 
     def numbers(self) -> str:
@@ -132,8 +134,9 @@ class EachPerson:
 
     def plan_options(self) -> Mapping[str, object]:
         """Return what was said, as ``dpsc plan`` takes it."""
-        form, periods = self._form, len(self._data.periods)
-        sizes = {"units": len(self._units) or "N", "people": self.people or "N", "periods": periods or "N"}
+        form = self._form
+        sizes: dict[str, object] = {"units": len(self._units) or "N", "people": self.people or "N"}
+        sizes |= form.said("periods", "time_format") or {"periods": "N"}
         bounds = (name for name in self._bounds_said if name != "person_bound_quantile")  # finds a bound at a release
         return sizes | form.said(*bounds, "epsilon", "delta") | form.said("change")
 
