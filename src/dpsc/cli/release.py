@@ -267,7 +267,8 @@ def _of_people(
     with terminal.output_file(out, how.force) as output:
         with terminal.passes() as tell:
             summed = chosen.algorithm.custodian_sum(people, on_progress=tell)
-        made = steps.booked(summed, chosen, account, out, output.place, output.finish, provenance=how.provenance)
+        where = out, output.place, output.finish
+        made = steps.booked(summed, chosen, account, where, provenance=how.provenance)
     digest = sha256(out)
     page = _page(made, out, page, digest)
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
@@ -300,12 +301,12 @@ def _made(
             return steps.added_up(source, part, tell, i_know=how.i_know)
 
     with terminal.output_file(out, how.force) as output:
-        where = account, out, output.place, output.finish
+        where = account, (out, output.place, output.finish)
         said: JsonObject = {"n_is_public": not how.exclude, "provenance": how.provenance}
         if isinstance(chosen, steps.SeveralChoices):
-            return steps.booked(steps.each_added_up(donors, chosen, add_up), chosen, *where, **said)
+            return chosen.booked(steps.each_added_up(donors, chosen, add_up), *where, **said)
         ((name, source),) = donors.items()
-        return steps.booked(add_up(name, source, chosen), chosen, *where, **said)
+        return chosen.booked(add_up(name, source, chosen), *where, **said)
 
 
 def _page(made: Release | Releases | PrivatePanel, out: Path, page: Path | None, digest: str) -> Path | None:

@@ -58,7 +58,7 @@ class DonorsOrder:
         self, summed: CustodianSum, account: Account, out: Path, place: Path, finish: Callable[[], None]
     ) -> object:
         """Book, make and write the release."""
-        return steps.booked(summed, self.chosen, account, out, place, finish, n_is_public=self.n_is_public)
+        return self.chosen.booked(summed, account, (out, place, finish), n_is_public=self.n_is_public)
 
 
 class EachDonor:

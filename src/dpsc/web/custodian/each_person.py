@@ -66,7 +66,7 @@ class PeopleOrder:
 
     def booked(self, summed: PeopleSum, account: Account, out: Path, place: Path, finish: Callable[[], None]) -> object:
         """Book, make and write the release."""
-        return panels.booked(summed, self.chosen, account, out, place, finish)
+        return panels.booked(summed, self.chosen, account, (out, place, finish))
 
 
 class EachPerson:
