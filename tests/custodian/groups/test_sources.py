@@ -28,7 +28,6 @@ from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError, TableError
 from dpsc.periods.calendar import places
 from dpsc.periods.declare import declared
-from dpsc.release.lengths import Bins
 from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers
 from tests.making import SECRET, save, told
@@ -76,7 +75,7 @@ def total(people: Any, rule: TableRule = MEAN) -> Integers:
 
 
 def by_length(people: Any) -> Integers:
-    counts: Integers = people.add_up(LengthCounts(Bins(MEAN)), lambda rows: None)
+    counts: Integers = people.add_up(LengthCounts(MEAN), lambda rows: None)
     assert (counts > 0).sum() > 3
     return counts
 

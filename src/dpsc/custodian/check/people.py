@@ -35,28 +35,16 @@ _EXAMPLES = 5
 _COUNTS = ("people", "left_out", "below", "above", "shortened", "everybody", "in_several_units", "shortened_people")
 
 
-@dataclass(frozen=True)
-class CustodianCounts:
+class CustodianCounts(Bounding):
     """Counts of people and of what bounds do to them, cell by cell, in integers as a release adds them up. Private."""
-
-    rule: TableRule
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it matters what a record's value is."""
-        return Bounding(self.rule).needs_values
-
-    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the integers of records' values, each by itself, and which records count."""
-        return Bounding(self.rule).amounts(values)
 
     def of(self, people: PersonCells) -> Integers:
         """Return a table for each of ``_COUNTS``, and those of a release; a person is counted in the first cell."""
-        rule, bounding = self.rule, Bounding(self.rule)
+        rule = self.rule
         counts = np.zeros((len(_COUNTS), rule.periods * rule.units), dtype=np.int64)
         if len(people.cells):
             person, cells = people.person, people.cells
-            kept, steps, short = bounding.bounded(people)
+            kept, steps, short = self.bounded(people)
             period = person * rule.periods + cells // rule.units
             several = np.unique(person[1:][period[1:] == period[:-1]])
             value = people.sums - rule.middle_steps
@@ -73,7 +61,7 @@ class CustodianCounts:
             for row, which in enumerate((*of_cells, *of_people)):
                 counts[row] = np.bincount(which, minlength=counts.shape[1])
         table = counts.reshape(len(_COUNTS), rule.periods, rule.units).transpose(0, 2, 1)
-        return np.concatenate([table, bounding.of(people)])
+        return np.concatenate([table, super().of(people)])
 
 
 @dataclass(frozen=True, repr=False)

@@ -136,9 +136,7 @@ class PanelRelease:
         self._require_room(rule)
         lengths, expected = None, people.rows_expected()
         if self.person_bound_quantile is not None:
-            counts = people.add_up(
-                LengthCounts(Bins(rule)), lambda rows: on_progress("counting people", rows, expected)
-            )
+            counts = people.add_up(LengthCounts(rule), lambda rows: on_progress("counting people", rows, expected))
             lengths = self.noisy_lengths(counts, rule)
             rule = lengths.bounded(rule)
         about = rule, people.units, people.times, people.outcome

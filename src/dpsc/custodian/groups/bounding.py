@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,28 +97,20 @@ class Bounding:
             )
 
 
-@dataclass(frozen=True)
-class LengthCounts:
+class LengthCounts(Bounding):
     """Counts people by the length of what they add before a bound on it: each by its own records, in one bin."""
 
-    bins: Bins
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether it matters what a record's value is."""
-        return True
-
-    def amounts(self, values: Array) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the integers of records' values, as a release adds them up, and which records count."""
-        return Bounding(self.bins.rules[-1]).amounts(values)
+    @cached_property
+    def _ends(self) -> Integers:
+        return Bins(self.rule).ends
 
     def of(self, people: PersonCells) -> Integers:
         """Return how many people are in each bin; whoever has no cell is in none."""
-        kept, steps, _ = Bounding(self.bins.rules[-1]).bounded(people)
-        person = people.person[kept]
+        kept = self._kept(people.person, people.keys, people.cells)
+        person, steps = people.person[kept], self._steps(people.sums[kept])  # not shortened
         first = np.flatnonzero(np.append(True, person[1:] != person[:-1])[: len(person)])
         squares = np.add.reduceat(steps**2, first) if len(first) else np.empty(0, dtype=np.int64)
-        return np.bincount(np.searchsorted(self.bins.ends, squares), minlength=BINS)
+        return np.bincount(np.searchsorted(self._ends, squares), minlength=BINS)
 
 
 def _rank(groups: Integers) -> Integers:

@@ -185,7 +185,7 @@ def _counts_by_length(rule: TableRule) -> list[Exact]:
     bins = Bins(rule)
     pair = next(pair for pair in pairs(bins.rules[0]) if len(pair[0].cells))
     longer = Person(pair[1].cells, 9 * pair[1].values)
-    change = summed(LengthCounts(bins), pair[0]) - summed(LengthCounts(bins), longer)
+    change = summed(LengthCounts(bins.rule), pair[0]) - summed(LengthCounts(bins.rule), longer)
     reached = (np.abs(change).sum(), np.linalg.norm(change))
     stated = bins.l1_sensitivity / UNIT, math.sqrt(bins.squared_sensitivity) / UNIT
     return [
