@@ -75,8 +75,8 @@ def _bits(n: int) -> int:
     return min(exact.ENTRY_BITS, int((60 - math.log2(n)) // 2))
 
 
-def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
-    """Return the point of {||f||_1 <= radius} nearest to f.
+def onto_l1_ball(f: Array) -> Array:
+    """Return the point of {||f||_1 <= 1} nearest to f.
 
     Examples
     --------
@@ -84,15 +84,15 @@ def onto_l1_ball(f: Array, radius: float = 1.0) -> Array:
     [0.5, -0.5, 0.0]
     """
     size = np.abs(f)
-    if math.fsum(size) <= radius:
+    if math.fsum(size) <= 1:
         return f
-    # Only entries within `radius` of the largest can stay; measured from there, large numbers do not cancel.
-    height = (size - size.max()) + radius
+    # Only entries within 1 of the largest can stay; measured from there, large numbers do not cancel.
+    height = (size - size.max()) + 1
     ordered = np.sort(height[height > 0])[::-1]
-    excess = (np.cumsum(ordered) - radius) / np.arange(1, ordered.size + 1)
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, ordered.size + 1)
     threshold = excess[np.flatnonzero(ordered > excess)[-1]]
     kept = np.maximum(height - threshold, 0.0)
-    return np.asarray(np.copysign(kept * (radius / math.fsum(kept)), f))
+    return np.asarray(np.copysign(kept * (1 / math.fsum(kept)), f))
 
 
 PROJECTION_ONLY = (
