@@ -113,7 +113,7 @@ def test_a_header_shows_its_encoding_and_a_row_does_not(donors: Array, tmp_path:
     columns = COLUMNS | {"outcome": "Größe"}
     files = scan(path, **columns).files
     assert files.matrix().units[0] == "Müller 0"
-    assert files.as_understood == "separator semicolon, encoding windows-1252, each number by itself"
+    assert files.table.as_understood == "separator semicolon, encoding windows-1252, each number by itself"
 
 
 def test_a_worker_reads_what_one_process_reads(donors: Array, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "booking": account.would_cost(promise),
         "reading": people.how,
-        "read_with": people.files.as_understood,
+        "read_with": people.table.as_understood,
     }
 
 

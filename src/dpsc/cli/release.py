@@ -200,8 +200,8 @@ def release(
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
     safe = f"Written to {out}{told}. It is safe to share; the donors stay with you."
     render.show_release(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if source.files.as_understood is not None:
-        typer.echo(f"\n{donors} was read with {source.files.as_understood}.", err=True)
+    if source.files.table.as_understood is not None:
+        typer.echo(f"\n{donors} was read with {source.files.table.as_understood}.", err=True)
     account.tell()
     if how.custodian_notes:
         _tell_the_custodian(source.files.custodian_units_alike())
@@ -274,8 +274,8 @@ def _of_people(
     told = "" if page is None else f", and {page}, which tells whoever receives it what it is"
     safe = f"Written to {out}{told}. It is safe to share; the records stay with you."
     panels.show(made, out, digest, how.json, safe, page=None if page is None else str(page))
-    if people.files.as_understood is not None:
-        typer.echo(f"\n{records} was read with {people.files.as_understood}.", err=True)
+    if people.table.as_understood is not None:
+        typer.echo(f"\n{records} was read with {people.table.as_understood}.", err=True)
     account.tell()
 
 
@@ -355,7 +355,7 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
         "reading": donors.files.how,
-        "read_with": donors.files.as_understood,
+        "read_with": donors.files.table.as_understood,
     }
 
 

@@ -20,7 +20,7 @@ from dpsc.periods import calendar, dates, declare
 from dpsc.tables import arrow, excel, formats, spec
 from dpsc.tables import dialect as dialects
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import UNSAID, Dialect, Reading
+from dpsc.tables.dialect import AS_USUAL, UNSAID, Dialect, Reading
 from dpsc.tables.formats import in_file
 from dpsc.tables.places import Remote, Selection
 from dpsc.tables.spec import NOTHING_SAID, OUTCOME, TIME, TableSpec
@@ -62,6 +62,11 @@ class Table:
     def is_text(self) -> bool:
         """Whether its files are text, CSV or TSV."""
         return self.kind in ("csv", "tsv")
+
+    @property
+    def as_understood(self) -> str | None:
+        """How text files are read that are not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
+        return self.reading.words if self.is_text and self.reading != AS_USUAL else None
 
     @property
     def folders(self) -> set[str]:

@@ -141,7 +141,7 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
     found = people.add_up(CustodianCounts(rule), on_rows)
     counts, tables = dict(zip(_COUNTS, found, strict=False)), found[len(_COUNTS) :]
     labels = _Labels(people)
-    with formats.nothing_quoted(people.files.path):
+    with formats.nothing_quoted(people.path):
         labels.read()
     values, noises = _exact(rule, block, tables)
     counted = tables[1] // rule.one_person if rule.counts_people else counts["people"]
@@ -151,7 +151,7 @@ def custodian_look(people: FilePeople, block: Block, on_rows: OnRows = lambda ro
     look = CustodianLook(
         rule=rule,
         units=people.units,
-        reading=people.files.table.reading.words if people.files.table.is_text else people.files.table.kind,
+        reading=people.table.reading.words if people.table.is_text else people.table.kind,
         rows=labels.rows,
         without_person=labels.without_person,
         outside_units=sum(labels.elsewhere.values()),
@@ -197,7 +197,7 @@ class _Labels:
 
     def read(self) -> None:
         """Read the labels of all records."""
-        files, grid = self.people.files, self.people.files.grid
+        files, grid = self.people, self.people.grid
         for rows in reader.rows_of(files.table, files.columns[:3], labels=files.columns[1:3]):
             person, unit, time = rows.batch.columns
             self.rows += len(person)

@@ -46,7 +46,6 @@ from dpsc.periods import dates
 from dpsc.release.segments import BY, Segments
 from dpsc.tables import arrow, formats, reader
 from dpsc.tables.arrow import Rows
-from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.formats import in_file
 from dpsc.tables.places import Selection
 from dpsc.tables.spec import OUTCOME, TIME, UNIT, TableSpec, require_period_names
@@ -132,11 +131,6 @@ class Files:
     def by(self) -> list[str]:
         """The column of segments, if there is one."""
         return [] if self.segments is None else [self.segments.by]
-
-    @property
-    def as_understood(self) -> str | None:
-        """How a text file is read that is not plain CSV: "separator semicolon, encoding utf-8, decimal comma"."""
-        return self.table.reading.words if self.table.is_text and self.table.reading != AS_USUAL else None
 
     @property
     def how(self) -> str:

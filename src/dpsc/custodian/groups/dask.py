@@ -27,13 +27,14 @@ _KINDS = {"key": np.uint64, "cell": np.int64, "amount": np.int64}  # of a record
 _NONE = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _KINDS.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DaskPeople(FilePeople):
     """People in files that every worker can read.
 
     Attributes
     ----------
-    files : PeopleFiles
+    path, spec, grid
+        As of :class:`FilePeople`.
     scheduler, workers : optional
         As of :class:`dpsc.custodian.gram.dask.DaskDonors`.
     """
@@ -48,9 +49,9 @@ class DaskPeople(FilePeople):
 
     def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
         """Let the workers add up all people."""
-        require_outcome(summand, self.files.spec.outcome is not None)
-        pieces = [piece[:2] for piece in row_groups(self.files.table, self.files.columns)]
-        with client_of(self.scheduler, self.workers) as client, in_file(self.files.path):
+        require_outcome(summand, self.spec.outcome is not None)
+        pieces = [piece[:2] for piece in row_groups(self.table, self.columns)]
+        with client_of(self.scheduler, self.workers) as client, in_file(self.path):
             try:
                 total = self._on(client, summand, pieces, on_rows)
             except (Exception, CancelledError) as problem:
@@ -62,10 +63,10 @@ class DaskPeople(FilePeople):
     def _on(self, client: Any, summand: TableSum, pieces: list[Piece], on_rows: OnRows) -> Integers | DpscError:
         import dask.dataframe as dd
 
-        table = self.files.table
+        table = self.table
         if not pieces:
             return _sum_of(summand, _NONE)
-        read = partial(_records, self.files.grid, summand, table.schema, self.files.columns, table.reading)
+        read = partial(_records, self.grid, summand, table.schema, self.columns, table.reading)
         frame = dd.from_map(read, pieces, meta=_NONE)
         parts = client.compute(list(frame.shuffle(on="key").to_delayed()))
         sums = [client.submit(_sum_of, summand, part, pure=False) for part in parts]
