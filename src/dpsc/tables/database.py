@@ -7,7 +7,7 @@ shown, because it quotes cells and passwords.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
@@ -78,17 +78,7 @@ class DatabaseFile(TableFile):
         """Return None: to count them is to read them."""
         return None
 
-    def batches(
-        self,
-        schema: Any,
-        columns: list[str],
-        size: int,
-        reading: Reading,
-        *,
-        threads: bool = True,
-        labels: Sequence[str] = (),
-        groups: Sequence[int] | None = None,
-    ) -> Iterator[Any]:
+    def batches(self, schema: Any, columns: list[str], size: int, reading: Reading, **_: Any) -> Iterator[Any]:
         """Read the rows in batches of at most ``size``."""
         foreign = {name for name, kind in self._found if _is_foreign(kind)}
         asked = (f"cast({quoted(name)} as text)" if name in foreign else quoted(name) for name in columns)
