@@ -98,7 +98,7 @@ def show(
         "noise": say.noise(panel),
         "missing": say.too_few(panel),
         "bounding": say.bounding(panel),
-        "provenance": "; ".join(dict.fromkeys(b.provenance for b in panel.blocks if b.provenance)) or "–",
+        "provenance": "; ".join(panel.provenances) or "–",
         "made": f"by {say.made(panel)}",
         "identity": ", ".join(panel.identities) or "–",
     }

@@ -137,7 +137,7 @@ def page(panel: ReleasedPanel, name: str, sha256: str) -> str:
         sha256=sha256,
         meaning=[] if panel.guarantee is None else words.meaning(panel.guarantee),
         shown=tables.TextTable(list(_HEADER), [list(row) for row in _rows(panel)[:_MOST_ROWS]]),
-        provenance=list(dict.fromkeys(block.provenance for block in panel.blocks if block.provenance)),
+        provenance=panel.provenances,
         made=made(panel),
         mark=mark_of(panel.no_guarantee),
         words={say.__name__: say for say in SAYINGS},

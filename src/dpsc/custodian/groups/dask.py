@@ -16,7 +16,7 @@ import pandas as pd
 
 from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
 from dpsc.custodian.donors.records import Grid
-from dpsc.custodian.gram.dask import PIECE_CELLS, SPLIT_EVERY, Piece, client_of, row_groups, rows_of_piece, safe_to_show
+from dpsc.custodian.gram.dask import PIECE_CELLS, Piece, by_a_tree, client_of, row_groups, rows_of_piece, safe_to_show
 from dpsc.custodian.groups.people_files import FilePeople, require_outcome
 from dpsc.errors import DpscError
 from dpsc.tables.dialect import Reading
@@ -71,12 +71,7 @@ class DaskPeople(FilePeople):
         parts = client.compute(list(frame.shuffle(on="key").to_delayed()))
         sums = [client.submit(_sum_of, summand, part, pure=False) for part in parts]
         share = (self.rows_expected() or 0) // max(1, len(sums))
-        for future in sums:
-            future.add_done_callback(lambda done: on_rows(share) if done.status == "finished" else None)
-        while len(sums) > 1:
-            groups = (sums[i : i + SPLIT_EVERY] for i in range(0, len(sums), SPLIT_EVERY))
-            sums = [client.submit(_together, group, pure=False) for group in groups]
-        total: Integers | DpscError = sums[0].result()
+        total: Integers | DpscError = by_a_tree(client, _together, sums, [share] * len(sums), on_rows).result()
         return total
 
 
