@@ -334,18 +334,15 @@ class Files:
     def matrix(self) -> Matrix:
         """Return the whole table as a matrix, units in the order of first appearance; absent cells are NaN."""
         with formats.nothing_quoted(self.path):
-            return self._matrix()
+            batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
+            reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
+            labels, values, codes = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
+            return Matrix(values, labels, self.times, self.periods_from, codes=codes)
 
     @cached_property
     def _whole(self) -> Matrix:
         """The matrix of a table held in memory, made once; blocks are copies of its rows."""
         return self.matrix()
-
-    def _matrix(self) -> Matrix:
-        batches = list(self._rows(self.in_time_order, reader.ROWS_AT_ONCE))
-        reader.require_rows(sum(rows.batch.num_rows for rows in batches), self.path)
-        labels, values, codes = self._of_rows(batches) if self.spec.wide else self._pivoted(batches)
-        return Matrix(values, labels, self.times, self.periods_from, codes=codes)
 
     def _pivoted(self, batches: list[Rows]) -> tuple[Labels, Array, Positions | None]:
         """Return the units of a long table, a row for each, and segments: each number is put where it belongs, once."""

@@ -15,7 +15,7 @@ from dpsc.errors import ParameterError
 from dpsc.privacy import discrete
 from dpsc.privacy import source as randomness
 from dpsc.privacy.accounting import Loss
-from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee
+from dpsc.privacy.guarantee import REPLACE_PERSON, Guarantee, promised
 from dpsc.release.lengths import UNIT, Bins, NoisyLengths, require_lengths, require_quantile
 from dpsc.release.matrix import require_public_labels
 from dpsc.release.panel import Block, budget, noise_of, require_size, require_units
@@ -113,18 +113,10 @@ class PanelRelease:
 
     def guarantee_for(self, rule: TableRule) -> Guarantee | None:
         """Return what a release of a table will promise, before noise is drawn; None if the noise is from a seed."""
-        if self.seed is not None:
-            return None
-        law = "Laplace" if self.delta == 0 else "Gaussian"
-        return Guarantee(
-            self.epsilon,
-            self.delta,
-            adjacency=REPLACE_PERSON,
-            arithmetic="exact",
-            basis=f"discrete {law} noise on sums over people of bounded length"
-            + (", and on counts of people by length" if self._is_counted else ""),
-            loss=self._loss(rule),
-        )
+        basis = f"discrete {'Laplace' if self.delta == 0 else 'Gaussian'} noise on sums over people of bounded length"
+        basis += ", and on counts of people by length" if self._is_counted else ""
+        loss = self._loss(rule)
+        return promised(self.epsilon, self.delta, self.seed, basis=basis, loss=loss, adjacency=REPLACE_PERSON)
 
     def custodian_sum(self, people: PeopleSource, *, on_progress: OnProgress = unwatched) -> PeopleSum:
         """Add up people exactly, without noise: private, only for :meth:`release`.
@@ -196,9 +188,7 @@ class PanelRelease:
         from noisy counts of people by length (``counted``), which take a stated share of mu^2 or of epsilon; the table
         takes what is left. Proof: docs/proofs/people-in-groups.md.
         """
-        for name, text in (("provenance", provenance), ("outcome", outcome), ("dataset", dataset)):
-            longest = checks.LONGEST_NAME if name == "outcome" else checks.LONGEST_TEXT
-            checks.printable(name, "" if text is None else str(text), longest)
+        checks.about_a_release(provenance, outcome, dataset)
         summed = people if isinstance(people, PeopleSum) else self.custodian_sum(people, on_progress=on_progress)
         rule = self._rule_of(summed)
         randomness.warn_of_seed(self.seed)

@@ -23,7 +23,6 @@ from dpsc.privacy.additive import (
     discrete_scale,
     release_integers,
     require_fine_grid,
-    zero_noise,
 )
 from dpsc.privacy.source import Source
 from dpsc.types import Array
@@ -46,7 +45,7 @@ def release_answer(data: ScaledPanel, weights: Array, budget: StepBudget, source
     """
     largest = float(np.abs(weights).max())
     if largest == 0:  # no donor has weight: the answer is zero whatever the donors are
-        return np.zeros(data.Z.shape[1]), zero_noise(data.Z.shape[1])
+        return np.zeros(data.Z.shape[1]), NoiseLaw("gaussian", 0.0, data.Z.shape[1])
 
     # Both factors become integers, so that the product and its sensitivity are exact.
     n = data.Z.shape[0]
@@ -156,5 +155,5 @@ def findings(
         "algorithm": algorithm,
         "parameters": parameters,
         "notes": (PROJECTION_ONLY, BEYOND_BOUNDS) if beyond.any() else (PROJECTION_ONLY,),
-        "uncertainty": ProjectionNoise(noise, panel.bounds.unscale_difference(np.ones(panel.h), panel.post)),
+        "uncertainty": ProjectionNoise(noise, panel.bounds.factor[panel.post]),
     }
