@@ -185,7 +185,7 @@ def release(
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
-        promise = chosen.promise if several is None else several.promise
+        promise = chosen.algorithm.guarantee if several is None else several.promise
         cost = {"guarantee": str(promise), "booking": account.would_cost(promise)}
         tried = rehearsed[0] | cost | {"file": str(out), "page": page and str(page)}
         if several is not None:

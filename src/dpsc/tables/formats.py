@@ -201,7 +201,7 @@ def _first_mistake(path: Path, schema: Any, columns: Sequence[str], reading: Rea
         with path.open("rb") as packed:
             content = pa.input_stream(packed, compression="gzip" if path.suffix == ".gz" else None)
             texts = dict.fromkeys(schema.names, pa.string())
-            how = {"column_types": texts, "null_values": list(MISSING), "strings_can_be_null": True}
+            how: dict[str, Any] = {"column_types": texts, "null_values": list(MISSING), "strings_can_be_null": True}
             first = 0
             for batch in csv_batches(content, reading, wrong, **how):
                 if wrong:

@@ -180,7 +180,7 @@ class TableFile:
         self, schema: Any, columns: list[str], size: int, reading: Reading, threads: bool
     ) -> Iterator[Any]:
         types = {name: schema.field(name).type for name in columns}
-        how = {"column_types": types, "null_values": list(MISSING), "include_columns": columns}
+        how: dict[str, Any] = {"column_types": types, "null_values": list(MISSING), "include_columns": columns}
         batches = formats.csv_batches(self.stream(), reading, threads=threads, **how)
         rows = 0
         for batch in batches:

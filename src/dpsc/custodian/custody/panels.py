@@ -13,9 +13,10 @@ import numpy as np
 
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.custodian.custody.steps import require_reasonable, require_small_delta
-from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
+from dpsc.custodian.donors.people import OnRows, PersonCells
 from dpsc.custodian.donors.presence import Misfit, custodian_misfit
 from dpsc.custodian.groups.algorithm import PanelRelease, PeopleSum
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import Parameter, ParameterError, ReleaseError
 from dpsc.periods.dates import period_name
@@ -141,7 +142,7 @@ class _Nobody:
     def rows_expected(self) -> int:
         return 0
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         return summand.of(PersonCells.of(np.empty(0, np.uint64), *np.empty((2, 0), np.int64)))
 
 

@@ -105,11 +105,6 @@ class Choices:
     missing: Missing | None
     segments: Segments | None = None
 
-    @property
-    def promise(self) -> Guarantee | None:
-        """What a release will promise."""
-        return self.algorithm.guarantee
-
     def booked(
         self, summed: CustodianSum, account: Account, output: Output, *, n_is_public: bool, provenance: str = ""
     ) -> Release:

@@ -21,7 +21,8 @@ from dpsc.custodian.donors.blocks import in_order
 from dpsc.custodian.donors.cells import as_units
 from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.frames import Frame, column_of, pandas_frame, places_of_rows, text_of
-from dpsc.custodian.donors.people import Keys, OnRows, PersonCells, TableSum, mixed
+from dpsc.custodian.donors.people import Keys, OnRows, PersonCells, mixed
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.periods.calendar import frequency, places
 from dpsc.tables.arrow import Rows, coded, each, floats, is_text
 from dpsc.tables.formats import in_file
@@ -173,7 +174,7 @@ WIDTH = _COLUMNS * 8  # bytes
 
 def add_up(
     records: Iterable[Records],
-    summand: TableSum,
+    summand: Bounding,
     on_rows: OnRows = lambda rows: None,
     *,
     expected: int | None = None,
@@ -186,7 +187,7 @@ def add_up(
     ----------
     records : iterable of Records
         In any order: each becomes an integer before it is added.
-    summand : TableSum
+    summand : Bounding
     on_rows : callable
         Is told how many records were read.
     expected : int, optional

@@ -154,7 +154,7 @@ class DaskDonors(FileSource):
 
     def _on(self, client: Any, summand: Summand, on_rows: OnRows) -> PartialSum:
         """Let a cluster add up the pieces, and then their sums by a tree."""
-        instructions = self._instructions(summand)
+        instructions = self.instructions(summand)
         pieces = self._pieces(client, instructions)
         if not pieces:
             return failed(TableError("there are no rows."))
@@ -163,7 +163,8 @@ class DaskDonors(FileSource):
         last: PartialSum = client.submit(complete, whole, self.files.path, pure=False).result()
         return last
 
-    def _instructions(self, summand: Summand) -> Instructions:
+    def instructions(self, summand: Summand) -> Instructions:
+        """Return what a worker must know."""
         files = self.files
         return Instructions(
             spec=files.spec,

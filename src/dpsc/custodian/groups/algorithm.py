@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Protocol
 
 import numpy as np
 
 from dpsc import checks
 from dpsc.analyst.private_panel import PrivatePanel
 from dpsc.answers.result import SEEDED
-from dpsc.custodian.donors.people import PeopleSource
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.groups.bounding import Bounding, LengthCounts
 from dpsc.errors import ParameterError
 from dpsc.privacy import discrete
@@ -23,6 +24,33 @@ from dpsc.release.table_rule import Statistic, TableRule
 from dpsc.types import Integers, OnProgress, Times, unwatched
 
 _LARGEST_SUM = 2.0**61  # in steps: 2^37 people at the bounds of one cell
+
+
+class PeopleSource(Protocol):
+    """People whose records can be added up: in a frame, in files, or by a cluster."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The declared units, in their order."""
+        ...
+
+    @property
+    def times(self) -> Times:
+        """The declared periods, in order."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """The name of the outcome."""
+        ...
+
+    def rows_expected(self) -> int | None:
+        """Return how many records a progress bar should expect, if that is known."""
+        ...
+
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
+        """Return the exact sum over all people."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsc.custodian.donors.people import OnRows, PersonCells, TableSum
+from dpsc.custodian.donors.people import OnRows, PersonCells
 from dpsc.custodian.donors.records import Grid
 from dpsc.custodian.gram.dask import PIECE_CELLS, Piece, by_a_tree, client_of, row_groups, rows_of_piece, safe_to_show
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import FilePeople, require_outcome
 from dpsc.errors import DpscError
 from dpsc.tables.dialect import Reading
@@ -47,7 +48,7 @@ class DaskPeople(FilePeople):
         """Where the records are kept until they are added up."""
         return "held by the workers of a cluster"
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Let the workers add up all people."""
         require_outcome(summand, self.spec.outcome is not None)
         pieces = [piece[:2] for piece in row_groups(self.table, self.columns)]
@@ -60,7 +61,7 @@ class DaskPeople(FilePeople):
             raise total
         return total
 
-    def _on(self, client: Any, summand: TableSum, pieces: list[Piece], on_rows: OnRows) -> Integers | DpscError:
+    def _on(self, client: Any, summand: Bounding, pieces: list[Piece], on_rows: OnRows) -> Integers | DpscError:
         import dask.dataframe as dd
 
         table = self.table
@@ -76,7 +77,7 @@ class DaskPeople(FilePeople):
 
 
 def _records(
-    grid: Grid, summand: TableSum, schema: Any, columns: list[str], reading: Reading, piece: Piece
+    grid: Grid, summand: Bounding, schema: Any, columns: list[str], reading: Reading, piece: Piece
 ) -> pd.DataFrame:
     """Read a piece on a worker: the hash of each record's person, its cell, its amount."""
     try:
@@ -90,7 +91,7 @@ def _records(
         raise safe_to_show(problem) from None  # without the original error, whose data Dask would log
 
 
-def _sum_of(summand: TableSum, records: pd.DataFrame) -> Integers | DpscError:
+def _sum_of(summand: Bounding, records: pd.DataFrame) -> Integers | DpscError:
     """Add up the people of a part. An error is returned, not raised: Dask would log the arguments, the records."""
     try:
         return summand.of(PersonCells.of(*(records[name].to_numpy() for name in _KINDS)))

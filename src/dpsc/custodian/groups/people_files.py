@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from dpsc.custodian.donors.blocks import in_order
-from dpsc.custodian.donors.people import OnRows, TableSum
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.donors.records import WIDTH, Grid, Records, add_up
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.errors import ParameterError
 from dpsc.tables import formats, reader
 from dpsc.tables.formats import in_file
@@ -112,14 +113,14 @@ class FilePeople:
             for _, some in made:
                 yield some
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Return the exact sum over all people."""
         require_outcome(summand, self.spec.outcome is not None)
         with formats.nothing_quoted(self.path), closing(self.records()) as records:
             return add_up(records, summand, on_rows, expected=self.rows_expected(), in_memory=self.in_memory)
 
 
-def require_outcome(summand: TableSum, is_there: bool) -> None:
+def require_outcome(summand: Bounding, is_there: bool) -> None:
     """Refuse to add up values where no column of them is named."""
     if summand.needs_values and not is_there:
         raise ParameterError(f"say which column holds the numbers, {OUTCOME}; only to count people it is not needed.")

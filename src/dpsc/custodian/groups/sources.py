@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from dpsc.custodian.donors.donor_files import Engine, chosen
 from dpsc.custodian.donors.frames import Frame
-from dpsc.custodian.donors.people import OnRows, TableSum
+from dpsc.custodian.donors.people import OnRows
 from dpsc.custodian.donors.records import Grid, Records, add_up
+from dpsc.custodian.groups.bounding import Bounding
 from dpsc.custodian.groups.people_files import AT_ONCE, PEOPLE, FilePeople, require_outcome
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods import dates
@@ -92,7 +93,7 @@ class People:
         """Return how many records there are."""
         return len(self._records.keys)
 
-    def add_up(self, summand: TableSum, on_rows: OnRows) -> Integers:
+    def add_up(self, summand: Bounding, on_rows: OnRows) -> Integers:
         """Return the exact sum over all people."""
         require_outcome(summand, self._has_outcome)
         return add_up(self._blocks(), summand, on_rows, expected=self.rows_expected())
