@@ -12,6 +12,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import dpsc
@@ -81,6 +82,20 @@ def test_the_numbers_of_the_first_page_and_of_the_guides_are_quoted() -> None:
 def test_the_page_of_all_measurements_shows_what_was_measured() -> None:
     page = ROOT / "benchmarks" / "RESULTS.md"
     assert benchmark("results_page").text() == page.read_text("utf-8"), "python benchmarks/results_page.py"
+    assert not re.search(r"\bnan\b", page.read_text("utf-8"))
+
+
+def test_a_measurement_that_failed_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = benchmark("results_page")
+    rows = pd.read_csv(made.OUT / "scale.csv")
+    failed = (rows["what"] == "PostgreSQL") & (rows["n"] == 100_000)
+    assert failed.sum() == 1
+    rows.loc[failed, "seconds":] = float("nan")
+    rows.to_csv(tmp_path / "scale.csv", index=False)
+    assert made.not_measured() == ""
+    monkeypatch.setattr(made, "OUT", tmp_path)
+    assert made.not_measured().strip() == "**Could not be measured**: PostgreSQL (n = 100,000)."
+    assert "nan" not in made.tables_table() + made.growth_table()
 
 
 @pytest.mark.parametrize("page", [page for page in pages.PAGES if any(pages.steps(page.read_text("utf-8")))], ids=named)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pandas as pd
 import pytest
 from typer import testing
 
-from dpsc.cli import app
+from dpsc.cli import app, terminal
 from tests.making import long, save
 
 T0, H, N, EFFECT = 14, 4, 400, 3.0
@@ -59,6 +61,14 @@ def unbooked(*said: object) -> tuple[str, ...]:
     """Return what a release says where no ledger is at hand or said."""
     here = Path("dpsc-ledger.sqlite").exists() or "DPSC_LEDGER" in os.environ or "--ledger" in said
     return () if here or "--no-ledger" in said else ("--no-ledger",)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_lines_about_progress() -> Iterator[None]:
+    """Tell nothing every ten seconds, however slow the machine is; the tests of progress lines ask for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(terminal, "_EVERY", math.inf)
+        yield
 
 
 @pytest.fixture(autouse=True)

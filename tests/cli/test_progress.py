@@ -67,6 +67,16 @@ def test_without_a_terminal_a_line_now_and_then_says_it_to_the_custodian(
     assert "adding up" not in out
 
 
+def test_more_rows_than_expected_have_no_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "_EVERY", 0.0)
+    with terminal.passes() as tell:
+        for _ in range(3):
+            tell("reading", 500, 1000)
+    assert [" of 1,000" in line for line in capsys.readouterr().err.splitlines()] == [True, True, False]
+
+
 @pytest.mark.end_to_end
 def test_ctrl_c_on_a_terminal_that_shows_a_bar_leaves_nothing(files: Path) -> None:
     table = "".join(
@@ -85,7 +95,10 @@ def test_ctrl_c_on_a_terminal_that_shows_a_bar_leaves_nothing(files: Path) -> No
             "many.csv",
             *COLUMNS,
             *BUDGET,
-            "--no-ledger",
+            "--ledger",
+            "dpsc-ledger.sqlite",
+            "--dataset",
+            "patients",
             "-o",
             "out.json",
             "--engine",

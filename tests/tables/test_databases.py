@@ -9,18 +9,22 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpsc import GramRelease, PanelRelease, scan
+from dpsc.custodian.donors import divided
+from dpsc.custodian.donors.donor_files import FileSource
 from dpsc.custodian.gram import exact_sum
 from dpsc.custodian.gram.exact_sum import Products
 from dpsc.custodian.gram.sources import source_of
+from dpsc.custodian.groups.people_files import FilePeople
 from dpsc.errors import DpscError, ParameterError, TableError
 from dpsc.tables import database
+from dpsc.tables.dialect import AS_USUAL
 from dpsc.tables.places import Selection, place_of
 from dpsc.types import Array
 from tests.cli.conftest import quick
@@ -145,6 +149,30 @@ def test_people_are_added_up_from_a_database(save: Save, tmp_path: Path) -> None
     )
 
 
+def test_a_table_of_a_database_is_never_taken_for_a_small_one(
+    donors: Array, save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many rows it has is known once they were read. It is not held in memory, and has enough parts."""
+    monkeypatch.setattr(divided, "_OF_A_PART", N * T // 16)
+    address = save(long(donors).sample(frac=1, random_state=0))
+    told: dict[str, int | None] = {}
+
+    def tell(doing: str, rows: int, of: int | None) -> None:
+        told[doing] = of
+
+    source = scan(address, **NAMES, table="visits", periods=[f"w{t}" for t in range(1, T + 1)], missing="kernel")
+    GramRelease(epsilon=1.0, delta=1e-6).custodian_sum(source, on_progress=tell)
+    passes = {"looking at the periods": None, "dividing into a private file": N * T}
+    assert told == {**passes, "counting donors": N, "adding up donors": N}
+    assert isinstance(source, FileSource)
+    assert source.files._divided.parts == 16
+    people = scan(
+        address, person="who", unit="week", time="cost", units=["w1", "w2", "w3"], periods=["w1"], table="visits"
+    )
+    assert isinstance(people, FilePeople)
+    assert not people.files.in_memory
+
+
 def test_both_passes_read_the_rows_of_one_moment(donors: Array, server: Server) -> None:
     """The scale is counted in one pass, donors are added up in another; in between somebody deletes and adds rows."""
     schema = f"data{next(_numbers)}"
@@ -206,6 +234,18 @@ def test_rows_come_in_few_bytes_at_a_time_and_in_the_same_order(server: Server) 
     assert max(batch.nbytes for batch in batches) < 2**24
     numbers = np.concatenate([batch.column(0).to_numpy() for batch in batches])
     np.testing.assert_array_equal(numbers, np.arange(1, rows + 1))
+
+
+def test_small_batches_of_a_driver_are_put_together(save: Save) -> None:
+    """DuckDB gives 2,048 rows at a time; each batch takes us as long as some thousand rows."""
+    rows = 9_000
+    address = save(pd.DataFrame({"who": [f"p{i}" for i in range(rows)]}))
+    for size in (10**6, 1000):
+        file = database.DatabaseFile(cast(Selection, place_of(address, "visits")))
+        batches = list(file.batches(None, ["who"], size, AS_USUAL))
+        assert max(batch.num_rows for batch in batches) <= size
+        assert size < rows or len(batches) == 1
+        assert [who for batch in batches for who in batch.column(0).to_pylist()] == [f"p{i}" for i in range(rows)]
 
 
 def test_the_connection_cannot_write(donors: Array, save: Save) -> None:
@@ -309,7 +349,7 @@ def test_commands_read_a_database_from_check_to_release(donors: Array, save: Sav
     address, said = save(long(donors)), "visits"
     if how == "--query-file":
         said = str(tmp_path / "q.sql")
-        Path(said).write_text("select who, week, cost from visits\n")
+        Path(said).write_text("select who, week, cost from visits -- all of them\n")
     columns = ["--unit", "who", "--time", "week", "--outcome", "cost"]
     columns += ["--periods", ",".join(f"w{t}" for t in range(1, T + 1))]
     code, out, err = quick("check", address, how, said, *columns)

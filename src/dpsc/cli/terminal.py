@@ -278,7 +278,7 @@ def passes(*, private: bool = True) -> Iterator[OnProgress]:
             shown.advance(bars[doing], rows)
             task = next(task for task in shown.tasks if task.id == bars[doing])
             if task.total is not None and task.completed > task.total:  # it was only about so many
-                shown.update(task.id, total=None)
+                task.total = None  # rich's update takes None for no change
             if not screen.is_terminal and time.monotonic() - told >= _EVERY:
                 told = time.monotonic()
                 line = f"{doing}: {how_far(task.completed, task.total, task.speed)}"

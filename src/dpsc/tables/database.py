@@ -24,7 +24,7 @@ from dpsc.tables.places import Selection, quoted
 from dpsc.tables.table_file import TableFile
 
 _AT_ONCE = 2**16  # rows of SQLite that become a batch
-_BATCH = 2**22  # bytes of a batch of PostgreSQL
+_BATCH = 2**22  # bytes of a batch
 _WHY = {  # the first characters of SQLSTATE codes
     "28": "the database did not accept the user or the password.",
     "3D": "there is no such database on the server.",
@@ -72,11 +72,23 @@ class DatabaseFile(TableFile):
         asked = (f"cast({quoted(name)} as text)" if name in foreign else quoted(name) for name in columns)
         read = 0
         with told(self.path, lambda: read):
-            for batch in self._connection.batches(f"select {', '.join(asked)} from {self._rows.source}", size):
-                named = batch.rename_columns(columns)
-                for first in range(0, named.num_rows, size):
-                    yield named.slice(first, size)
-                read += named.num_rows
+            batches = self._connection.batches(f"select {', '.join(asked)} from {self._rows.source}", size)
+            for rows in _joined(batches, size):
+                yield from rows.rename_columns(columns).to_batches(max_chunksize=size)
+                read += rows.num_rows
+
+
+def _joined(batches: Iterator[Any], size: int) -> Iterator[Any]:
+    """Put small batches together, as DuckDB's of 2,048 rows, because each takes time of its own."""
+    waiting, rows, size_in_bytes = [], 0, 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size_in_bytes = rows + batch.num_rows, size_in_bytes + batch.nbytes
+        if rows >= size or size_in_bytes >= _BATCH:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, rows, size_in_bytes = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
 
 
 def _is_foreign(kind: Any) -> bool:

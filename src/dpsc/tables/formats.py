@@ -23,6 +23,7 @@ from dpsc.tables.spec import MISSING
 KINDS = "CSV (.csv, .csv.gz), TSV (.tsv), Excel (.xlsx), Parquet (.parquet) or Feather (.feather)"
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _ENDINGS |= {".feather": "feather", ".arrow": "feather", ".xlsx": "xlsx", ".xlsm": "xlsx"}
+_GROUPS, _OWN_GROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _SHOWN = {"csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "feather": "Feather", "xlsx": "an Excel workbook"}
 
 
@@ -122,14 +123,18 @@ def row_name(position: int, path: Path | str) -> str:
 
 
 def free_memory() -> float:
-    """Return how many bytes of memory this machine, or the container that this runs in, has to spare."""
+    """Return how many bytes of memory this machine, or the container or control group that this runs in, can spare."""
     free = 2.0 * 2**30  # where nothing says: half of a small machine
     with suppress(OSError, KeyError, ValueError):
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = 1024.0 * int(lines["MemAvailable"].split()[0])
-    with suppress(OSError, ValueError):  # "max": no limit
-        most, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
-        free = min(free, most - used)
+    inside = Path()
+    with suppress(OSError):
+        inside = Path(_OWN_GROUP.read_text().rpartition("::")[2].strip().lstrip("/"))
+    for group in (inside, *inside.parents):
+        with suppress(OSError, ValueError):  # "max": no limit
+            most, used = (int(Path(_GROUPS, group, name).read_text()) for name in ("memory.max", "memory.current"))
+            free = min(free, most - used)
     return free
 
 

@@ -18,7 +18,7 @@ from dpsc.errors import Parameter, ParameterError, without_passwords
 
 DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_AS = ") as dpsc_rows"
+_AS = "\n) as dpsc_rows"  # on a line of its own, as a query may end with a comment
 _TABLE, _QUERY = Parameter("table"), Parameter("query")
 
 

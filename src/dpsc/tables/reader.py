@@ -81,11 +81,12 @@ class Table:
         return replace(self, schema=pa.schema(text))
 
     def rows_expected(self) -> int | None:
-        """Return how many rows there are: known for Parquet and Feather, estimated for CSV, None if compressed."""
+        """Return how many rows there are: known for Parquet and Feather, estimated for CSV; None for others."""
         if self.sheet is not None:
             return len(self.sheet.cells)
         if not self.is_text:
-            return sum(file.count_rows() or 0 for file in self.files)
+            counts = [file.count_rows() for file in self.files]
+            return sum(count for count in counts if count is not None) if None not in counts else None
         about = None if any(file.path.suffix == ".gz" for file in self.files) else self.files[0].bytes_per_line()
         return None if about is None else int(sum(file.path.stat().st_size for file in self.files) / about)
 

@@ -24,7 +24,7 @@ from dpsc.custodian.gram.sources import FileDonors, source_of
 from dpsc.errors import PanelError, TableError
 from dpsc.periods.declare import declared
 from dpsc.release.kernel import Kernel
-from dpsc.tables import reader, table_file
+from dpsc.tables import formats, reader, table_file
 from dpsc.tables.spec import TableSpec
 from dpsc.types import Array, Integers
 from tests.making import long, row_map, save, wide
@@ -363,6 +363,23 @@ def test_the_default_engine_goes_by_the_sizes_of_the_files(
     if path.suffix == ".parquet":  # what it holds makes no difference
         made.to_parquet(path)
         assert table_file.fits_in_memory(reader.files_at(path), wide=False) is False
+
+
+def test_free_memory_is_what_the_group_of_this_process_and_those_around_it_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slice" / "job").mkdir(parents=True)
+    for group, most, used in (("slice", 5000, 1000), ("slice/job", "max", 1000), (".", 9000, 1000)):
+        (tmp_path / group / "memory.max").write_text(f"{most}\n")
+        (tmp_path / group / "memory.current").write_text(f"{used}\n")
+    (tmp_path / "own").write_text("4:memory:/old\n0::/slice/job\n")
+    monkeypatch.setattr(formats, "_GROUPS", tmp_path)
+    monkeypatch.setattr(formats, "_OWN_GROUP", tmp_path / "own")
+    assert formats.free_memory() == 4000
+    (tmp_path / "own").write_text("0::/\n")
+    assert formats.free_memory() == 8000
+    monkeypatch.setattr(formats, "_OWN_GROUP", tmp_path / "none")
+    assert formats.free_memory() == 8000
 
 
 def test_a_table_is_opened_and_pivoted_once_for_all_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsc.custodian.donors.cells import starts_of
 from dpsc.custodian.donors.missing import Completion
+from dpsc.custodian.donors.people import Keys
+from dpsc.custodian.donors.records import keys_of
 from dpsc.errors import Parameter, TableError
 from dpsc.tables.formats import in_file
 from dpsc.tables.spec import UNIT, TableSpec
@@ -90,11 +91,6 @@ def in_order(
             yield first, future.result()
 
 
-def hashes_of(units: Any) -> np.ndarray[Any, Any]:
-    """Return a hash of 64 bits for each unit."""
-    return np.asarray(pd.util.hash_array(units.to_numpy(zero_copy_only=False), categorize=False))
-
-
 class Identities:
     """The units seen so far: leaves out excluded units, and refuses a long table in which a unit comes twice.
 
@@ -116,7 +112,9 @@ class Identities:
             kept = ~pc.is_in(units.cast(pa.string()), value_set=pa.array(self.exclude)).to_numpy(zero_copy_only=False)
             self.left_out.append(int((~kept).sum()))  # appended, not added: several threads run this
         if not self.spec.wide:
-            self.hashes.frombytes(hashes_of(units).tobytes())  # in one call, as several threads come here
+            known = pa.types.is_uint64(units.type)  # rows that were divided name a donor by its hash
+            keys = units.to_numpy() if known else keys_of(units)
+            self.hashes.frombytes(keys.tobytes())  # in one call, as several threads come here
         return kept
 
     def finish(self) -> None:
@@ -142,14 +140,14 @@ class Following:
     def __init__(self) -> None:
         self.so_far = True
         self._last: Any = None
-        self._seen: list[np.ndarray[Any, Any]] = []  # a hash for each unit, batch by batch
+        self._seen: list[Keys] = []  # a hash for each unit, batch by batch
 
     def see(self, units: Any) -> None:
         """Look at the next rows. The first ones, seen again, tell at once of a table with a file for each period."""
         if not (self.so_far and len(units)):
             return
         starts = units.take(pa.array(starts_of(units)))
-        hashes = np.sort(hashes_of(starts if starts[0] != self._last else starts.slice(1)))
+        hashes = np.sort(keys_of(starts if starts[0] != self._last else starts.slice(1)))
         self._last = starts[-1]
         again = bool(self._seen) and np.isin(hashes, self._seen[0]).any()
         self.so_far = not again and not (hashes[1:] == hashes[:-1]).any()

@@ -15,7 +15,7 @@ from dpsc.errors import TableError
 from dpsc.periods.declare import PERIODS
 from dpsc.release.segments import Segments
 from dpsc.tables import formats
-from dpsc.tables.arrow import Rows, coded, floats, plain
+from dpsc.tables.arrow import Rows, coded, floats, is_text, plain
 from dpsc.tables.spec import Repeated
 from dpsc.types import Array, Labels, Positions, Write
 
@@ -87,7 +87,10 @@ def as_units(labels: Any) -> Any:
         units = pc.if_else(whole, digits, units.cast(pa.large_string()))
     if pa.types.is_boolean(units.type):
         units = pc.if_else(units, "True", "False")  # as Python writes them, and CSV files of pandas
+    written = is_text(units.type)
     units = units.cast(pa.large_string())  # 32-bit offsets would not be enough for many rows
+    if not written:  # no number is an empty text
+        return units
     # Not pc.if_else, which before Arrow 24 made other texts of a part of an array (apache/arrow, issue 41479).
     return pc.replace_with_mask(units, pc.equal(units, ""), pa.scalar(None, units.type))
 

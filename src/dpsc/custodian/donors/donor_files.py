@@ -28,7 +28,6 @@ from dpsc.custodian.donors.blocks import (
     CheckedBlock,
     Following,
     Identities,
-    hashes_of,
     in_order,
     not_together,
     row_writer,
@@ -205,15 +204,16 @@ class Files:
         return self._looked_at[0]
 
     @cached_property
-    def _looked_at(self) -> tuple[Any, bool]:
-        """The different labels of periods of a long table, and whether the rows of each donor follow each other."""
-        found, following = [], Following()
+    def _looked_at(self) -> tuple[Any, bool, int]:
+        """The labels of a long table's periods, whether the rows of each donor follow each other, and how many rows."""
+        found, following, count = [], Following(), 0
         for rows in self._rows(self.columns[:2], reader.ROWS_AT_ONCE, "looking at the periods"):
             found.append(arrow.different(rows.batch.column(1)))
+            count += rows.batch.num_rows
             if not self.in_memory and following.so_far:
                 following.see(cells.units_of(rows)[1])
-        reader.require_rows(sum(map(len, found)), self.path)
-        return pc.unique(pa.chunked_array(found).combine_chunks()), following.finish()
+        reader.require_rows(count, self.path)
+        return pc.unique(pa.chunked_array(found).combine_chunks()), following.finish(), count
 
     def _row_of(self, label: int) -> str:
         """Name the first row that has a label; they are looked for only when there is something to say of it."""
@@ -312,7 +312,7 @@ class Files:
 
     def _told(self, doing: str, names: list[str] | None = None, **how: Any) -> Iterator[Rows]:
         """Read the table, and tell how far this is; all columns by default."""
-        of, on_progress = self.table.rows_expected(), vars(self).get("_on_progress", unwatched)
+        of, on_progress = self._rows_expected(), vars(self).get("_on_progress", unwatched)
         for rows in reader.rows_of(self.table, self.columns + self.by if names is None else names, **how):
             yield rows
             on_progress(doing, rows.batch.num_rows, of)
@@ -326,9 +326,14 @@ class Files:
         for rows in self._table:
             yield rows._replace(batch=rows.batch.select(names))
 
+    def _rows_expected(self) -> int | None:
+        """Return how many rows there are, if that is known: of a database once they were looked at."""
+        looked_at = vars(self).get("_looked_at")
+        return self.table.rows_expected() if looked_at is None else int(looked_at[2])
+
     def rows_expected(self) -> int | None:
-        """Return how many donors to expect, for a progress bar: known for Parquet and Feather, estimated for CSV."""
-        rows = self.table.rows_expected()
+        """Return how many donors to expect, for a progress bar, if that is known."""
+        rows = self._rows_expected()
         return rows if rows is None or self.spec.wide else max(1, rows // max(1, len(self.times)))
 
     def matrix(self) -> Matrix:
@@ -427,7 +432,7 @@ class Files:
     def units_with_several_rows(self) -> tuple[Any, Array, Positions | None]:
         """Units of a wide table that have several rows, as text, the row that these make, and segments. Private."""
         named = self._rows([self.columns[0]], reader.ROWS_AT_ONCE, "looking at the units")
-        hashes = [hashes_of(cells.units_of(rows)[1]) for rows in named]
+        hashes = [keys_of(cells.units_of(rows)[1]) for rows in named]
         found = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *hashes]))
         suspects = np.unique(found[1:][found[1:] == found[:-1]])
         if not len(suspects):
@@ -435,7 +440,7 @@ class Files:
         theirs = []
         for rows in self._rows(self.in_time_order, reader.ROWS_AT_ONCE):
             kept, units = cells.units_of(rows)
-            kept[kept] = np.isin(hashes_of(units), suspects)
+            kept[kept] = np.isin(keys_of(units), suspects)
             theirs.append(rows._replace(first=None, batch=rows.batch.filter(pa.array(kept))))
         labels, values, codes = self._of_rows(theirs)
         return pa.array(labels, pa.large_string()), values, codes
@@ -458,7 +463,7 @@ class Files:
     @cached_property
     def _divided(self) -> Divided:
         """The rows of a long table in any order, divided by donor: the hash of its label, period, number, segment."""
-        divided = Divided(3 + len(self.by), self.table.rows_expected(), in_memory=False)
+        divided = Divided(3 + len(self.by), self._rows_expected(), in_memory=False)
 
         def numbers(rows: Rows) -> Integers:
             units, when, values, *segment = cells.understood(rows, self.calendar, self.segments).columns
