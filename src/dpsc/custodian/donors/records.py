@@ -1,15 +1,13 @@
-"""Records of people: whose each one is, in which cell of the table, and its value; and their sum. All of it is private.
+"""Records of people, read: whose each one is, in which cell of the table, and its value. Everything is private.
 
 A record without an identifier, or outside the declared units and periods, is left out and never refused. An identifier
-is read as text, by itself, and becomes a hash of 64 bits that is the same wherever the record is. To be added up,
-records in any order are divided by this hash into parts, more than fit into memory if need be.
+is read as text, by itself, and becomes a hash of 64 bits that is the same wherever the record is.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterable
-from contextlib import closing
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,16 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsc.custodian.donors.blocks import in_order
 from dpsc.custodian.donors.cells import as_units
-from dpsc.custodian.donors.divided import Divided
 from dpsc.custodian.donors.frames import Frame, column_of, pandas_frame, places_of_rows, text_of
-from dpsc.custodian.donors.people import Keys, OnRows, PersonCells, mixed
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.donors.people import Keys, mixed
 from dpsc.periods.calendar import frequency, places
 from dpsc.tables.arrow import Rows, coded, each, floats, is_text
 from dpsc.tables.formats import in_file
-from dpsc.types import Array, Column, Integers, Positions, Times, to_floats
+from dpsc.types import Array, Column, Positions, Times, to_floats
 
 _WORD = 8  # bytes of an identifier that are hashed at once
 _LONGEST = 256  # bytes of one that is hashed so
@@ -166,64 +161,3 @@ def _texts(labels: Column) -> Any:
         written = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
         array = pa.array(written, pa.large_string())
     return as_units(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
-
-
-_COLUMNS = 3  # of a record: the hash of the person, the cell, the amount
-WIDTH = _COLUMNS * 8  # bytes
-
-
-def add_up(
-    records: Iterable[Records],
-    summand: Bounding,
-    on_rows: OnRows = lambda rows: None,
-    *,
-    expected: int | None = None,
-    in_memory: bool = True,
-    threads: int | None = None,
-) -> Integers:
-    """Return the exact sum over all people.
-
-    Parameters
-    ----------
-    records : iterable of Records
-        In any order: each becomes an integer before it is added.
-    summand : Bounding
-    on_rows : callable
-        Is told how many records were read.
-    expected : int, optional
-        How many records there are, about.
-    in_memory : bool
-        Whether the records are held; otherwise they are kept in a private file meanwhile.
-    threads : int, optional
-    """
-    divided = Divided(_COLUMNS, expected, in_memory=in_memory)
-    for some in records:
-        amounts, kept = summand.amounts(some.values)
-        rows = np.column_stack([some.keys.view(np.int64), some.cells, amounts])
-        divided.put(rows if kept.all() else rows[kept])
-        on_rows(len(kept))
-    divided.finish()
-    with closing(in_order(lambda part: summand.of(_people_of(divided, part)), range(divided.parts), threads)) as sums:
-        _, total = next(sums)
-        for _, of_part in sums:
-            total = total + of_part
-        return total
-
-
-def _people_of(divided: Divided, part: int) -> PersonCells:
-    """Return the people of a part; one of them may have very many records."""
-    waiting: list[Integers] = [np.empty((0, _COLUMNS), dtype=np.int64)]
-    rows = 0
-    for some in divided.part(part):
-        waiting.append(some)
-        rows += len(some)
-        if rows > divided.at_once:
-            people = _people(waiting)
-            waiting = [np.column_stack([people.keys.view(np.int64)[people.person], people.cells, people.sums])]
-            rows = 0
-    return _people(waiting)
-
-
-def _people(records: list[Integers]) -> PersonCells:
-    keys, cells, amounts = np.concatenate(records).T
-    return PersonCells.of(np.ascontiguousarray(keys).view(np.uint64), cells, amounts)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from dpsc.custodian.donors.blocks import in_order
 from dpsc.custodian.donors.people import OnRows
-from dpsc.custodian.donors.records import WIDTH, Grid, Records, add_up
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.donors.records import Grid, Records
+from dpsc.custodian.groups.bounding import WIDTH, Bounding, add_up
 from dpsc.errors import ParameterError
 from dpsc.tables import formats, reader
 from dpsc.tables.formats import in_file

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dpsc.custodian.donors.donor_files import Engine, chosen
 from dpsc.custodian.donors.frames import Frame
 from dpsc.custodian.donors.people import OnRows
-from dpsc.custodian.donors.records import Grid, Records, add_up
-from dpsc.custodian.groups.bounding import Bounding
+from dpsc.custodian.donors.records import Grid, Records
+from dpsc.custodian.groups.bounding import Bounding, add_up
 from dpsc.custodian.groups.people_files import AT_ONCE, PEOPLE, FilePeople, require_outcome
 from dpsc.errors import Parameter, ParameterError
 from dpsc.periods import dates
