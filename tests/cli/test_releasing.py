@@ -139,6 +139,25 @@ def test_a_dry_run_draws_no_noise_books_nothing_and_writes_nothing(
     assert 0.02 < json.loads(out)["noise_share"] == make.noise_share(400, 18, share) <= make.noise_share(400, 18) < 0.2
 
 
+def test_a_dry_run_says_to_others_nothing_of_where_the_rows_of_a_donor_are(files: Path) -> None:
+    """How a table is read depends on one donor's rows, and on the size of its file: for the custodian alone."""
+    table = pd.read_csv(files / "donors.csv")
+    first = table.index == table.index[table["who"] == table["who"].iloc[-1]][0]
+    pd.concat([table[first], table[~first]]).to_csv(files / "apart.csv", index=False)
+    said = (*COLUMNS, *BUDGET, "--periods", "2020-01..2021-06", "--no-ledger", "-o", files / "x.json", "--dry-run")
+    runs = [
+        quick("release", files / name, *said, "--engine", engine, *more)
+        for more in ((), ("--json",))
+        for name, engine in (("donors.csv", "stream"), ("apart.csv", "stream"), ("apart.csv", "memory"))
+    ]
+    assert [code for code, *_ in runs] == [0] * 6
+    for same in (runs[:3], runs[3:]):
+        assert len({out for _, out, _ in same}) == 1
+        assert "PRIVATE, for the custodian only: the table was read as a stream" in same[0][2]
+        assert "PRIVATE, for the custodian only: the table was kept in a private file meanwhile" in same[1][2]
+        assert "PRIVATE, for the custodian only: the table was held in memory" in same[2][2]
+
+
 def test_a_dry_run_refuses_what_a_release_refuses(files: Path) -> None:
     code, _, err = quick("release", files / "donors.csv", *COLUMNS, *BUDGET, "-o", files / "donors.csv", "--dry-run")
     assert (code, "read by this command" in err) == (2, True)

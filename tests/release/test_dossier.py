@@ -94,6 +94,9 @@ KINDS = {
     "outcomes": outcomes,
     "merged": lambda: Release.merge([plain(), plain()], disjoint=True),
     "mean": lambda: Release.merge([plain(), plain()], same_donors=True),
+    "mean at a site": lambda: Release.merge(
+        [plain(), Release.merge([plain(), plain()], same_donors=True)], disjoint=True
+    ),
     "people": make_private_panel,
     "people, no delta": lambda: make_private_panel(delta=0.0),
     "bound found": make_bounded_panel,
@@ -236,10 +239,15 @@ def test_files_of_other_versions_and_merged_ones_say_so() -> None:
     doubt = "Whether all that made it met these hazards in the same way, the file does not show."
     for kind in KINDS:
         ours = about(made(kind)[0]).is_ours
-        assert (doubt in words_of(kind)) == (ours and kind in (*(p.name for p in STORED), "merged", "mean")), kind
+        assert (doubt in words_of(kind)) == (
+            ours and kind in (*(p.name for p in STORED), "merged", "mean", "mean at a site")
+        ), kind
     assert "Somebody gave their word" in words_of("merged")
     assert "Somebody gave their word" in words_of("sites")
     assert "Somebody gave their word" not in words_of("months")
+    for kind in KINDS:  # in the assessment, and in the record
+        told = [text.count("Losses of several releases of the same donors") for text in made(kind)[1].values()]
+        assert (sum(map(bool, told)) == 3) == any(told) == (kind == "mean at a site"), kind
 
 
 def test_what_was_found_from_noisy_counts_is_said() -> None:

@@ -640,3 +640,25 @@ def test_disjoint_or_the_same_donors_is_said_by_one_word() -> None:
     apart = [replace(release, datasets=(name,)) for release, name in zip(made, ("north", "south"), strict=True)]
     with pytest.raises(ReleaseError, match="'north', 'south', which are different donors"):
         Release.merge(apart, same_donors=True)
+
+
+def test_a_mean_of_which_one_release_is_not_paid_for_says_so_when_it_is_saved(tmp_path: Path) -> None:
+    paid, unpaid = (replace(release, unpaid=k == 1) for k, release in enumerate(of_same_donors(1.0, 1.0)))
+    for order in ([paid, unpaid], [unpaid, paid]):
+        with pytest.warns(DpscWarning, match="which data set of a ledger pays"):
+            Release.merge(order, same_donors=True).save(tmp_path / "mean.json")
+    Release.merge([paid, replace(unpaid, unpaid=False)], same_donors=True).save(tmp_path / "mean.json")
+
+
+def test_a_release_on_a_coarse_grid_is_combined_with_one_whose_noise_counts_as_gaussian() -> None:
+    """To add epsilons is the tightest for the two; what their noise pays for is the sum of their losses."""
+    panel = make_panel(n=60)
+    make = [GramRelease(epsilon=e, delta=d, scale=1.0, grid_bits=10) for e, d in ((8.0, 1e-5), (0.05, 1e-12))]
+    one, other = (replace(each, directions=9).release(panel) for each in make)
+    assert one.guarantee is not None
+    assert other.guarantee is not None
+    assert (one.guarantee.loss.rho, other.guarantee.loss.mu_squared) == (0.0, 0.0)
+    mean = loads(dumps(Release.merge([one, other], same_donors=True)))
+    assert mean.guarantee is not None
+    assert mean.guarantee.loss == one.guarantee.loss + other.guarantee.loss
+    assert mean.guarantee.epsilon > one.guarantee.epsilon

@@ -196,6 +196,20 @@ def test_both_passes_read_the_rows_of_one_moment(donors: Array, server: Server) 
     )
 
 
+def test_both_passes_read_the_rows_of_one_moment_of_sqlite_too(donors: Array, tmp_path: Path) -> None:
+    """In its mode in which others may write meanwhile."""
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("pragma journal_mode = wal")
+        long(donors).to_sql("visits", other, index=False)
+        source = scan(f"sqlite:///{path}", **NAMES, table="visits", missing="kernel")
+        assert source.add_up(PRODUCTS, lambda rows: None, enough=20)[1] == 20
+        other.execute("delete from visits where who < 'p00100'")
+        total, n = source.add_up(PRODUCTS, lambda rows: None)
+        assert added(f"sqlite:///{path}", **NAMES, table="visits", missing="kernel")[1] < n == N
+    np.testing.assert_array_equal(total, expected(donors))
+
+
 def test_a_server_that_is_killed_meanwhile_is_told_and_nothing_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_sum, "BLOCK_CELLS", 1000 * T)
     for running in a_server():  # of its own, as it does not survive

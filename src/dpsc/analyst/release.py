@@ -186,6 +186,8 @@ class Release(ReleasedMatrix):
             provenance="; ".join(dict.fromkeys(r.provenance for r in releases if r.provenance)),
             identities=identities,
             datasets=datasets,
+            pool=(),
+            unpaid=any(r.unpaid for r in releases),
             made_by=f"dpsc {__version__}",
             made_on=datetime.now(UTC).strftime("%Y-%m-%d"),
         )

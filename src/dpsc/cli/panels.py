@@ -33,6 +33,7 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         summed = replace(algorithm, person_bound_quantile=None).custodian_sum(people, on_progress=tell)
     misfit = panels.custodian_misfit_of(summed)
     terminal.tell_the_custodian(misfit and misfit.note)
+    terminal.tell_the_custodian(f"the table was {people.how}")
     promise = algorithm.guarantee_for(block.rule)
     return {
         "dry_run": True,
@@ -46,7 +47,6 @@ def rehearsed(people: FilePeople, chosen: PanelChoices, account: terminal.Accoun
         "noise_may_be_less": block.lengths is not None,
         "enough_people": enough_people(block) if block.rule.counts_people else None,
         "booking": account.would_cost(promise),
-        "reading": people.how,
         "read_with": people.table.as_understood,
     }
 
@@ -69,7 +69,6 @@ def show_rehearsal(told: JsonObject) -> None:
     and_page = "" if told["page"] is None else f", with {told['page']} for whoever receives it"
     lines = [
         f"{told['units']} units, {told['periods']} periods from {told['first_period']} to {told['last_period']}",
-        told["reading"],
         *([] if told["read_with"] is None else [f"read with {told['read_with']}"]),
         f"would promise: {told['guarantee']}",
         f"noise: {said}",

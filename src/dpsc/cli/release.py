@@ -185,6 +185,7 @@ def release(
     if how.dry_run:
         parts = each if several is None else several.parts
         rehearsed = [_dry_run(sources[name], part, how.i_know) for name, part in parts.items()]
+        terminal.tell_the_custodian(f"the table was {source.files.how}")
         promise = chosen.algorithm.guarantee if several is None else several.promise
         cost = {"guarantee": str(promise), "booking": account.would_cost(promise)}
         tried = rehearsed[0] | cost | {"file": str(out), "page": page and str(page)}
@@ -354,7 +355,6 @@ def _dry_run(donors: FileDonors | DaskDonors, chosen: Choices, i_know: bool) -> 
         "last_period": period_name(summed.times[-1]),
         "guarantee": str(algorithm.guarantee),
         "noise_share": algorithm.noise_share(n, T, algorithm.scale_share(n, summed.times)),
-        "reading": donors.files.how,
         "read_with": donors.files.table.as_understood,
     }
 
@@ -365,7 +365,7 @@ def _show_dry_run(told: JsonObject) -> None:
     screen = terminal.console()
     screen.print("DRY RUN: every donor was read; no noise was drawn, nothing was booked or written.", style="bold")
     n, periods = told["donors"], f"{told['periods']} periods from {told['first_period']} to {told['last_period']}"
-    lines = [f"{n:,} donors, {periods}", told["reading"]]
+    lines = [f"{n:,} donors, {periods}"]
     lines += [] if told["read_with"] is None else [f"read with {told['read_with']}"]
     lines += [f"would promise: {told['guarantee']}"]
     if "outcomes" in told:

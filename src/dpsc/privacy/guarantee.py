@@ -146,10 +146,11 @@ def together(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return what several releases from the same donors promise together, at the largest of their deltas."""
     all_of_them, delta = composed(guarantees), max(g.delta for g in guarantees)
     basis = f"{all_of_them.basis} ({len(guarantees)} releases of the same donors)"
-    epsilon = all_of_them.loss.epsilon(delta)
+    loss = sum((g.loss for g in guarantees), Loss())
+    epsilon = loss.epsilon(delta)
     if math.isinf(epsilon):
         return replace(all_of_them, basis=basis)
-    return replace(all_of_them, epsilon=epsilon, delta=delta, basis=basis)
+    return replace(all_of_them, epsilon=epsilon, delta=delta, basis=basis, loss=loss)
 
 
 def weakest(guarantees: Sequence[Guarantee], whose: str, *, slacks_add: bool) -> Guarantee:

@@ -138,7 +138,7 @@ def _of_donors(release: describe.Released) -> About:
         composition=f"{len(parts)} outcomes of the same donors: their losses add up within epsilon."
         if len(parts) > 1
         else f"Merged from {first.sites} sites: the largest loss counts, if no donor is in two of them. Somebody gave "
-        "their word for this; the file cannot show it."
+        f"their word for this; the file cannot show it.{describe.more_each(first)}"
         if first.sites > 1
         else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
         if len(first.identities) > 1

@@ -246,7 +246,7 @@ def record(
         "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: composition "
         "within epsilon. Where donors were counted to find a scale, the part of its outcome pays for it."
         if len(parts) > 1
-        else f"Merged from {first.sites} sites with different donors: parallel composition."
+        else f"Merged from {first.sites} sites with different donors: parallel composition.{more_each(first)}"
         if first.sites > 1
         else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
         if len(first.identities) > 1
@@ -323,6 +323,12 @@ def registered(
             "administrative": {"evidence_sources": None, "status": "Draft", "registry_authors": None, "tier": 2},
         },
     }
+
+
+def more_each(release: ReleasedMatrix) -> str:
+    """Say how losses add up where a merged site has several releases; empty if none has."""
+    more = len(release.identities) > release.sites
+    return " Losses of several releases of the same donors, which it has as their mean, add up." if more else ""
 
 
 def card(release: ReleasedMatrix) -> str:

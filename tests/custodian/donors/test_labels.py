@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dpsc import Donors
 from dpsc.custodian.donors.cells import as_units
 from dpsc.custodian.donors.records import keys_of
 
@@ -25,3 +27,11 @@ def test_a_part_of_a_column_has_the_labels_that_stand_there(kind: Any, cut: slic
     known = labels.is_valid()
     whole = pa.array([text for text in expected if text], pa.large_string())
     assert keys_of(labels.filter(known)).tolist() == keys_of(whole).tolist()
+
+
+@pytest.mark.parametrize("other", ["x", 5, None, 1.5])
+def test_bytes_are_the_text_that_they_write_whatever_another_row_holds(other: Any) -> None:
+    frame = pd.DataFrame({"who": ["Ann", b"Ann", b"B\xf6", b"", other], "t": [1, 2, 1, 2, 1], "x": 1.0})
+    donors = Donors.from_long(frame, unit="who", time="t", outcome="x", periods=[1, 2], missing="kernel")
+    assert len(donors.values) == 2 + (other is not None)
+    assert not pd.isna(donors.values[0]).any()

@@ -339,11 +339,21 @@ WEIRD = [
 ]  # fmt: skip
 
 
+def as_bytes(label: str) -> bytes:
+    return label.encode()
+
+
 @pytest.mark.parametrize("column", ["who", "region", "day", "cost"])
 @pytest.mark.parametrize("first", [True, False])
-def test_nothing_that_one_person_writes_changes_how_others_are_read(column: str, first: bool) -> None:
-    """A row of somebody elsewhere adds nothing, whatever is in it; or it is refused in a sentence."""
+@pytest.mark.parametrize("written", [str, as_bytes, "category"])
+def test_nothing_that_one_person_writes_changes_how_others_are_read(column: str, first: bool, written: Any) -> None:
+    """A row of somebody elsewhere adds nothing, whatever is in it; or it is refused in a sentence.
+
+    Labels of the others are text, or bytes, also as categories.
+    """
     others = records(60).astype(object)
+    labels = ["who", "region"]
+    others[labels] = others[labels].map(str if written is str else as_bytes)
     others["day"] = others["day"].where(others.index % 2 == 0, others["day"].str.replace("-", "/"))
     alone, same = total(People.from_long(others, **COLUMNS, **DECLARED)), 0
     for weird in WEIRD:
@@ -353,6 +363,8 @@ def test_nothing_that_one_person_writes_changes_how_others_are_read(column: str,
             one["who"] = ""
         both = pd.concat([one, others] if first else [others, one], ignore_index=True)
         try:
+            if written == "category" and column in labels and not isinstance(weird, tuple | list | dict):
+                both[column] = both[column].astype("category")
             together = total(People.from_long(both, **COLUMNS, **DECLARED))
         except DpscError:
             continue

@@ -133,7 +133,7 @@ class Files:
 
     @property
     def how(self) -> str:
-        """Whether the table is held in memory or read as a stream; once this is known, whether a file is needed."""
+        """How the table is read; once it is known, whether a file is needed. Private: a donor's rows may decide it."""
         if self.in_memory:
             return "held in memory"
         apart = "_looked_at" in vars(self) and not self._looked_at[1]

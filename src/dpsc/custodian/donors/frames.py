@@ -282,7 +282,9 @@ def codes_of(labels: Column, segments: Segments) -> Positions:
 
 
 def text_of(label: Any) -> str | None:
-    """Return a unit's label as text, whole numbers without decimals; None if there is none."""
+    """Return a label as text, whole numbers without decimals, bytes as UTF-8; None if there is none."""
+    if isinstance(label, bytes):
+        label = label.decode("utf-8", "backslashreplace")
     if isinstance(label, str):
         return label or None
     if is_missing(label):

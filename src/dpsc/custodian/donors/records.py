@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -150,12 +151,19 @@ def _days(labels: Any, time_format: str | None) -> Any:
 
 
 def _texts(labels: Column) -> Any:
-    """Return the labels of a column as an Arrow array of texts, each read by itself; null stands for none."""
+    """Return the labels of a column as an Arrow array of texts, each read by itself; null stands for none.
+
+    Arrow alone would read bytes as text, but only where nothing else in the column keeps it from reading the column.
+    """
+    kind = labels.dtype
+    if isinstance(kind, pd.CategoricalDtype) and pd.api.types.infer_dtype(kind.categories) != "string":
+        labels = labels.astype(object)
+    if labels.dtype == object:
+        labels = labels.where(labels.notna(), None)
     try:
-        if labels.dtype != object:
-            array = pa.array(labels, from_pandas=True)
-        else:  # refuses all that is not text
-            array = pa.array(labels, pa.large_string(), from_pandas=True)
+        if labels.dtype == object and pd.api.types.infer_dtype(labels) not in ("string", "empty"):
+            raise TypeError
+        array = pa.array(labels, pa.large_string() if labels.dtype == object else None, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         texts = [text_of(label) for label in labels]  # half a character of UTF-16, which is no text, is written out
         written = [text and text.encode("utf-8", "backslashreplace").decode() for text in texts]
