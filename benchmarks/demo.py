@@ -98,10 +98,10 @@ def best_free(rows: pd.DataFrame) -> str:
 
 
 def shown_group(found: pd.DataFrame) -> int:
-    """Return the group whose ratio, a median over draws in calm times, is the median over groups."""
+    """Return the group whose ratio, a median over draws in calm times, is the median: the lower of two in the middle."""
     calm = found[found["time"] == "calm"]
     ratios = (calm[best_free(calm[calm["draw"] == 0])] / calm["dpsc"]).groupby(calm["group"]).median()
-    return int((ratios - ratios.median()).abs().idxmin())
+    return int(ratios.sort_values(kind="stable").index[(len(ratios) - 1) // 2])
 
 
 def tables(found: pd.DataFrame) -> str:

@@ -240,6 +240,11 @@ One command, `make bench`, one BLAS thread (`OPENBLAS_NUM_THREADS=1`), two cores
 The machine had some other work at the same time: compare times only within a row, where both were taken in turn, and
 processor times, which other work changes less.{not_measured()}
 
+**Of which version.** Measured with 0.2.0, and not again since the estimator of 0.3.0 has other intervals: the Gram release
+(0.3.0 beside it in words), what each part does, several units together (but for the time before the treatment), which
+method, the paper's findings. All else is of 0.3.0. Intervals were measured on the panels kept apart once with it, on 19
+November, and nothing was changed after that.
+
 ## Fit: from arrays in memory to a counterfactual
 
 T0 = 40, h = 10. The Gram row is release and estimate; from n = 10 to 10,000 its time is that of drawing 1,275 noisy

@@ -30,7 +30,7 @@ STORED = [
 MONTHS = pd.period_range("2024-01", periods=12, freq="M")
 HASH = "c0ffee" * 10 + "cafe"
 
-# Headings of ISO/IEC 27559:2022 and levels of the pyramid of NIST SP 800-226, as the standards name them.
+# Headings of ISO/IEC 27559:2022 and components of the pyramid of NIST SP 800-226, as the standards name them.
 ISO = (
     "Overview", "Context assessment", "Threat modelling: security and privacy practices",
     "Threat modelling: motives and capacity to re-identify",
@@ -48,8 +48,9 @@ ISO = (
     "After data are made available: monitoring the data environment", "Mitigation in case of incident",
 )  # fmt: skip
 NIST = (
-    "top: epsilon", "top: unit of privacy", "middle: mechanism", "middle: implementation hazards",
-    "middle: security and access control", "middle: trust model", "base: data collection exposure",
+    "top: privacy parameters", "top: unit of privacy", "middle: algorithms and correctness", "middle: utility",
+    "middle: bias", "bottom: query model and trust model", "bottom: side channels",
+    "bottom: security and access control", "bottom: data collection exposure",
 )  # fmt: skip
 GDPR = ("1.1", "1.3", "1.4", "1.5"), ("letter (a)", "letter (b)", "letter (c)", "letter (d)")
 
@@ -248,6 +249,15 @@ def test_files_of_other_versions_and_merged_ones_say_so() -> None:
     for kind in KINDS:  # in the assessment, and in the record
         told = [text.count("Losses of several releases of the same donors") for text in made(kind)[1].values()]
         assert (sum(map(bool, told)) == 3) == any(told) == (kind == "mean at a site"), kind
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in WITHOUT])
+def test_a_record_knows_of_a_ledger_and_of_other_sites_what_the_file_says(kind: str) -> None:
+    release, files = made(kind)
+    record = json.loads(files["record.json"])["deployment"]
+    assert ("ledger" in str(record)) == bool(about(release).datasets)
+    said = record["implementation"]["composition"]
+    assert ("sites" in said) <= ("by the word of whoever" in said)
 
 
 def test_what_was_found_from_noisy_counts_is_said() -> None:

@@ -46,6 +46,7 @@ class About:
     periods: str
     settings: str
     noise: str
+    bias: str
     mechanism: str
     public: str
     protected: str
@@ -128,6 +129,8 @@ def _of_donors(release: describe.Released) -> About:
         periods=describe.periods(first),
         settings=" ".join(f"{name}: {describe.of_each(release, say)}." for name, say in settings.items()),
         noise=f"The noise is {describe.of_each(release, describe.noise)}; {describe.of_each(release, describe.seen)}.",
+        bias="Every donor counts as one, however large it is. The noise is the same for few donors as for many: what "
+        "few of them share is seen less exactly.",
         mechanism=f"The file says: {describe.of_each(release, describe.mechanism)}.",
         public=f"the number of donors ({first.n:,}) and the order of their rows, the periods, the outcome's name and "
         "every setting" + ("" if segments is None else f", and the names of the segments ({segments})"),
@@ -185,6 +188,8 @@ def _of_panel(panel: ReleasedPanel) -> About:
         periods=describe_panel.periods(panel),
         settings=f"Bounding: {describe_panel.bounding(panel)}.",
         noise=f"Noise: {describe_panel.noise(panel)}; {describe_panel.too_few(panel)}.",
+        bias="What a person has beyond the bounds is cut off. The noise is the same for few people as for many: units "
+        "with few of them are seen less exactly.",
         mechanism=f"The file says: {describe.mechanism(panel)}.",
         public="the units, the periods, the outcome's name, and how people were bounded",
         protected="all records of one person, in all units and periods, and whether the person is in the data at all",
@@ -216,6 +221,7 @@ def _of_others(panel: ReleasedPanel) -> About:
         periods=describe_panel.periods(panel),
         settings="How people were bounded is not known.",
         noise=f"Noise, as it was stated: {describe_panel.noise(panel)}; {describe_panel.too_few(panel)}.",
+        bias="Not known.",
         mechanism="Not known.",
         public="everything in the file",
         protected="nothing, as far as the file shows",

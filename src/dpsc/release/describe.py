@@ -234,7 +234,7 @@ def record(
         "neighbours": f"Neighbours: {guarantee.adjacency}. Two data sets are adjacent if they have the same number of "
         "rows and differ in one row, which may be any other row (change-one distance at most 1).",
         "number": first.n,
-        "model": "Each custodian sees its own donors only; noisy matrices were added up." if first.sites > 1 else None,
+        "model": f"Noisy matrices of {first.sites} sites were added up." if first.sites > 1 else None,
         "many": "donors",
         "product": "release",
         "releases": "One release",
@@ -246,7 +246,8 @@ def record(
         "composition": f"{len(parts)} outcomes of the same donors, each with its part of mu squared: composition "
         "within epsilon. Where donors were counted to find a scale, the part of its outcome pays for it."
         if len(parts) > 1
-        else f"Merged from {first.sites} sites with different donors: parallel composition.{more_each(first)}"
+        else f"Merged from {first.sites} sites, with different donors by the word of whoever merged them: parallel "
+        f"composition.{more_each(first)}"
         if first.sites > 1
         else f"The mean of {len(first.identities)} releases of the same donors: their losses add up."
         if len(first.identities) > 1
@@ -304,8 +305,8 @@ def registered(
                 "needs to be trusted, whatever else they know.",
                 "actors": None,
                 "release_type": said["releases"],
-                "release_type_details": f"This record is about one file. Other releases of the same {said['many']}, "
-                "and how their losses add up, are in the custodian's ledger.",
+                "release_type_details": "This record is about one file, which shows no other releases of the same "
+                f"{said['many']}. Their losses would add up.",
                 "data_source_type": None,
                 "data_source_type_details": None,
                 "access_type": "Non-interactive",

@@ -231,7 +231,7 @@ def record(
     if len(panel.blocks) > 1:
         composed.append(
             f"{len(panel.blocks)} releases: the losses of releases of the same units add up; of sites with different "
-            "people, the largest loss counts."
+            "people, by the word of whoever joined them, the largest loss counts."
         )
     said = {
         "name": f"Private table of {panel.outcome}, {span}",

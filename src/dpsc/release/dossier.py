@@ -79,60 +79,60 @@ def _impact(
     many = said.many
     quoted = tuple(f"The file says: {words.sentence(text)}" for text in said.provenance)
     purposes = _rows(
-        ("who publishes the file", custodian or ToAdd("the custodian")),
-        ("controller", ToAdd("the controller, and the data protection officer")),
-        ("purpose", intended_use or ToAdd("what the file is to be used for")),
-        ("legal basis", ToAdd("the legal basis, and the legitimate interest if it is that")),
-        ("operation", f"One file is made. It holds {said.what}. Answers are computed from it and read no records."),
-        ("outcome", said.outcome),
-        ("periods", f"{said.periods}."),
-        ("recipients", ToAdd("who gets the file, and how")),
-        ("made by", f"{said.made}.", ToAdd("by whom, on which machine")),
+        ("who publishes the file", (custodian or ToAdd("the custodian"),)),
+        ("controller", (ToAdd("the controller, and the data protection officer"),)),
+        ("purpose", (intended_use or ToAdd("what the file is to be used for"),)),
+        ("legal basis", (ToAdd("the legal basis, and the legitimate interest if it is that"),)),
+        ("operation", (f"One file is made. It holds {said.what}. Answers are computed from it and read no records.",)),
+        ("outcome", (said.outcome,)),
+        ("periods", (f"{said.periods}.",)),
+        ("recipients", (ToAdd("who gets the file, and how"),)),
+        ("made by", (f"{said.made}.", ToAdd("by whom, on which machine"))),
     )
     data = _rows(
-        ("data subjects", said.subjects, ToAdd("who they are, and what they were told")),
-        ("source of the records", *quoted, ToAdd("who collected them, and what for")),
-        ("in the file", said.kept),
-        ("not in the file", said.not_kept),
-        ("records at the custodian", ToAdd("where they are kept, and until when")),
+        ("data subjects", (said.subjects, ToAdd("who they are, and what they were told"))),
+        ("source of the records", (*quoted, ToAdd("who collected them, and what for"))),
+        ("in the file", (said.kept,)),
+        ("not in the file", (said.not_kept,)),
+        ("records at the custodian", (ToAdd("where they are kept, and until when"),)),
     )
     promise = said.guarantee
     epsilon: Cell = (said.none,)
     if promise is not None:
         epsilon = (f"Epsilon {promise.epsilon:g}, delta {promise.delta:g}.", ToAdd("why no smaller epsilon would do"))
     necessity = _rows(
-        ("what leaves the custodian", f"Of the records, the file holds {said.what}."),
-        ("how exact it is", said.noise),
-        ("budget", *epsilon),
-        ("alternatives", ToAdd("what else was considered, such as coarser tables, or no release")),
-        ("rights of data subjects", ToAdd("how access, objection and erasure are handled")),
+        ("what leaves the custodian", (f"Of the records, the file holds {said.what}.",)),
+        ("how exact it is", (said.noise,)),
+        ("budget", epsilon),
+        ("alternatives", (ToAdd("what else was considered, such as coarser tables, or no release"),)),
+        ("rights of data subjects", (ToAdd("how access, objection and erasure are handled"),)),
     )
-    shown: list[Cell] = [("guarantee", f"None of dpsc: {said.reason}.")]
+    shown: list[tuple[str, Cell]] = [("guarantee", (f"None of dpsc: {said.reason}.",))]
     if promise is not None:
         accounting = describe.accounting_of(promise) or "epsilon and delta"
         shown = [
-            ("guarantee", f"{promise.brief}; neighbours: {promise.adjacency}."),
-            ("protected", words.sentence(said.protected)),
-            ("mechanism", said.mechanism),
-            ("accounting", words.sentence(accounting)),
-            ("composition", said.composition),
+            ("guarantee", (f"{promise.brief}; neighbours: {promise.adjacency}.",)),
+            ("protected", (words.sentence(said.protected),)),
+            ("mechanism", (said.mechanism,)),
+            ("accounting", (words.sentence(accounting),)),
+            ("composition", (said.composition,)),
         ]
     measures = _rows(
         *shown,
-        ("settings", said.settings, ToAdd(f"who chose them, and that nobody looked at {many} to do so")),
-        ("book of releases", said.booked, ToAdd("who keeps the ledger, and where its head is noted")),
-        ("machine", ToAdd("access to the machine that held the records; encryption, swap, core dumps")),
+        ("settings", (said.settings, ToAdd(f"who chose them, and that nobody looked at {many} to do so"))),
+        ("book of releases", (said.booked, ToAdd("who keeps the ledger, and where its head is noted"))),
+        ("machine", (ToAdd("access to the machine that held the records; encryption, swap, core dumps"),)),
     )
     still = [hazard.name for hazard in known if hazard.status != "met"]
     left: Cell = (said.none,) if promise is None else (said.guess, said.membership)
     residual = _rows(
-        ("what can still be learned", *left),
-        ("public, not protected", "Everything in the file." if promise is None else words.sentence(said.public)),
-        ("hazards not met, or in part", f"Part 2.1: {'; '.join(still)}." if still else "Part 2.1."),
-        ("judgement", ToAdd("whether this is acceptable, and whether the authority is asked first (Art. 36)")),
-        ("advice and views", ToAdd("advice of the officer (Art. 35(2)), views of data subjects (Art. 35(9))")),
-        ("review", ToAdd("when this is looked at again (Art. 35(11))")),
-        ("signed", ToAdd("name and date")),
+        ("what can still be learned", left),
+        ("public, not protected", ("Everything in the file." if promise is None else words.sentence(said.public),)),
+        ("hazards not met, or in part", (f"Part 2.1: {'; '.join(still)}." if still else "Part 2.1.",)),
+        ("judgement", (ToAdd("whether this is acceptable, and whether the authority is asked first (Art. 36)"),)),
+        ("advice and views", (ToAdd("advice of the officer (Art. 35(2)), views of data subjects (Art. 35(9))"),)),
+        ("review", (ToAdd("when this is looked at again (Art. 35(11))"),)),
+        ("signed", (ToAdd("name and date"),)),
     )
     return (
         Section("Part 1. Data protection impact assessment", ((f"Structure: {GDPR}",),)),
@@ -147,24 +147,27 @@ def _impact(
 
 def _risks(said: About) -> Table:
     one, many, promise = said.one, said.many, said.guarantee
-    rows: list[Cell] = [
-        (f"somebody learns what the record of a {one} says", said.guess),
-        (f"somebody learns who is among the {many}", said.none if promise is None else said.membership),
+    rows: list[tuple[str, Cell]] = [
+        (f"somebody learns what the record of a {one} says", (said.guess,)),
+        (f"somebody learns who is among the {many}", (said.none if promise is None else said.membership,)),
     ]
     if promise is not None and promise.delta > 0:
         at_worst = f"At worst as if everything were told with a probability of delta, {promise.delta:g}."
-        rows.append(("more is learned than epsilon allows", at_worst))
-    add_up = "" if promise is None else "Losses add up. "
+        rows.append(("more is learned than epsilon allows", (at_worst,)))
     in_general = "" if promise is None else " It would be known without this person's record, too."
     rows += [
         (
             f"other publications about the same {many} are added to this one",
-            f"{add_up}What else was published, this file cannot show.",
-            said.booked,
+            ("What else was published, this file cannot show.", said.booked)
+            if promise is None
+            else ("Losses add up. What else was published, this file cannot show.", said.booked),
         ),
-        (f"what is true of {many} in general is used against a person like them", f"Not covered.{in_general}"),
-        ("a wrong conclusion is drawn from the noise", f"Part 1.3, how exact it is. {_IN_ANSWERS}"),
-        ("harm", ToAdd("for each row how likely it is, how severe, and for whom; other risks of your case")),
+        (
+            f"what is true of {many} in general is used against a person like them",
+            (f"Not covered.{in_general}",),
+        ),
+        ("a wrong conclusion is drawn from the noise", (f"Part 1.3, how exact it is. {_IN_ANSWERS}",)),
+        ("harm", (ToAdd("for each row how likely it is, how severe, and for whom; other risks of your case"),)),
     ]
     return _table(("risk", "what the file shows"), rows)
 
@@ -173,27 +176,42 @@ _IN_ANSWERS = "Answers of dpsc have intervals that include the noise, and say wh
 
 
 def _pyramid(said: About, known: Sequence[Hazard]) -> tuple[Section, ...]:
-    promise, epsilon, unit, trust = said.guarantee, said.none, said.none, said.none
-    if promise is not None:
-        epsilon = " ".join(words.meaning(promise))
-        unit = f"A {said.one}: {said.protected}. Neighbours: {promise.adjacency}. Public: {said.public}."
-        trust = (
-            f"Central: {said.many} trust the custodian, who holds their records and draws the noise. Nobody who "
-            "receives the file needs to be trusted, whatever else they know."
-        )
-    security = ToAdd("who can reach the records, and how this is checked")
-    collected = ToAdd("how records reached the custodian, and who else has them")
+    promise, none = said.guarantee, said.none
     levels = _rows(
-        ("top: epsilon", epsilon),
-        ("top: unit of privacy", unit),
-        ("middle: mechanism", said.mechanism, f"Composition: {said.composition}"),
-        ("middle: implementation hazards", "Part 2.1."),
-        ("middle: security and access control", "The file shows nothing of it.", security),
-        ("middle: trust model", trust),
+        ("top: privacy parameters", (none,) if promise is None else (" ".join(words.meaning(promise)),)),
         (
-            "base: data collection exposure",
-            "The file shows nothing of it, and protects no record before it was made.",
-            collected,
+            "top: unit of privacy",
+            (none,)
+            if promise is None
+            else (f"A {said.one}: {said.protected}. Neighbours: {promise.adjacency}. Public: {said.public}.",),
+        ),
+        (
+            "middle: algorithms and correctness",
+            (said.mechanism, f"Composition: {said.composition}", "Hazards: part 2.1."),
+        ),
+        ("middle: utility", (said.noise,)),
+        ("middle: bias", (said.bias, ToAdd("which groups a less exact answer could harm"))),
+        (
+            "bottom: query model and trust model",
+            (none,)
+            if promise is None
+            else (
+                "Not interactive: one file, and answers that are computed from it. "
+                f"Central: {said.many} trust the custodian, who holds their records and draws the noise. Nobody who "
+                "receives the file needs to be trusted, whatever else they know.",
+            ),
+        ),
+        ("bottom: side channels", ("Part 2.1.",)),
+        (
+            "bottom: security and access control",
+            ("The file shows nothing of it.", ToAdd("who can reach the records, and how this is checked")),
+        ),
+        (
+            "bottom: data collection exposure",
+            (
+                "The file shows nothing of it, and protects no record before it was made.",
+                ToAdd("how records reached the custodian, and who else has them"),
+            ),
         ),
     )
     title = "2.1 Implementation hazards"
@@ -212,7 +230,9 @@ def _pyramid(said: About, known: Sequence[Hazard]) -> tuple[Section, ...]:
     else:
         asked = ToAdd("how its publisher met floating-point noise, predictable randomness, composition and timing")
         below = Section(title, (("Other software made this table; the file shows nothing of it.", asked),), level=3)
-    return Section("Part 2. Along NIST SP 800-226", ((f"Levels of the pyramid in {NIST}",),), levels), below
+    return Section(
+        "Part 2. Along NIST SP 800-226", ((f"Components of the pyramid (figure 1) in {NIST}",),), levels
+    ), below
 
 
 def _de_identification(said: About, name: str) -> Section:
@@ -225,59 +245,89 @@ def _de_identification(said: About, name: str) -> Section:
     before, features = "Before data are made available: ", "Data features: "
     threats, attacks = "Threat modelling: ", "Attack modelling: "
     impact, assessed = "Transparency and impact assessment: ", "Assessing identifiability: "
-    audited: Cell = ("Part 4.",)
-    if said.is_ours:
-        result = ToAdd("its result on your installation")
-        audited = (Code("dpsc audit"), "attacks the software.", result, "Part 4 checks the file.")
-    no_practices = proved("The guarantee does not rest on the practices of whoever receives the file.")
-    attacker = proved(f"Assumed is somebody who wants to, and knows everything about all other {many}.")
-    maximum = proved(f"Maximum: what is stated holds for each {said.one}.")
-    known = proved(f"Both: the attacker may know the population, and all other {many} of the file.")
-    page, told = Code("dpsc inspect RELEASE --page FILE.html"), ToAdd("whom you told, and whom you asked")
-    attributes = ToAdd("which attributes of the records identify somebody or are sensitive")
-    incident = ToAdd("whom to tell and what to do if records, or what was computed from them, get out")
-    after = "After data are made available: monitoring the data environment"
-    rows: list[Cell] = [
-        ("5", "Overview", f"One file, {name}: {said.what}."),
-        ("6", "Context assessment", "6.2 and 6.3."),
+    audited: Cell = (
+        (
+            Code("dpsc audit"),
+            "attacks the software.",
+            ToAdd("its result on your installation"),
+            "Part 4 checks the file.",
+        )
+        if said.is_ours
+        else ("Part 4.",)
+    )
+    rows: list[tuple[str, str, Cell]] = [
+        ("5", "Overview", (f"One file, {name}: {said.what}.",)),
+        ("6", "Context assessment", ("6.2 and 6.3.",)),
         (
             "6.2",
             f"{threats}security and privacy practices",
-            no_practices,
-            ToAdd("practices of whoever receives it that you rely on, if any"),
+            (
+                proved("The guarantee does not rest on the practices of whoever receives the file."),
+                ToAdd("practices of whoever receives it that you rely on, if any"),
+            ),
         ),
-        ("6.2", f"{threats}motives and capacity to re-identify", attacker),
+        (
+            "6.2",
+            f"{threats}motives and capacity to re-identify",
+            (proved(f"Assumed is somebody who wants to, and knows everything about all other {many}."),),
+        ),
         (
             "6.3",
             f"{impact}transparency of actions and stakeholder engagement",
-            "A page for whoever receives the file can be made from it:",
-            page,
-            told,
+            (
+                "A page for whoever receives the file can be made from it:",
+                Code("dpsc inspect RELEASE --page FILE.html"),
+                ToAdd("whom you told, and whom you asked"),
+            ),
         ),
-        ("6.3", f"{impact}privacy-related harms", "Part 1.4."),
-        ("7", "Data assessment", "7.2 and 7.3."),
-        ("7.2", f"{features}data principals", said.subjects),
-        ("7.2", f"{features}data type", f"Numbers by period: {said.outcome}."),
-        ("7.2", f"{features}attribute types", said.not_kept, attributes),
-        ("7.2", f"{features}dataset properties", f"Periods: {said.periods}.", said.kept),
-        ("7.3", f"{attacks}maximum or average risk", maximum),
-        ("7.3", f"{attacks}population or sample-based attack", known),
-        ("7.3", f"{attacks}data privacy models", proved(f"Differential privacy: {model}.")),
-        ("8", "Identifiability assessment and mitigation", "8.2 and 8.3."),
-        ("8.2", f"{assessed}quantifying identifiability", said.guess),
-        ("8.2", f"{assessed}adversarial testing", *audited),
-        ("8.3", "Mitigation: reconfiguring the environment", ToAdd("conditions of use, if any")),
-        ("8.3", "Mitigation: transforming the data", said.mechanism, "Settings: part 1.5."),
-        ("8.3", "Mitigation: re-evaluation", "Part 1.6, review."),
-        ("9", "De-identification governance", "9.2 to 9.4."),
-        ("9.2", f"{before}assigning roles and responsibilities", ToAdd("who decides, who makes the file, who signs")),
-        ("9.2", f"{before}establishing principles, policies and procedures", ToAdd("the policies that apply")),
-        ("9.2", f"{before}identifying and managing a data disclosure", said.booked),
-        ("9.2", f"{before}communicating with stakeholders", "6.3."),
-        ("9.3", after, ToAdd(f"who watches for other publications about the same {many}")),
-        ("9.4", "Mitigation in case of incident", incident),
+        ("6.3", f"{impact}privacy-related harms", ("Part 1.4.",)),
+        ("7", "Data assessment", ("7.2 and 7.3.",)),
+        ("7.2", f"{features}data principals", (said.subjects,)),
+        ("7.2", f"{features}data type", (f"Numbers by period: {said.outcome}.",)),
+        (
+            "7.2",
+            f"{features}attribute types",
+            (said.not_kept, ToAdd("which attributes of the records identify somebody or are sensitive")),
+        ),
+        ("7.2", f"{features}dataset properties", (f"Periods: {said.periods}.", said.kept)),
+        ("7.3", f"{attacks}maximum or average risk", (proved(f"Maximum: what is stated holds for each {said.one}."),)),
+        (
+            "7.3",
+            f"{attacks}population or sample-based attack",
+            (proved(f"Both: the attacker may know the population, and all other {many} of the file."),),
+        ),
+        ("7.3", f"{attacks}data privacy models", (proved(f"Differential privacy: {model}."),)),
+        ("8", "Identifiability assessment and mitigation", ("8.2 and 8.3.",)),
+        ("8.2", f"{assessed}quantifying identifiability", (said.guess,)),
+        ("8.2", f"{assessed}adversarial testing", audited),
+        ("8.3", "Mitigation: reconfiguring the environment", (ToAdd("conditions of use, if any"),)),
+        ("8.3", "Mitigation: transforming the data", (said.mechanism, "Settings: part 1.5.")),
+        ("8.3", "Mitigation: re-evaluation", ("Part 1.6, review.",)),
+        ("9", "De-identification governance", ("9.2 to 9.4.",)),
+        (
+            "9.2",
+            f"{before}assigning roles and responsibilities",
+            (ToAdd("who decides, who makes the file, who signs"),),
+        ),
+        (
+            "9.2",
+            f"{before}establishing principles, policies and procedures",
+            (ToAdd("the policies that apply"),),
+        ),
+        ("9.2", f"{before}identifying and managing a data disclosure", (said.booked,)),
+        ("9.2", f"{before}communicating with stakeholders", ("6.3.",)),
+        (
+            "9.3",
+            "After data are made available: monitoring the data environment",
+            (ToAdd(f"who watches for other publications about the same {many}"),),
+        ),
+        (
+            "9.4",
+            "Mitigation in case of incident",
+            (ToAdd("whom to tell and what to do if records, or what was computed from them, get out"),),
+        ),
     ]
-    table = Table(("clause", "heading", "here"), tuple(((row[0],), (row[1],), row[2:]) for row in rows), (1, 4, 7))
+    table = Table(("clause", "heading", "here"), tuple(((a,), (b,), c) for a, b, c in rows), (1, 4, 7))
     return Section("Part 3. Along ISO/IEC 27559", ((f"Headings of {ISO}",),), table)
 
 
@@ -345,10 +395,9 @@ def _empty(value: object, name: str = "") -> Iterator[str]:
             yield from _empty(each, name)
 
 
-def _rows(*rows: Cell) -> Table:
+def _rows(*rows: tuple[str, Cell]) -> Table:
     return _table(("about", "here"), rows)
 
 
-def _table(header: tuple[str, str], rows: Sequence[Cell]) -> Table:
-    """Return a table of rows that begin with what they are about."""
-    return Table(header, tuple(((row[0],), row[1:]) for row in rows), (1, 3))
+def _table(header: tuple[str, str], rows: Sequence[tuple[str, Cell]]) -> Table:
+    return Table(header, tuple(((name,), cell) for name, cell in rows), (1, 3))
